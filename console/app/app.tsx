@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ErrorRecord } from '../components/error-record.tsx';
 import { Progress } from '../components/loaded.tsx';
 import { announceSignIn, onUnauthenticated } from '../data/client.ts';
+import { takeKeptForms } from '../data/kept-forms.ts';
 import { readSession, type Session, SessionContext } from '../data/session.ts';
 import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
 import { Shell } from './shell.tsx';
@@ -21,7 +22,10 @@ export function App() {
     readSession(leaving.signal).then(
       (found) => {
         setError(undefined);
-        if (found !== undefined) setSession(found);
+        if (found !== undefined) {
+          takeKeptForms();
+          setSession(found);
+        }
         mode.current = found?.mode ?? mode.current;
         setState(found === undefined ? 'signed out' : 'signed in');
         if (found !== undefined) announceSignIn();

@@ -49,14 +49,16 @@ export function Button({
 export function ButtonLink({
   href,
   children,
+  onClick,
   kind = 'plain',
 }: {
   readonly href: string;
+  readonly onClick?: () => void;
   readonly children: ComponentChildren;
   readonly kind?: 'plain' | 'main' | 'quiet';
 }) {
   return (
-    <a class={`button ${kind}`} href={href}>
+    <a class={`button ${kind}`} href={href} onClick={onClick}>
       {children}
     </a>
   );

@@ -8,6 +8,7 @@ import {
   TransferServiceError,
   UnexpectedResponse,
 } from '../../sdk/client.ts';
+import { keepForms } from '../data/kept-forms.ts';
 import { hrefTo } from '../data/location.ts';
 import { SessionContext, useSession } from '../data/session.ts';
 import { useSignInLink } from '../data/sign-in-path.ts';
@@ -145,10 +146,22 @@ function problemOf(error: Error): string {
   return isMissing ? 'The request belongs to no card program, so it cannot have a case.' : error.message;
 }
 
-/** Lets a person prove their identity again, at the provider or in a sandbox without one. Both come back to this view. */
+/** Lets a person prove their identity again, at the provider or in a sandbox without one. Both come back to this view
+ * and its form. */
 function SignInAgain() {
-  const { leave } = useSession();
+  const { leave, personId } = useSession();
   const link = useSignInLink();
-  if (link === undefined) return <Button onClick={leave}>Sign in again</Button>;
-  return <ButtonLink href={`${link}&again=1`}>Sign in again</ButtonLink>;
+  const keep = () => keepForms(personId);
+  if (link !== undefined) {
+    return (
+      <ButtonLink href={`${link}&again=1`} onClick={keep}>
+        Sign in again
+      </ButtonLink>
+    );
+  }
+  const keepAndLeave = () => {
+    keep();
+    leave();
+  };
+  return <Button onClick={keepAndLeave}>Sign in again</Button>;
 }

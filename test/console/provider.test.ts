@@ -1,18 +1,26 @@
-import { afterAll, expect, test } from 'vitest';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { METHODS } from '../../contract/clients/sdk-methods.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { AwaitsApproval, TransferService } from '../../sdk/client.ts';
 import { CLIENT_ID, CLIENT_SECRET, freePort, startOpenidProvider } from '../harness/openid-provider.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { expectProblem } from './harness/page-problems.ts';
-import { screenshot, useConsole } from './harness/use-console.ts';
+import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 // The service and its provider are on different sites, so the browser decides on cookies as it does in production.
 const port = await freePort();
 const publicUrl = `http://localhost:${port}`;
 const provider = await startOpenidProvider(publicUrl, {
   ada: { name: 'Ada Lovelace', email: 'ada@bank.test', groups: ['card-ops'] },
+  grace: { name: 'Grace Hopper', groups: ['card-admins'] },
+  mary: { name: 'Mary Jackson', groups: ['card-admins'] },
   guest: { name: 'Guest', groups: ['everyone'] },
 });
 afterAll(provider.stop);
-const { openConsole } = useConsole({
+const { openConsole, keyOf, service } = useConsole({
   mode: 'live',
   settings: {
     PORT: String(port),
@@ -21,7 +29,7 @@ const { openConsole } = useConsole({
     OIDC_CLIENT_ID: CLIENT_ID,
     OIDC_CLIENT_SECRET: CLIENT_SECRET,
     OIDC_SCOPES: 'openid profile email groups',
-    OIDC_ROLES: 'card-ops=operator',
+    OIDC_ROLES: 'card-ops=operator, card-admins=administrator',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
   },
 });
@@ -51,6 +59,151 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   await page.getByText("OIDC_ROLES gives a role to none of them: 'everyone'").waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'no-role');
+  leftTheService(page);
+});
+
+/** Expects that the page asked the provider, which is another host. */
+function leftTheService(page: Page): void {
   const hosts = [publicUrl, provider.issuer].join('|');
   expectProblem(page, new RegExp(`^asked another host: (?:${hosts})/|status of 403 \\(Forbidden\\)$`));
+}
+
+/**
+ * Opens a screen as Grace. Without `max_age`, this provider does not say when she authenticated, so her first sign-in counts as
+ * old.
+ */
+async function openAsGrace(path: string): Promise<Page> {
+  const page = await openConsole(path);
+  await page.getByRole('link', { name: 'Sign in with your organization' }).click();
+  await page.getByRole('button', { name: 'grace' }).click();
+  await page.getByRole('button', { name: 'Grace Hopper' }).waitFor();
+  await untilShown(page);
+  return page;
+}
+
+/** Follows the button of a form that was refused, to the provider. */
+async function leaveToSignIn(page: Page): Promise<void> {
+  await page.getByRole('dialog').getByRole('link', { name: 'Sign in again' }).click();
+  await page.getByRole('button', { name: 'grace' }).waitFor();
+}
+
+/** Returns everything that the tab stores for the console's forms. */
+const storedForms = (page: Page) => page.evaluate(() => window.sessionStorage.getItem('console.forms'));
+
+const CREATE = { name: 'Create a key' };
+
+describe('a form that needs a fresh sign-in', () => {
+  const fillAndLeave = async (page: Page, name: string): Promise<void> => {
+    await page.getByRole('button', CREATE).click();
+    const dialog = page.getByRole('dialog', CREATE);
+    await dialog.getByLabel('Name', { exact: true }).fill(name);
+    await dialog.getByRole('button', { name: 'Create the key' }).click();
+    await leaveToSignIn(page);
+  };
+
+  test('opens again with its values, and the request succeeds', async () => {
+    const api = new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
+    const { program_id } = await api.programs.create({ name: 'Shop', currency: 'USD' });
+    const page = await openAsGrace('/console/keys?show=all');
+    await page.getByRole('button', CREATE).click();
+    const dialog = page.getByRole('dialog', CREATE);
+    await dialog.getByLabel('Card program').selectOption({ label: 'Shop' });
+    await dialog.getByLabel('Role').selectOption('own');
+    await dialog.getByLabel('cards:read').check();
+    await dialog.getByLabel('Expires').fill('2097-01-31T09:30:00');
+    await dialog.getByLabel('Name', { exact: true }).fill('Shop server');
+    await dialog.getByRole('button', { name: 'Create the key' }).click();
+    await leaveToSignIn(page);
+    await page.getByRole('button', { name: 'grace' }).click();
+    await dialog.waitFor();
+    expect(page.url()).toContain('/console/keys?show=all');
+    expect(await storedForms(page)).toBeNull();
+    expect(await dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('Shop server');
+    expect(await dialog.getByLabel('Expires').inputValue()).toMatch(/^2097-01-31T09:30/);
+    expect(await dialog.getByLabel('cards:read').isChecked()).toBe(true);
+    expect(await dialog.getByLabel('cards:write').isChecked()).toBe(false);
+    await expect.poll(() => dialog.getByLabel('Card program').inputValue()).toBe(program_id);
+    await dialog.getByRole('button', { name: 'Create the key of Shop server' }).click();
+    await page.getByRole('dialog', { name: 'The key of Shop server' }).waitFor();
+    const [made] = (await api.keys.list({ limit: 1 })).data;
+    expect(made).toMatchObject({ name: 'Shop server', program_id, scopes: ['cards:read'] });
+    await page.reload();
+    await untilShown(page);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    leftTheService(page);
+  });
+
+  test('stays closed for another person, and after 10 minutes', async () => {
+    const page = await openAsGrace('/console/keys');
+    // A person who comes back without signing in again still has the form.
+    await fillAndLeave(page, 'First');
+    await page.goto(`${publicUrl}/console/keys`);
+    await page.getByRole('dialog', CREATE).waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('First');
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+
+    await fillAndLeave(page, 'Late');
+    await page.goto(`${publicUrl}/errors`);
+    await page.evaluate(() => {
+      const kept = JSON.parse(window.sessionStorage.getItem('console.forms') ?? '');
+      window.sessionStorage.setItem('console.forms', JSON.stringify({ ...kept, at: kept.at - 600_001 }));
+    });
+    await page.goto(`${publicUrl}/console/keys`);
+    await untilShown(page);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect(await storedForms(page)).toBeNull();
+
+    await fillAndLeave(page, 'Of Grace');
+    await page.getByRole('button', { name: 'mary' }).click();
+    await page.getByRole('button', { name: 'Mary Jackson' }).waitFor();
+    await untilShown(page);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect(await storedForms(page)).toBeNull();
+    leftTheService(page);
+  });
+
+  test('keeps no card number and no key', async () => {
+    const page = await openAsGrace('/console/keys');
+    for (const secret of ['4111 1111 1111 1111', await keyOf('support')]) {
+      await fillAndLeave(page, secret);
+      await page.goto(`${publicUrl}/errors`);
+      const stored = await storedForms(page);
+      expect(stored).toContain('"access"');
+      expect(stored).not.toContain(secret.slice(3, 19));
+      await page.evaluate(() => window.sessionStorage.clear());
+      await page.goto(`${publicUrl}/console/keys`);
+      await untilShown(page);
+    }
+    leftTheService(page);
+  });
+
+  test('can be a decision on an approval', async () => {
+    const api = new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
+    await api.approvals.changePolicy({ rules: [{ operation: 'create_key' }] });
+    const asked = await api.keys.create({ name: 'Till', role: 'viewer', all_programs: true }).catch((error) => error);
+    expect(asked).toBeInstanceOf(AwaitsApproval);
+    const page = await openAsGrace(`/console/approval/${asked.approval.approval_id}`);
+    await page.getByRole('button', { name: 'Reject…' }).click();
+    const dialog = page.getByRole('dialog', { name: /^Reject/ });
+    await dialog.getByLabel('Reason').fill('Tills have keys');
+    await dialog.getByRole('button', { name: 'Reject' }).click();
+    await leaveToSignIn(page);
+    await page.getByRole('button', { name: 'grace' }).click();
+    await dialog.waitFor();
+    expect(await dialog.getByLabel('Reason').inputValue()).toBe('Tills have keys');
+    await dialog.getByRole('button', { name: 'Reject' }).click();
+    await page.getByText('Rejected. Nothing has changed.').waitFor();
+    leftTheService(page);
+  });
+});
+
+test('every form whose request needs a fresh sign-in keeps its values', () => {
+  const folder = resolve(import.meta.dirname, '../../console');
+  const sources = globSync('**/*.tsx', { cwd: folder })
+    .filter((file) => !file.startsWith('built'))
+    .map((file) => [file, readFileSync(join(folder, file), 'utf8')] as const);
+  const fresh = OPERATION_IDS.filter((id) => OPERATIONS[id].freshSignIn);
+  const forms = sources.filter(([, source]) => fresh.some((id) => source.includes(`api.${METHODS[id]}(`)));
+  expect(forms.length).toBeGreaterThan(2);
+  for (const [file, source] of forms) expect(source, file).toContain('useKeptState');
 });

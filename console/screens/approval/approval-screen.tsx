@@ -9,6 +9,7 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { useKeptState } from '../../data/kept-forms.ts';
 import type { Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -27,7 +28,7 @@ export function ApprovalScreen({ parameters }: { readonly parameters: Parameters
     deps: [id],
     pollMilliseconds: POLL_MILLISECONDS,
   });
-  const [open, setOpen] = useState<Decision | undefined>(undefined);
+  const [open, setOpen] = useKeptState<Decision | undefined>('open', undefined);
   const [done, setDone] = useState('');
   const approval = state.data;
   const close = () => setOpen(undefined);
@@ -116,7 +117,7 @@ function DecisionDialog({
   readonly onClose: () => void;
 }) {
   const { approval_id: id, summary } = approval;
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useKeptState('reason', '');
   const decide = useAction(
     (text: string, api, { idempotencyKey: _, programId: _program, ...options }): Promise<ApprovalRecord> => {
       if (decision === 'withdraw') return api.approvals.withdraw(id, options);

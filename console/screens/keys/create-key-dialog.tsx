@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import {
   AwaitsApproval,
   type CreateKeyBody,
@@ -13,6 +12,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { CheckField, SelectField, TextField } from '../../components/field.tsx';
+import { useKeptState } from '../../data/kept-forms.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -40,9 +40,9 @@ function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name'
 
 /** Asks for the name and the permissions of a new key, and shows its secret once. */
 export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => void; readonly onDone: () => void }) {
-  const [name, setName] = useState('');
-  const [access, setAccess] = useState<Access>({ programId: '', role: 'support', scopes: [] });
-  const [expires, setExpires] = useState('');
+  const [name, setName] = useKeptState('name', '');
+  const [access, setAccess] = useKeptState<Access>('access', { programId: '', role: 'support', scopes: [] });
+  const [expires, setExpires] = useKeptState('expires', '');
   const create = useAction((body: CreateKeyBody, api, options) => api.keys.create(body, options), {
     operation: 'create_key',
   });

@@ -1,13 +1,13 @@
-import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
 import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { useNow } from '../../data/clock.ts';
+import { useKeptState } from '../../data/kept-forms.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 
-type Parts = { readonly record: KeyRecord; readonly onClose: () => void; readonly onDone: () => void };
+type Parts<Shown> = { readonly record: Shown; readonly onClose: () => void; readonly onDone: () => void };
 
 /** How long the old key keeps working, in hours. */
 const OVERLAPS = [
@@ -18,8 +18,8 @@ const OVERLAPS = [
 ] as const;
 
 /** Asks how long the old key keeps working, and shows the secret of the new key once. */
-export function RollKeyDialog({ record, onClose, onDone }: Parts) {
-  const [hours, setHours] = useState('24');
+export function RollKeyDialog({ record, onClose, onDone }: Parts<Pick<KeyRecord, 'key_id' | 'name'>>) {
+  const [hours, setHours] = useKeptState('hours', '24');
   const { keyId, sessionId } = useSession();
   const now = useNow();
   const isOwn = sessionId !== null && record.key_id === keyId;
@@ -61,7 +61,7 @@ export function RollKeyDialog({ record, onClose, onDone }: Parts) {
 }
 
 /** Asks before it revokes a key, which can't be undone. */
-export function RevokeKeyDialog({ record, onClose, onDone }: Parts) {
+export function RevokeKeyDialog({ record, onClose, onDone }: Parts<KeyRecord>) {
   const { keyId } = useSession();
   const revoke = useAction((id: string, api, options) => api.keys.revoke(id, options));
   const submit = async () => {

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import type { KeyRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink, CopyButton, WhoMay } from '../../components/button.tsx';
@@ -11,6 +10,7 @@ import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedList } from '../../components/paged-list.tsx';
 import { useNow } from '../../data/clock.ts';
+import { useKeptState } from '../../data/kept-forms.ts';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
@@ -21,7 +21,11 @@ import { RevokeKeyDialog, RollKeyDialog } from './end-key-dialogs.tsx';
 import { PeopleSection } from './people-section.tsx';
 import { SessionsSection } from './sessions-section.tsx';
 
-type Open = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: KeyRecord } | undefined;
+type Open =
+  | { readonly what: 'create' }
+  | { readonly what: 'roll'; readonly key: Pick<KeyRecord, 'key_id' | 'name'> }
+  | { readonly what: 'revoke'; readonly key: KeyRecord }
+  | undefined;
 
 const SHOWN = [
   ['usable', 'Active'],
@@ -34,7 +38,7 @@ export function KeysScreen() {
   const { can } = useSession();
   const [{ show }, setFilters] = useUrlState({ show: 'usable' });
   const keys = usePages((api, options, cursor) => api.keys.list({ limit: 50, cursor }, options));
-  const [open, setOpen] = useState<Open>(undefined);
+  const [open, setOpen] = useKeptState<Open>('open', undefined);
   const close = () => setOpen(undefined);
   const now = useNow();
   const rows = keys.rows.filter((key) => {
@@ -124,7 +128,10 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
         stateOfKey(key, now) === 'active' || stateOfKey(key, now) === 'rolled' ? (
           <span class="row-actions">
             {key.replaced_by === null && (
-              <Button title={`Roll ${key.name}`} onClick={() => open({ what: 'roll', key })}>
+              <Button
+                title={`Roll ${key.name}`}
+                onClick={() => open({ what: 'roll', key: { key_id: key.key_id, name: key.name } })}
+              >
                 Roll
               </Button>
             )}
