@@ -28,6 +28,7 @@ import {
   nullable,
   PageQuery,
   pageOf,
+  pendingApprovalId,
   programId,
   raw,
   refuseEmpty,
@@ -134,6 +135,7 @@ export const CardRecord = Type.Object({
   metadata: Metadata,
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
+  pending_approval_id: pendingApprovalId,
 });
 
 export const PostingRecord = Type.Object({

@@ -120,7 +120,7 @@ const EVENT = {
   subject_id: EXAMPLE_TRANSFER_ID,
   created_at: EXAMPLE_TIME,
   version: 'v0.1',
-  data: sampleOf(TransferRecord, false),
+  data: sampleOf(TransferRecord),
 } as const;
 const EVENT_OF_ALL = { ...EVENT, number: 1042 } as const;
 

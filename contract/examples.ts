@@ -25,12 +25,12 @@ const EXAMPLE_SIGNATURE = {
  */
 export function exampleOf(id: OperationId): ExampleRequest {
   const { method, query, body, idempotency, reach, example } = OPERATIONS[id];
-  const required = new URLSearchParams(Object(query === undefined ? {} : sampleOf(query, true)));
+  const required = new URLSearchParams(Object(query === undefined ? {} : sampleOf(query)));
   const path = `${examplePath(id)}${required.size === 0 ? '' : `?${required}`}`;
   const key = idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${id.replaceAll('_', '-')}` };
   const headers: Readonly<Record<string, string>> = reach === 'connector' ? EXAMPLE_SIGNATURE : key;
   if (body === undefined) return { method, path, headers };
-  return { method, path, headers, body: writtenJson(example.body ?? sampleOf(body, true)) };
+  return { method, path, headers, body: writtenJson(example.body ?? sampleOf(body)) };
 }
 
 /** The path of the operation with sample ids. */
@@ -74,7 +74,7 @@ function quoted(text: string): string {
 /** The reply to {@link exampleOf}; for an export, one line. */
 export function exampleReply(id: OperationId): unknown {
   const { reply, example } = OPERATIONS[id];
-  const sample: object = Object(sampleOf(reply, false));
+  const sample: object = Object(sampleOf(reply));
   const shown = example.reply ?? {};
   const items: unknown = Reflect.get(sample, 'data');
   // The example of a list describes one item, unless it has the list itself.
@@ -99,13 +99,9 @@ function isNullable(schema: object, name: string): boolean {
   return shape.properties?.[name]?.anyOf?.some(({ type }) => type === 'null') ?? false;
 }
 
-function columnsOf(id: OperationId): readonly string[] {
-  return Object.keys(Object(Reflect.get(OPERATIONS[id].reply, 'properties')));
-}
-
 /** The first two lines of an export: the column names and one record. */
 export function exampleFile(id: OperationId): string {
-  const columns = columnsOf(id);
+  const columns: readonly string[] = OPERATIONS[id].reply.required ?? [];
   const values = new Map(Object.entries(Object(exampleReply(id))));
   return `${columns.join(',')}\n${columns.map((name) => cell(values.get(name))).join(',')}\n`;
 }

@@ -20,6 +20,7 @@ import {
   moment,
   nullable,
   pageOf,
+  pendingApprovalId,
   programId,
   Sum,
   text,
@@ -82,6 +83,7 @@ export const ProgramRecord = Type.Object({
   ),
   metadata: Metadata,
   created_at: moment('When it was created'),
+  pending_approval_id: pendingApprovalId,
 });
 
 /** The body of create_deposit and create_withdrawal. */

@@ -90,21 +90,19 @@ export function sampleOfParameter(name: string): string {
   return String(VALUES[name] ?? `${name}_1`);
 }
 
-/** A value that fits a schema. Objects have all their fields, or only the required ones. */
-export function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
+/** A value that fits a schema. Objects have only their required fields. */
+export function sampleOf(schema: object, name = ''): unknown {
   const shape: SchemaShape = schema;
   if (Object.hasOwn(VALUES, name) && shape.properties === undefined) return VALUES[name];
   if (shape.enum !== undefined) return shape.enum.find((word) => name === 'status' && isUsual(word)) ?? shape.enum[0];
-  if (shape.anyOf !== undefined) return sampleOfUnion(shape.anyOf, requiredOnly, name);
+  if (shape.anyOf !== undefined) return sampleOfUnion(shape.anyOf, name);
   if (shape.format === 'date-time') return EXAMPLE_TIME;
   if (shape.type === 'boolean') return name === 'balanced';
   if (shape.type === 'integer') return 1000;
-  if (shape.type === 'array') return name === 'differing_accounts' ? [] : [sampleOf(shape.items ?? {}, requiredOnly)];
+  if (shape.type === 'array') return name === 'differing_accounts' ? [] : [sampleOf(shape.items ?? {})];
   if (shape.type === 'object') {
-    const names = requiredOnly ? (shape.required ?? []) : Object.keys(shape.properties ?? {});
-    return Object.fromEntries(
-      names.map((inner) => [inner, sampleOf(shape.properties?.[inner] ?? {}, requiredOnly, inner)]),
-    );
+    const names = shape.required ?? [];
+    return Object.fromEntries(names.map((inner) => [inner, sampleOf(shape.properties?.[inner] ?? {}, inner)]));
   }
   return `${name.replaceAll('_', ' ')}`;
 }
@@ -115,8 +113,8 @@ function isUsual(status: unknown): boolean {
 }
 
 /** A nullable field is null, except the completion time of a transfer. */
-function sampleOfUnion(shapes: readonly SchemaShape[], requiredOnly: boolean, name: string): unknown {
+function sampleOfUnion(shapes: readonly SchemaShape[], name: string): unknown {
   const isGiven = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
   const shape = shapes.find(({ type }) => type !== 'null');
-  return isGiven && shape !== undefined ? sampleOf(shape, requiredOnly, name) : null;
+  return isGiven && shape !== undefined ? sampleOf(shape, name) : null;
 }

@@ -147,6 +147,13 @@ export const connectorId = (description: string) => Type.String({ pattern: '^[a-
 /** A string in a reply, or null. */
 export const textOrNull = (description: string) => nullable(Type.String({ description }));
 
+/** The approval that a request about a record waits for. Only operators see it, and only when they read this one record. */
+export const pendingApprovalId = Type.Optional(
+  Type.String({
+    description: 'The approval that a request about it waits for, when an operator reads it; absent if there is none',
+  }),
+);
+
 /**
  * The option of a body's schema that names the fields whose omission lets the request do more, such as act in all card
  * programs. For these fields, `null` and `""`, which often come from an unset variable, are refused instead of counting as

@@ -31,6 +31,7 @@ import {
   needs,
   nullable,
   pageOf,
+  pendingApprovalId,
   programId,
   raw,
   refuseEmpty,
@@ -145,6 +146,7 @@ export const TransferRecord = Type.Object({
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
   completed_at: nullable(moment('When the money moved; null until then')),
+  pending_approval_id: pendingApprovalId,
 });
 
 /** The result of one check of explain_transfer. */
@@ -374,7 +376,7 @@ export const TRANSFERS = [
             index: 0,
             idempotency_key: 'example-row-1',
             status: 201,
-            transfer: sampleOf(TransferRecord, false),
+            transfer: sampleOf(TransferRecord),
             error: null,
             money_moved: 'yes',
             replayed: false,

@@ -12,7 +12,7 @@ import {
   rejectChange,
   withdrawChange,
 } from './subjects/approvals/decide.ts';
-import { type Runs, refuseBatch, withApproval } from './subjects/approvals/gate.ts';
+import { type Runs, readsSubject, refuseBatch, withApproval, withPending } from './subjects/approvals/gate.ts';
 import {
   changeApprovalPolicy,
   getApprovalPolicy,
@@ -304,7 +304,9 @@ export function handlersOf(
       ? (call) => withApproval(everywhere, policy, runs, call, id)
       : id === 'create_transfer_batch'
         ? (call) => refuseBatch(policy).then(() => run(call))
-        : undefined;
+        : readsSubject(id)
+          ? (call) => withPending(everywhere, policy, run, call, id)
+          : undefined;
     // Requests of card programs go straight to their handlers.
     return [id, ofOperator === undefined ? run : (call) => (isOperator(call.caller) ? ofOperator(call) : run(call))];
   });

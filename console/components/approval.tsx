@@ -28,6 +28,21 @@ export function ApprovalNotice({
   return text === undefined ? null : <p class="approval-notice">{text}</p>;
 }
 
+/** Says that a request about the shown record waits for its approval. */
+export function PendingApproval({
+  record,
+}: {
+  readonly record: { readonly pending_approval_id?: string } | undefined;
+}) {
+  const id = record?.pending_approval_id;
+  if (id === undefined) return null;
+  return (
+    <p class="approval-notice" role="status">
+      A request about this waits for the approval of a second person. <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
+    </p>
+  );
+}
+
 /** Shows, instead of an error, that a request waits for its approval. */
 export function AwaitingApproval({ error: { approval } }: { readonly error: AwaitsApproval }) {
   const { approval_id: id, status, expires_at: at } = approval;

@@ -115,7 +115,7 @@ console.log(await response.json());`;
 /** The query parameters that an operation requires; undefined if it requires none. */
 function queryOf(id: OperationId): unknown {
   const { query } = OPERATIONS[id];
-  const required: object = Object(query === undefined ? {} : sampleOf(query, true));
+  const required: object = Object(query === undefined ? {} : sampleOf(query));
   return Object.keys(required).length === 0 ? undefined : required;
 }
 

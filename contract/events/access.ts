@@ -35,7 +35,7 @@ const KEY_NOTES = [
 ] as const;
 
 const REPLACED = {
-  ...Object(sampleOf(KeyRecord, false)),
+  ...Object(sampleOf(KeyRecord)),
   ...SHOP,
   key_id: 'key_0196f4a09d3b7e62b1c85d07f3a92e46',
   shown_as: 'ts_3Ew9Rd…',

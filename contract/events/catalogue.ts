@@ -54,7 +54,7 @@ export type EventOf<Type extends EventType> = {
 /** An event of the type, as the examples show it. */
 export function exampleEvent(type: EventType): EventOf<EventType> {
   const { data, subject, subjectOtherwise = '', listed, example } = EVENT_CATALOGUE[type];
-  const shown: Readonly<Record<string, unknown>> = { ...Object(sampleOf(data, true)), ...example };
+  const shown: Readonly<Record<string, unknown>> = { ...Object(sampleOf(data)), ...example };
   const written = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   return {
     event_id: EXAMPLE_EVENT_ID,

@@ -188,7 +188,7 @@ export const TIMELINE = [
     failure: 'The likely duplicates could not be listed',
     example: {
       reply: {
-        transfer: { ...Object(sampleOf(TransferRecord, false)), created_at: EXAMPLE_LATER },
+        transfer: { ...Object(sampleOf(TransferRecord)), created_at: EXAMPLE_LATER },
         seconds_apart: 42,
       },
     },

@@ -412,7 +412,8 @@ function replyContent(id: OperationId): JsonObject {
     const json = { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
     return stream === undefined ? json : { ...json, 'text/event-stream': streamContent(id, stream) };
   }
-  const columns = fieldsOf(reply).map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
+  const always = fieldsOf(reply).filter(({ required }) => required);
+  const columns = always.map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
   const description =
     'Comma-separated values (RFC 4180): a line with the column names, then a line for each record. Null values are ' +
     'empty, objects are JSON, and amounts are in minor units. If an export fails, the connection is closed without ' +

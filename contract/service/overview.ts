@@ -138,13 +138,13 @@ export const OVERVIEW = [
       reply: {
         all: FIGURES,
         processes: [
-          { ...Object(sampleOf(ProcessRecord, false)), version: '0.1.0', alive: true, current: true, figures: FIGURES },
+          { ...Object(sampleOf(ProcessRecord)), version: '0.1.0', alive: true, current: true, figures: FIGURES },
         ],
         now: FIGURES,
         lane_waiting: 0,
         hours: [{ start: '2026-01-31T09:00:00.000Z', type: 'load', transfers: 51_300 }],
         proposed_incidents: [{ code: 'unknown_create_transfer', in_last_minute: 240, in_hour_before: 3 }],
-        status: { ...Object(sampleOf(ServiceStatus, false)), ...STATUS[0].example.reply },
+        status: { ...Object(sampleOf(ServiceStatus)), ...STATUS[0].example.reply },
       },
     },
   }),

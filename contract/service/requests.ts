@@ -79,7 +79,7 @@ export const ProgramRequestRecord = Type.Object({
   ...COMPLETE,
 });
 
-const TRANSFER = sampleOf(TransferRecord, false) as Static<typeof TransferRecord>;
+const TRANSFER = sampleOf(TransferRecord) as Static<typeof TransferRecord>;
 
 const EXAMPLE = {
   operation: 'create_transfer',

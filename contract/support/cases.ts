@@ -221,7 +221,7 @@ export const EXAMPLE_CASES = { opened: NEW, replied: ANSWERED, resolved: RESOLVE
 const SENTENCE = 'create_transfer failed. Whether money has moved is not known.';
 const MESSAGES = [
   {
-    ...Object(sampleOf(CaseMessage, false)),
+    ...Object(sampleOf(CaseMessage)),
     from: 'support',
     author: 'Anna',
     text: 'The transfer was not made: send it again.',

@@ -659,6 +659,8 @@ export type CardRecord = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
+  /** The approval that a request about it waits for, when an operator reads it; absent if there is none. */
+  readonly pending_approval_id?: string;
 };
 
 /** Case details: the response of get_case. */
@@ -2887,6 +2889,8 @@ export type ProgramRecord = {
   readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
+  /** The approval that a request about it waits for, when an operator reads it; absent if there is none. */
+  readonly pending_approval_id?: string;
 };
 
 /** Program request record: the response of get_request. */
@@ -4051,6 +4055,8 @@ export type TransferRecord = {
   readonly updated_at: string;
   /** When the money moved; null until then. */
   readonly completed_at: string | null;
+  /** The approval that a request about it waits for, when an operator reads it; absent if there is none. */
+  readonly pending_approval_id?: string;
 };
 
 /** An event of one type. */

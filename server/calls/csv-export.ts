@@ -21,14 +21,14 @@ const PAGE_CHARACTERS = 262_144;
  */
 export async function writeCsv(
   name: string,
-  schema: { readonly properties: object },
+  schema: { readonly required?: readonly string[] },
   pages: Pages,
   /** Whether texts are written unchanged, even if a spreadsheet would take them for formulas. */
   isRaw: boolean,
   /** Fields that earlier versions lacked, as the last columns, so that the earlier columns keep their positions. */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
-  const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
+  const columns = [...(schema.required ?? []).filter((name) => !added.includes(name)), ...added];
   const linesOf = (records: readonly object[]): string =>
     records.map((record) => csvLine(record, columns, isRaw)).join('');
   const first = await pages.next(LINES_FIRST);

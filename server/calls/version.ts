@@ -10,14 +10,14 @@ import { Refusal } from '../../domain/refusal.ts';
 export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | WebhookRecord;
 
 /**
- * Fields that change without an edit of the record: balances, which change with every transfer, and the progress of deliveries.
- * If they counted, an operator could never save the limits of a busy card. The secrets of a webhook expire, and a new one changes
- * `updated_at`.
+ * Fields that change without an edit of the record: balances, which change with every transfer, the progress of deliveries, and
+ * approvals that wait. If they counted, an operator could never save the limits of a busy card. The secrets of a webhook expire,
+ * and a new one changes `updated_at`.
  */
 const NOT_EDITED: ReadonlySet<string> = new Set([
   ...['balance', 'held', 'available', 'incoming', 'funding'],
   ...['position', 'backlog', 'failures', 'failing_since', 'last_success_at', 'last_failure_at', 'next_attempt_at'],
-  ...['dead', 'replay', 'secrets', 'secret', 'secret_omitted'],
+  ...['dead', 'replay', 'secrets', 'secret', 'secret_omitted', 'pending_approval_id'],
 ]);
 
 /** The characters of a digest: 96 bits. */

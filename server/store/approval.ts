@@ -100,6 +100,19 @@ export const findEqualApproval = statement(
   `${READ} where meaning = :meaning and status = 'pending' and expires_at > service_now()`,
 );
 
+/**
+ * Finds the newest pending approval about a card program (without `programId`), a transfer, or a card of a program. `field` is the
+ * name of its id in requests.
+ */
+export const findPendingAbout = statement(
+  'find_pending_about',
+  { field: TEXT, name: TEXT, programId: nullable(UUID) },
+  `select approval_id from approval
+    where status = 'pending' and expires_at > service_now() and (:programId::uuid is null or program_id = :programId)
+      and :name in (path ->> :field, body::jsonb ->> :field, body::jsonb ->> ('destination_' || :field))
+    order by approval_id desc limit 1`,
+);
+
 const LIST_APPROVALS = statement(
   'list_approvals',
   { status: nullable(word()), programId: nullable(UUID), after: nullable(UUID), count: NUMBER },

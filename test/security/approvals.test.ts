@@ -330,6 +330,21 @@ describe('every operation that can need an approval', () => {
     },
   );
 
+  /** Reads the card program, transfer or card that a request is about. */
+  const readSubject = async (by: Person, { params, body }: CallParts): Promise<Fields> => {
+    const { card_id } = (body ?? {}) as Fields;
+    const ids: Fields = { ...params, ...(card_id === undefined ? {} : { card_id }) };
+    const read = async (one: OperationId): Promise<Fields> =>
+      (await sendAs(by, one, { params: ids as Record<string, string>, query: '', body: undefined })).fields;
+    if (ids.transfer_id !== undefined) {
+      const [{ transfer }, alone] = [await read('get_transfer_timeline'), await read('get_transfer')];
+      expect(transfer).toEqual(alone);
+      return alone;
+    }
+    if (ids.card_id !== undefined) return read('get_card');
+    return ids.program_id === undefined ? {} : read('get_program');
+  };
+
   test.each(APPROVABLE)('%s waits without an effect, and then has the effect that it describes', async (id) => {
     await withRules();
     const parts =
@@ -342,11 +357,15 @@ describe('every operation that can need an approval', () => {
     expect(asked).toMatchObject({ status: 202, fields: { operation: id } });
     expect(asked.fields.summary).not.toMatch(/^call |null|undefined/);
     expect(await countRows()).toEqual(before);
+    const subject = await readSubject(ada, parts);
+    const isShown = ['program_id', 'card_id', 'transfer_id'].some((name) => name in subject);
+    expect(subject.pending_approval_id).toBe(isShown ? asked.fields.approval_id : undefined);
     const grace = await person('administrator', 'Grace Lin');
     const approved = await decideOn(grace, asked.fields, 'approve');
     expect(approved.fields).toMatchObject({ status: 'carried_out', error: null });
     expect(JSON.stringify(approved.fields)).not.toMatch(/"(ts_[0-9a-f]{16}_[0-9a-f]+|whsec_[^"]+)"/);
     expect(await countRows()).not.toEqual(before);
+    expect(await readSubject(ada, parts)).not.toHaveProperty('pending_approval_id');
     const { rows } = await owner.query(
       'select actor, details from audit_entry where action = $1 order by position desc limit 1',
       [id],

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
+import { PendingApproval } from '../../components/approval.tsx';
 import { WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { Id } from '../../components/id.tsx';
@@ -40,6 +41,7 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}
       </p>
+      <PendingApproval record={shown} />
       <Loaded state={card}>
         {(found) => (
           <>

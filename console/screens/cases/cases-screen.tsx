@@ -176,17 +176,15 @@ function CaseTable<Row extends CaseRecord>({
   readonly empty: ComponentChildren;
 }) {
   return (
-    <>
-      <PagedTable
-        pages={pages}
-        canRetry
-        label="Cases"
-        columns={columns}
-        rowKey={({ case_id }) => case_id}
-        href={hrefOfCase}
-        empty={empty}
-      />
-    </>
+    <PagedTable
+      pages={pages}
+      canRetry
+      label="Cases"
+      columns={columns}
+      rowKey={({ case_id }) => case_id}
+      href={hrefOfCase}
+      empty={empty}
+    />
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
+import { PendingApproval } from '../../components/approval.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
@@ -43,6 +44,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
       lead={<Id id={programId} whole />}
       actions={data !== undefined && <Actions programId={programId} onOpen={setOpen} />}
     >
+      <PendingApproval record={data} />
       <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
       <Section title="Deposits and withdrawals">
         <Movements programId={programId} moves={moves} />
@@ -139,17 +141,15 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
     { deps: [programId, moves] },
   );
   return (
-    <>
-      <PagedTable
-        pages={movements}
-        label="Deposits and withdrawals"
-        columns={COLUMNS}
-        rowKey={({ movement_id: id }) => id}
-        empty={
-          <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
-        }
-      />
-    </>
+    <PagedTable
+      pages={movements}
+      label="Deposits and withdrawals"
+      columns={COLUMNS}
+      rowKey={({ movement_id: id }) => id}
+      empty={
+        <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
+      }
+    />
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { PendingApproval } from '../../components/approval.tsx';
 import { TransferStatus } from '../../components/badge.tsx';
 import { WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
@@ -61,6 +62,7 @@ export function TransferScreen({ parameters }: { readonly parameters: Parameters
       <p class={done === '' ? 'hidden' : 'notice'} role="status">
         {done}
       </p>
+      <PendingApproval record={shown?.transfer} />
       {error !== undefined && <ErrorRecord error={error} stale={shown !== undefined} />}
       {shown === undefined ? (
         error === undefined && <Loading />

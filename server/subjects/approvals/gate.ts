@@ -13,6 +13,7 @@ import {
   type Approval,
   findApprovalOfKey,
   findEqualApproval,
+  findPendingAbout,
   insertApproval,
   readCredential,
   type ShownApproval,
@@ -65,6 +66,43 @@ export async function withApproval(
 
 /** A rule about amounts matches an unknown amount, so that this finds every rule that may match. */
 const NOTHING_KNOWN = { amount: null, currency: null } as const;
+
+/** The operations that read what a request can be about, and the name of its id. */
+const READS_SUBJECT = {
+  get_program: 'program_id',
+  get_transfer: 'transfer_id',
+  get_transfer_timeline: 'transfer_id',
+  get_card: 'card_id',
+} as const;
+
+type ReadsSubject = keyof typeof READS_SUBJECT;
+
+export function readsSubject(operation: string): operation is ReadsSubject {
+  return Object.hasOwn(READS_SUBJECT, operation);
+}
+
+/** Reads a record for an operator, and adds the approval that a request about it waits for. */
+export async function withPending(
+  { database }: Service,
+  policy: PolicyMemory,
+  run: Run,
+  call: AnyCall,
+  operation: ReadsSubject,
+): Promise<AnyReply> {
+  const reply = await run(call);
+  if (!('record' in reply) || (await policy.read()).rules.length === 0) return reply;
+  const field = READS_SUBJECT[operation];
+  const programId = call.programId === '' ? null : call.programId;
+  const [found] = await readRows(database, findPendingAbout({ field, name: call.params[field] ?? '', programId }));
+  if (found === undefined) return reply;
+  const pending = { pending_approval_id: toWireId('apr', found.approval_id as string) };
+  const record = reply.record as { readonly transfer?: object };
+  const { transfer } = record;
+  return {
+    ...reply,
+    record: transfer === undefined ? { ...record, ...pending } : { ...record, transfer: { ...transfer, ...pending } },
+  };
+}
 
 /** Refuses a batch of an operator if single transfers need an approval: no one could see what they approve. */
 export async function refuseBatch(policy: PolicyMemory): Promise<void> {
