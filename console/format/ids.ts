@@ -102,7 +102,7 @@ export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 
  * them in sentences (card 'employee-7'), and moments in the format of the API.
  */
 const PIECE =
-  /(\b(?:tr|rev|req|prog|evt|wh|key|dep|wd|case|inc|apr|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+  /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
 /** Splits a text, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
 export function piecesOf(text: string): readonly TextPiece[] {

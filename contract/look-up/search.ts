@@ -18,6 +18,8 @@ export const FOUND_KINDS = [
   'program',
   'webhook',
   'api_key',
+  'person',
+  'approval',
   'audit_entry',
   'error_code',
 ] as const;

@@ -3457,6 +3457,8 @@ export type SearchResults = {
       | 'program'
       | 'webhook'
       | 'api_key'
+      | 'person'
+      | 'approval'
       | 'audit_entry'
       | 'error_code';
     /** Exact matches first, each group newest first. */

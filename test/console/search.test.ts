@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { pendingApproval } from '../fixtures/service-things.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld, type World } from './harness/sample-world.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
@@ -41,6 +42,17 @@ describe('the search', () => {
     await page.waitForURL('**/console/card/found-by-digits?**');
     await page.goBack();
     await page.waitForURL(`**/console/transfer/${world.held_id}**`);
+  });
+
+  test('opens an approval, and the list that shows a person', async () => {
+    const { client } = service();
+    const approvalId = await pendingApproval(client);
+    const page = await openConsole('/console/errors');
+    await searchFor(page, approvalId);
+    await page.waitForURL(`**/console/approval/${approvalId}**`);
+    const { person_id } = await client.sandbox.signInAs({ person: 'support' });
+    await searchFor(page, person_id ?? '');
+    await page.waitForURL('**/console/keys?**');
   });
 
   test('has the focus before the next key is handled, even in a busy page', async () => {

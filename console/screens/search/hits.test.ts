@@ -14,6 +14,9 @@ test.each<[Group['kind'], string, string, string | undefined]>([
   ['event', `evt_${HEX}`, "Event card.created about the card 'shop-1'", '/console/card/shop-1'],
   ['event', `evt_${HEX}`, 'Event switch.changed about service', undefined],
   ['deposit', `dep_${HEX}`, '', `/console/programs/prog_${HEX}`],
+  ['event', `evt_${HEX}`, `Event approval.requested about apr_${HEX}`, `/console/approval/apr_${HEX}`],
+  ['approval', `apr_${HEX}`, '', `/console/approval/apr_${HEX}`],
+  ['person', `per_${HEX}`, '', '/console/keys'],
   ['error_code', 'card_lost', '', '/errors/card_lost'],
   ['idempotency_key', 'order-1', '', undefined],
 ])('links a hit of the kind %s to its screen', (kind, id, summary, path) => {

@@ -18,6 +18,8 @@ export const KIND_TITLES: Readonly<Record<Group['kind'], string>> = {
   program: 'Card programs',
   webhook: 'Webhooks',
   api_key: 'API keys',
+  person: 'People',
+  approval: 'Approvals',
   audit_entry: 'Audit log',
   error_code: 'Error codes',
 };
@@ -36,12 +38,14 @@ export const KIND_NAMES: Readonly<Record<Group['kind'], string>> = {
   program: 'Program',
   webhook: 'Webhook',
   api_key: 'Key',
+  person: 'Person',
+  approval: 'Approval',
   audit_entry: 'Audit log',
   error_code: 'Error code',
 };
 
 const TRANSFER = /\btr_[0-9a-f]{32}\b/;
-const SUBJECT = /\b(?:tr|prog|wh|req|case|inc)_[0-9a-f]{32}\b/;
+const SUBJECT = /\b(?:tr|prog|wh|req|case|inc|apr)_[0-9a-f]{32}\b/;
 const CARD = / about the card '(.+)'$/;
 
 /** Returns the link to a hit, without the program. Undefined if no screen shows it. */
@@ -54,6 +58,8 @@ export function pathOfHit(kind: Group['kind'], { id, program_id, summary }: Hit)
     case 'incident':
     case 'program':
     case 'webhook':
+    case 'person':
+    case 'approval':
       return pathOf(id, kind);
     case 'reversal':
       return pathOfFirst(TRANSFER, summary);

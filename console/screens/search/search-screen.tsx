@@ -115,10 +115,10 @@ function SearchForm({
 
 /** The kinds whose screen shows one record. */
 const OF_THEIR_KIND: ReadonlySet<string> = new Set<Group['kind'] & IdKind>([
-  ...(['card', 'program', 'webhook', 'transfer', 'request', 'case', 'incident'] as const),
+  ...(['card', 'program', 'webhook', 'transfer', 'request', 'case', 'incident', 'approval'] as const),
 ]);
 
-const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key']);
+const NAMED: ReadonlySet<Group['kind']> = new Set(['card', 'program', 'webhook', 'api_key', 'person']);
 
 const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
   { title: NAMED.has(kind) ? 'Name' : 'Id', onPhone: 'note', cell: (hit) => <HitLink kind={kind} hit={hit} /> },
@@ -187,7 +187,7 @@ function MoreOf({ kind, hit, q }: { readonly kind: Group['kind']; readonly hit: 
 function HitLink({ kind, hit }: { readonly kind: Group['kind']; readonly hit: Hit }) {
   const href = hrefOfHit(kind, hit);
   if (OF_THEIR_KIND.has(kind)) return <Id id={hit.id} kind={kind as IdKind} programId={hit.program_id} />;
-  if (kind === 'api_key') return <Id id={hit.id} kind="key" />;
+  if (kind === 'api_key' || kind === 'person') return <Id id={hit.id} kind={kind === 'person' ? kind : 'key'} />;
   return href === undefined ? <code>{hit.id}</code> : <a href={href}>{hit.id}</a>;
 }
 

@@ -1,7 +1,9 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
+import { readApproval, toApproval } from '../../store/approval.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { findEvent } from '../../store/events/read-events.ts';
+import { readPerson, toPerson } from '../../store/person.ts';
 import {
   findAuditEntry,
   findKey,
@@ -23,12 +25,14 @@ import type { Term } from './read-term.ts';
 import type { SearchContext } from './search-context.ts';
 import {
   type Found,
+  foundApproval,
   foundAuditEntry,
   foundCase,
   foundEvent,
   foundIncident,
   foundKey,
   foundMovement,
+  foundPerson,
   foundProgram,
   foundRequestRecord,
   foundReversal,
@@ -67,6 +71,11 @@ export async function findById(
     }
     case 'key':
       return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row), 'id'));
+    case 'per':
+      // People belong to no card program.
+      return programId === null ? show(read(readPerson({ personId: inner })), (row) => foundPerson(toPerson(row))) : [];
+    case 'apr':
+      return findOneApproval(context, inner);
     case 'wh':
       return show(read(readWebhook(inner, programId)), (row) => foundWebhook(toWebhookDetails(row)));
     case 'aud':
@@ -91,6 +100,13 @@ async function findOneRequest(
 async function findOneCase({ programId, read }: SearchContext, caseId: string): Promise<readonly Found[]> {
   const found = (await read(readCases({ caseIds: [caseId] }))).map(toCase);
   return found.filter((one) => programId === null || one.programId === programId).map(foundCase);
+}
+
+async function findOneApproval({ programId, read }: SearchContext, approvalId: string): Promise<readonly Found[]> {
+  const rows = await read(readApproval({ approvalId }));
+  return rows
+    .filter((row) => programId === null || toApproval(row).programId === programId)
+    .map((row) => foundApproval(toApproval(row), row.now as Date));
 }
 
 /** Finds an incident. Every key within its reach may read it. */

@@ -5,7 +5,7 @@ const HEX = '0196f5c2d9a17b40a5d2c08e6f1b3a97';
 const UUID = '0196f5c2-d9a1-7b40-a5d2-c08e6f1b3a97';
 
 describe('readTerm', () => {
-  test.each(['tr', 'rev', 'req', 'case', 'inc', 'prog', 'evt', 'key', 'wh', 'dep', 'wd', 'aud'] as const)(
+  test.each(['tr', 'rev', 'req', 'case', 'inc', 'prog', 'evt', 'key', 'per', 'apr', 'wh', 'dep', 'wd', 'aud'] as const)(
     'an id with %s_',
     (prefix) => {
       const term = readTerm(` ${prefix}_${HEX}\n`);

@@ -31,6 +31,8 @@ const PREFIXES: readonly IdentifierPrefix[] = [
   'prog',
   'evt',
   'key',
+  'per',
+  'apr',
   'wh',
   'dep',
   'wd',

@@ -1,13 +1,16 @@
 import type { FOUND_KINDS, FoundRecord } from '../../../contract/look-up/search.ts';
 import type { RequestRecord } from '../../../contract/service/requests.ts';
+import { approvalStatusAt } from '../../../domain/approvals/approval.ts';
 import { cardStatusOn } from '../../../domain/cards/card.ts';
-import { type IdentifierPrefix, toWireId } from '../../../domain/identifier.ts';
+import { type IdentifierPrefix, toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import { formatMoney } from '../../../domain/ledger/money.ts';
 import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { ShownApproval } from '../../store/approval.ts';
 import type { CardDetails } from '../../store/card.ts';
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 import type { StoredEvent } from '../../store/events/read-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
+import type { Person } from '../../store/person.ts';
 import type {
   KeyUse,
   toFoundAuditEntry,
@@ -141,6 +144,21 @@ export function foundWebhook(webhook: WebhookDetails): Found {
 export function foundKey(key: ReturnType<typeof toFoundKey>, matched: Match): Found {
   const state = key.revokedAt === null ? '' : ', revoked';
   return found('api_key', toWireId('key', key.keyId), matched, `API key ${key.name}${state}`, key);
+}
+
+/** Returns a person who has signed in. After an erasure the name is unknown. */
+export function foundPerson({ personId, name, roles, firstSeenAt, blockedAt, erasedAt }: Person): Found {
+  const states = [blockedAt !== null && 'blocked', erasedAt !== null && 'erased'].filter((state) => state !== false);
+  const who = [`Person ${name ?? 'without a name'}`, ...roles, ...states].join(', ');
+  return found('person', toWireId('per', personId), 'id', who, { programId: null, createdAt: firstSeenAt });
+}
+
+/** Returns an approval, with its status at a time of the service. */
+export function foundApproval(approval: ShownApproval, now: Date): Found {
+  const { approvalId, summary, requestedBy, requestedByName, requestedAt, expiresAt, programId } = approval;
+  const status = approvalStatusAt({ status: approval.status, expiresAt: expiresAt.getTime() }, now.getTime());
+  const text = `Request of ${requestedByName ?? toCredentialId(requestedBy)} to ${summary}: ${status}`;
+  return found('approval', toWireId('apr', approvalId), 'id', text, { programId, createdAt: requestedAt });
 }
 
 export function foundAuditEntry(entry: ReturnType<typeof toFoundAuditEntry>): Found {

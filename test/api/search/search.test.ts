@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type KeyScope, type SearchResults, TransferService } from '../../../sdk/client.ts';
+import { pendingApproval } from '../../fixtures/service-things.ts';
 import { Conversation } from '../../harness/conversation.ts';
 import { waitFor } from '../../harness/process.ts';
 import { refusalOf, useService } from '../../harness/service.ts';
@@ -68,6 +69,8 @@ describe('search', () => {
     made.case = (await client().cases.create({ transfer_id: made.load, text: 'secret text' }, shop)).case_id;
     const incident = { title: 'Slow', public_text: 'Secret.', scope: 'program', program_id: programs.shop } as const;
     made.incident = (await client().incidents.create(incident)).incident_id;
+    made.person = (await client().sandbox.signInAs({ person: 'operator' })).person_id ?? '';
+    made.approval = await pendingApproval(client());
     const [entry] = (await client().audit.list({ action: 'create_key' })).data;
     made.entry = entry?.entry_id ?? '';
   });
@@ -83,6 +86,8 @@ describe('search', () => {
     ['audit_entry', 'entry'],
     ['case', 'case'],
     ['incident', 'incident'],
+    ['person', 'person'],
+    ['approval', 'approval'],
   ])('finds a %s by its id in any program', async (kind, name) => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
@@ -120,7 +125,18 @@ describe('search', () => {
 
   test('looks for an id only in the named program', async () => {
     expect(await find(made.load ?? '', { program_id: programs.shop })).toHaveLength(1);
-    for (const name of ['load', 'reversal', 'deposit', 'refused', 'key', 'event', 'case', 'incident']) {
+    for (const name of [
+      'load',
+      'reversal',
+      'deposit',
+      'refused',
+      'key',
+      'event',
+      'case',
+      'incident',
+      'person',
+      'approval',
+    ]) {
       expect(await find(made[name] ?? '', { program_id: programs.yen }), name).toEqual([]);
     }
     expect(await find(programs.shop, { program_id: programs.yen })).toEqual([]);
@@ -275,6 +291,28 @@ describe('search', () => {
     }
     const { data } = await client().search.find({ q: made.incident ?? '', program_id: programs.shop });
     expect(data).toMatchObject([{ results: [{ summary: 'Incident “Slow”: open', program_id: programs.shop }] }]);
+  });
+
+  test('says who a person is, and who asked for an approval', async () => {
+    const summaryOf = async (id = '') => (await client().search.find({ q: id })).data[0]?.results[0];
+    expect(await summaryOf(made.person)).toMatchObject({
+      summary: 'Person Olivia Park, operator',
+      program_id: null,
+      created_at: expect.any(String),
+    });
+    await client().people.block(made.person ?? '');
+    expect(await summaryOf(made.person)).toMatchObject({ summary: 'Person Olivia Park, operator, blocked' });
+    await client().people.unblock(made.person ?? '');
+    const approval = await client().approvals.get(made.approval ?? '');
+    expect(await summaryOf(made.approval)).toEqual({
+      id: made.approval,
+      program_id: approval.program_id,
+      matched: 'id',
+      summary: `Request of ${approval.requested_by_name} to ${approval.summary}: pending`,
+      created_at: approval.requested_at,
+    });
+    await client().approvals.reject(made.approval ?? '', { reason: 'tried' });
+    expect((await summaryOf(made.approval))?.summary).toMatch(/: rejected$/);
   });
 
   test("refuses keys that are not operators' keys", async () => {
