@@ -18,7 +18,7 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
   { field: /\/program_id$/, says: /is one transfer type of a card program/ },
   { field: /\/destination_card_id$/, says: /must be a different card than/ },
   // Relations to stored records.
-  { field: /\/after$/, says: /but the last event has|but the last entry/ },
+  { field: /\/after$/, says: /but (the last (event has|entry)|there are no events yet)/ },
   { field: /\/(metadata|headers)$/, says: /can have \d+ (pairs|headers)/ },
   { field: /\/key_id$/, says: /was rolled before|was revoked|has expired/ },
   { field: /\/action$/, says: /the audit log has only/ },
