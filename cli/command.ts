@@ -163,6 +163,16 @@ export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly
   created_to: { flag: '--to <time>', help: 'created before this time', read: readEarlier },
 };
 
+export type AsOf = { readonly as_of?: string };
+
+export const AS_OF_OPTION: OptionsFor<AsOf> = {
+  as_of: {
+    flag: '--as-of <time>',
+    help: 'also show the balance at this time, at least a minute ago: 2030-01-31, "2030-01-31 12:00", or 6h',
+    read: readEarlier,
+  },
+};
+
 export function readWholeNumber(text: string): number {
   if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);

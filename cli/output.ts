@@ -6,7 +6,7 @@ import { plainField } from './times.ts';
 /** Maximum width of text, in characters. */
 const MAX_WIDTH = 80;
 
-const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
+const AMOUNT_NAMES = /(^|_)(amount|balance|balance_as_of)$|^(held|available|incoming|sum)$/;
 
 export type Pair = readonly [name: string, value: string];
 

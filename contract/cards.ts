@@ -6,6 +6,7 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
 import {
   Amount,
+  asOf,
   callersReference,
   checkedTogether,
   connectorId,
@@ -136,6 +137,16 @@ export const CardRecord = Type.Object({
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
   pending_approval_id: pendingApprovalId,
+});
+
+/** A card, with its balance at an instant if the request names one. */
+export const CardAsOf = Type.Object({
+  ...CardRecord.properties,
+  balance_as_of: Type.Optional(
+    Amount(
+      'Only with `as_of`: the balance at that instant, 0 before the card was created. All other fields are current',
+    ),
+  ),
 });
 
 export const PostingRecord = Type.Object({
@@ -281,12 +292,14 @@ export const CARDS = [
     id: 'get_card',
     method: 'GET',
     path: ONE,
-    summary: 'Get a card and its balance',
+    summary: 'Get a card and its balance, also at an instant in the past',
     reach: 'program',
     scope: 'cards:read',
-    reply: CardRecord,
+    query: Type.Object({ as_of: Type.Optional(asOf) }),
+    reply: CardAsOf,
     errors: ['card_not_found'],
     failure: 'The card could not be read',
+    example: { reply: { balance_as_of: undefined } },
   }),
   operation({
     id: 'update_card',
@@ -402,6 +415,7 @@ export const CARDS = [
 
 export type PostingRecord = Static<typeof PostingRecord>;
 export type CardRecord = Static<typeof CardRecord>;
+export type CardAsOf = Static<typeof CardAsOf>;
 export type CardErasureRecord = Static<typeof CardErasureRecord>;
 export type HoldRecord = Static<typeof HoldRecord>;
 export type HoldPage = Static<typeof HoldPage>;

@@ -5,6 +5,7 @@ import {
   Amount,
   AmountSent,
   amountFrom,
+  asOf,
   callersReference,
   currency,
   currencyCode,
@@ -55,6 +56,8 @@ export const UpdateProgramBody = Type.Object({
   metadata: Type.Optional(nullable(MetadataPatch)),
 });
 
+const FUNDING = 'The funding accounts, one for each currency: loads take money from them, and unloads return it';
+
 const FundingRecord = Type.Object({
   currency,
   balance: Amount('Balance of the funding account'),
@@ -68,9 +71,7 @@ export const ProgramRecord = Type.Object({
   time_zone: Type.String({
     description: 'IANA name of the time zone in which its days begin, for limits and for the expiry of cards',
   }),
-  funding: Type.Array(FundingRecord, {
-    description: 'The funding accounts, one for each currency: loads take money from them, and unloads return it',
-  }),
+  funding: Type.Array(FundingRecord, { description: FUNDING }),
   limits: describedOrNull(
     ProgramLimits,
     'Limits of the total of its loads (in) and unloads (out); null without limits',
@@ -84,6 +85,22 @@ export const ProgramRecord = Type.Object({
   metadata: Metadata,
   created_at: moment('When it was created'),
   pending_approval_id: pendingApprovalId,
+});
+
+/** A card program, with the balance of its funding at an instant if the request names one. */
+export const ProgramAsOf = Type.Object({
+  ...ProgramRecord.properties,
+  funding: Type.Array(
+    Type.Object({
+      ...FundingRecord.properties,
+      balance_as_of: Type.Optional(
+        Amount(
+          'Only with `as_of`: the balance at that instant, 0 before the account was created. All other fields are current',
+        ),
+      ),
+    }),
+    { description: FUNDING },
+  ),
 });
 
 /** The body of create_deposit and create_withdrawal. */
@@ -146,6 +163,11 @@ export const TrialBalance = Type.Object({
     { description: 'Accounts whose balance is not the sum of their postings: none, if the books are right' },
   ),
   drawn_up_at: moment('When it was computed'),
+  as_of: nullable(
+    moment(
+      'The instant of the balances, which are then sums of postings and compared with nothing; null for the current balances',
+    ),
+  ),
 });
 
 const PATH = '/api/v0.1/operator/program';
@@ -195,10 +217,11 @@ export const PROGRAMS = [
     id: 'get_program',
     method: 'GET',
     path: ONE,
-    summary: 'Get a card program and its funding',
+    summary: 'Get a card program and its funding, also at an instant in the past',
     reach: 'operator',
     scope: 'operator:read',
-    reply: ProgramRecord,
+    query: Type.Object({ as_of: Type.Optional(asOf) }),
+    reply: ProgramAsOf,
     errors: ['program_not_found'],
     failure: 'The program could not be read',
     example: { reply: PAYROLL },
@@ -297,9 +320,10 @@ export const PROGRAMS = [
     id: 'get_trial_balance',
     method: 'GET',
     path: '/api/v0.1/operator/trial-balance',
-    summary: 'Compute the trial balance',
+    summary: 'Compute the trial balance, also at an instant in the past',
     reach: 'operator',
     scope: 'operator:read',
+    query: Type.Object({ as_of: Type.Optional(asOf) }),
     reply: TrialBalance,
     failure: 'The trial balance could not be computed',
     example: {
@@ -323,5 +347,6 @@ export const PROGRAMS = [
 ] as const;
 
 export type ProgramRecord = Static<typeof ProgramRecord>;
+export type ProgramAsOf = Static<typeof ProgramAsOf>;
 export type FundingMovementRecord = Static<typeof FundingMovementRecord>;
 export type TrialBalance = Static<typeof TrialBalance>;

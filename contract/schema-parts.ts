@@ -102,6 +102,9 @@ export const callersReference = plain('reference');
 /** A time (RFC 3339). */
 export const moment = (description: string) => Type.String({ format: 'date-time', description });
 
+/** The instant of a balance in the past. */
+export const asOf = moment('Instant, at least a minute ago: postings at or before it count, to the millisecond');
+
 /** An ISO 4217 code in a request. */
 export const currencyCode = (description: string) => Type.String({ pattern: '^[A-Z]{3}$', description });
 

@@ -18,6 +18,8 @@ import {
 } from '../../sdk/client.ts';
 import {
   type AddCommands,
+  AS_OF_OPTION,
+  type AsOf,
   addCommand,
   addList,
   KEY_OPTION,
@@ -92,11 +94,12 @@ type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
 export const addCards: AddCommands = (program, context) => {
   const cards = program.command('cards').description('cards, with their balances, limits and statements');
   addCreate(cards, context);
-  addCommand(cards, context, {
+  addCommand<AsOf>(cards, context, {
     name: 'get <card_id>',
     argument: CARD_ID,
     description: 'show a card and its balance',
-    run: async (session, _, cardId) => showVersioned(session, await session.service.cards.get(cardId)),
+    options: AS_OF_OPTION,
+    run: async (session, query, cardId) => showVersioned(session, await session.service.cards.get(cardId, {}, query)),
   });
   addList<CardRecord, CardFilters>(cards, context, {
     name: 'list',

@@ -4,11 +4,14 @@ import {
   type FundingMovementBody,
   type FundingMovementRecord,
   InvalidArgument,
+  type ProgramAsOf,
   type ProgramRecord,
 } from '../../sdk/client.ts';
 import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import {
   type AddCommands,
+  AS_OF_OPTION,
+  type AsOf,
   addCommand,
   addList,
   KEY_OPTION,
@@ -62,12 +65,13 @@ export const addPrograms: AddCommands = (program, context) => {
       showChanged(session, created, programPairs(created));
     },
   });
-  addCommand(programs, context, {
+  addCommand<AsOf>(programs, context, {
     name: 'get <program_id>',
     argument: PROGRAM_ID,
     description: 'show a card program and its funding',
-    run: async (session, _, programId) => {
-      const found = await session.service.programs.get(programId);
+    options: AS_OF_OPTION,
+    run: async (session, query, programId) => {
+      const found = await session.service.programs.get(programId, {}, query);
       showVersioned(session, found, programPairs(found));
     },
   });
@@ -204,10 +208,11 @@ function fundingAvailable(program: ProgramRecord): string {
   return program.funding.map(({ available, currency }) => money(available, currency)).join(', ');
 }
 
-function programPairs({ funding, ...rest }: ProgramRecord): Pair[] {
-  const accounts = funding.flatMap(({ balance, available, currency }): Pair[] => [
+function programPairs({ funding, ...rest }: ProgramAsOf): Pair[] {
+  const accounts = funding.flatMap(({ balance, available, balance_as_of: then, currency }): Pair[] => [
     [`funding.${currency}.balance`, money(balance, currency)],
     [`funding.${currency}.available`, money(available, currency)],
+    ...(then === undefined ? [] : ([[`funding.${currency}.balance_as_of`, money(then, currency)]] as const)),
   ]);
   return [...pairsOf(rest), ...accounts];
 }

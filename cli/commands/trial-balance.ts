@@ -1,17 +1,18 @@
 import type { TrialBalance } from '../../sdk/client.ts';
-import { type AddCommands, addCommand } from '../command.ts';
+import { type AddCommands, AS_OF_OPTION, type AsOf, addCommand } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, money, table, yesOrNo } from '../output.ts';
 import { plainTime } from '../times.ts';
 
 /** Adds `trial-balance`. It exits with 3 if the ledger does not balance, so that a scheduler can alert. */
 export const addTrialBalance: AddCommands = (program, context) =>
-  addCommand(program, context, {
+  addCommand<AsOf>(program, context, {
     name: 'trial-balance',
     description: 'show the trial balance of the ledger',
+    options: { as_of: { ...AS_OF_OPTION.as_of, help: 'sum the postings up to this time, at least a minute ago' } },
     notes: '\nExits with 3 if the ledger does not balance.',
-    run: async ({ service, showText, exitWith }) => {
-      const balance = await service.trialBalance.get();
+    run: async ({ service, showText, exitWith }, query) => {
+      const balance = await service.trialBalance.get({}, query);
       showText(balance, describe(balance));
       if (!balance.balanced) exitWith(EXIT_CODES.serviceFault);
     },
@@ -23,6 +24,7 @@ function describe(balance: TrialBalance): string {
     ['postings_compared', yesOrNo(balance.postings_compared)],
     ['differing_holds', String(balance.differing_holds)],
     ['drawn_up_at', plainTime(balance.drawn_up_at)],
+    ...(balance.as_of === null ? [] : ([['as_of', plainTime(balance.as_of)]] as const)),
   ]);
   const currencies = balance.currencies.map(({ currency, accounts, sum, by_kind }) => {
     const amount = (row: { readonly balance: number | string }) => money(row.balance, currency);

@@ -136,6 +136,12 @@ export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`
   sign_in_as: 'sandbox.signInAs',
 };
 
+/**
+ * Operations that got their query in a later version than their method. Its parameter is the last one, so that programs that pass
+ * `options` still work.
+ */
+export const QUERY_LAST: ReadonlySet<OperationId> = new Set(['get_card', 'get_program', 'get_trial_balance']);
+
 /** The resources of the client in order, and their purpose. */
 export const RESOURCES = {
   transfers: 'Transfers: loads, unloads and card-to-card transfers, with their holds and reversals.',

@@ -454,6 +454,55 @@ export type CaptureTransferBody = {
   readonly amount?: Amount;
 };
 
+/** Card as of: the response of get_card. */
+export type CardAsOf = {
+  /** Id of the card: the one it was created with, otherwise card_ and 32 hex digits. */
+  readonly card_id: string;
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /**
+   * Status of the card. preactive: not activated yet; inactive: suspended; fraud: blocked because of suspected
+   * fraud.
+   */
+  readonly status: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'expired' | 'closed';
+  /** Currency, as an ISO 4217 code. */
+  readonly currency: string;
+  /** Balance, including what is on hold, in minor units. */
+  readonly balance: number;
+  /** Part of the balance that is on hold, in minor units. */
+  readonly held: number;
+  /** Part of the balance that can be spent, in minor units. */
+  readonly available: number;
+  /** Amount on hold in other accounts for the card, in minor units. */
+  readonly incoming: number;
+  /** Your reference for the holder; null without one, and once the holder was erased. */
+  readonly holder_reference: string | null;
+  /** Last four digits of the card number; null if they were not sent. */
+  readonly last_four: string | null;
+  /** Last day that the card can be used, YYYY-MM-DD; null if it does not expire. */
+  readonly expires_on: string | null;
+  /** Limits of the card, in addition to the limits of its program; null without limits. */
+  readonly limits: CardLimits | null;
+  /**
+   * Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money
+   * is in this ledger.
+   */
+  readonly connector_id: string | null;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** When it was created. */
+  readonly created_at: string;
+  /** When it was last changed. */
+  readonly updated_at: string;
+  /** The approval that a request about it waits for, when an operator reads it; absent if there is none. */
+  readonly pending_approval_id?: string;
+  /**
+   * Only with `as_of`: the balance at that instant, 0 before the card was created. All other fields are current,
+   * in minor units.
+   */
+  readonly balance_as_of?: number;
+};
+
 /** Card erasure record: the response of erase_card_holder. */
 export type CardErasureRecord = {
   /** The card. */
@@ -619,7 +668,7 @@ export type CardLimitsRecord = {
   readonly evaluated_at: string;
 };
 
-/** Card record: the response of create_card, get_card, update_card. */
+/** Card record: the response of create_card, update_card. */
 export type CardRecord = {
   /** Id of the card: the one it was created with, otherwise card_ and 32 hex digits. */
   readonly card_id: string;
@@ -1565,6 +1614,24 @@ export type FundingMovementRecord = {
   readonly metadata: Readonly<Record<string, string>>;
   /** When it was created. */
   readonly created_at: string;
+};
+
+/** The query of get_card. */
+export type GetCardQuery = {
+  /** Instant, at least a minute ago: postings at or before it count, to the millisecond. */
+  readonly as_of?: string | undefined;
+};
+
+/** The query of get_program. */
+export type GetProgramQuery = {
+  /** Instant, at least a minute ago: postings at or before it count, to the millisecond. */
+  readonly as_of?: string | undefined;
+};
+
+/** The query of get_trial_balance. */
+export type GetTrialBalanceQuery = {
+  /** Instant, at least a minute ago: postings at or before it count, to the millisecond. */
+  readonly as_of?: string | undefined;
 };
 
 /** Hold page: the response of list_holds. */
@@ -2827,6 +2894,49 @@ export type ProcessorAttemptRecord = {
   readonly updated_at: string;
 };
 
+/** Program as of: the response of get_program. */
+export type ProgramAsOf = {
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /** Name of the card program. */
+  readonly name: string;
+  /** ISO 4217 code of the default currency of its cards. */
+  readonly currency: string;
+  /** IANA name of the time zone in which its days begin, for limits and for the expiry of cards. */
+  readonly time_zone: string;
+  /** The funding accounts, one for each currency: loads take money from them, and unloads return it. */
+  readonly funding: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Balance of the funding account, in minor units. */
+    readonly balance: number;
+    /**
+     * Part of the balance that can be loaded onto cards: the balance without what is on hold, in minor units.
+     */
+    readonly available: number;
+    /**
+     * Only with `as_of`: the balance at that instant, 0 before the account was created. All other fields are
+     * current, in minor units.
+     */
+    readonly balance_as_of?: number;
+  }[];
+  /** Limits of the total of its loads (in) and unloads (out); null without limits. */
+  readonly limits: ProgramLimits | null;
+  /** Limits of each of its cards; null without limits. */
+  readonly card_limits: CardLimits | null;
+  /**
+   * null if the event funding.low is never sent; otherwise, the event is sent when the available funds fall below
+   * this amount, in minor units.
+   */
+  readonly funding_low_threshold: number | null;
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** When it was created. */
+  readonly created_at: string;
+  /** The approval that a request about it waits for, when an operator reads it; absent if there is none. */
+  readonly pending_approval_id?: string;
+};
+
 /** Program limits. */
 export type ProgramLimits = {
   /**
@@ -2855,7 +2965,7 @@ export type ProgramLimitsPatch = {
   readonly out?: DirectionLimitsPatch | null;
 };
 
-/** Program record: the response of create_program, get_program, update_program. */
+/** Program record: the response of create_program, update_program. */
 export type ProgramRecord = {
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
@@ -4168,6 +4278,11 @@ export type TrialBalance = {
   }[];
   /** When it was computed. */
   readonly drawn_up_at: string;
+  /**
+   * The instant of the balances, which are then sums of postings and compared with nothing; null for the current
+   * balances.
+   */
+  readonly as_of: string | null;
 };
 
 /** The body of update_card. */
@@ -4603,10 +4718,17 @@ export type Operations = {
     readonly call: { readonly query?: ListCardsQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<CardRecord>;
   };
-  /** get_card: Get a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
+  /**
+   * get_card: Get a card and its balance, also at an instant in the past. Error codes: `get_card_schema`,
+   * `card_not_found`, `unknown_get_card`.
+   */
   readonly get_card: {
-    readonly call: { readonly params: { readonly card_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: CardRecord;
+    readonly call: {
+      readonly params: { readonly card_id: string };
+      readonly query?: GetCardQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: CardAsOf;
   };
   /**
    * update_card: Update a card's status, limits, holder, expiry or metadata. Not retried automatically. Error
@@ -5259,12 +5381,16 @@ export type Operations = {
     readonly reply: Page<ProgramRecord>;
   };
   /**
-   * get_program: Get a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
-   * `unknown_get_program`.
+   * get_program: Get a card program and its funding, also at an instant in the past. Requires an operator key.
+   * Error codes: `get_program_schema`, `program_not_found`, `unknown_get_program`.
    */
   readonly get_program: {
-    readonly call: { readonly params: { readonly program_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: ProgramRecord;
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly query?: GetProgramQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: ProgramAsOf;
   };
   /**
    * update_program: Update the name, the limits and the metadata of a card program. Not retried automatically.
@@ -5319,11 +5445,11 @@ export type Operations = {
     readonly reply: Page<FundingMovementRecord>;
   };
   /**
-   * get_trial_balance: Compute the trial balance. Requires an operator key. Error codes:
-   * `unknown_get_trial_balance`.
+   * get_trial_balance: Compute the trial balance, also at an instant in the past. Requires an operator key. Error
+   * codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
    */
   readonly get_trial_balance: {
-    readonly call: { readonly options?: CallOptions | undefined };
+    readonly call: { readonly query?: GetTrialBalanceQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: TrialBalance;
   };
   /**

@@ -22,6 +22,7 @@ import type {
   AuditPortion,
   BreakRecord,
   CaptureTransferBody,
+  CardAsOf,
   CardErasureRecord,
   CardLimitsRecord,
   CardRecord,
@@ -54,6 +55,9 @@ import type {
   FoundEvents,
   FundingMovementBody,
   FundingMovementRecord,
+  GetCardQuery,
+  GetProgramQuery,
+  GetTrialBalanceQuery,
   HoldPage,
   HoldRecord,
   IncidentRecord,
@@ -93,6 +97,7 @@ import type {
   PersonRecord,
   PostingRecord,
   PreviewSwitchQuery,
+  ProgramAsOf,
   ProgramRecord,
   ProgramRequestRecord,
   QueuedCase,
@@ -348,9 +353,12 @@ export class CardsResource {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
-  /** get_card: Get a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
-  get(cardId: string, options?: CallOptions): Promise<WithResponse<CardRecord>> {
-    return this.#send('get_card', { params: { card_id: cardId }, options });
+  /**
+   * get_card: Get a card and its balance, also at an instant in the past. Error codes: `get_card_schema`,
+   * `card_not_found`, `unknown_get_card`.
+   */
+  get(cardId: string, options?: CallOptions, query: GetCardQuery = {}): Promise<WithResponse<CardAsOf>> {
+    return this.#send('get_card', { params: { card_id: cardId }, query, options });
   }
 
   /**
@@ -537,11 +545,11 @@ export class ProgramsResource {
   }
 
   /**
-   * get_program: Get a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
-   * `unknown_get_program`.
+   * get_program: Get a card program and its funding, also at an instant in the past. Requires an operator key.
+   * Error codes: `get_program_schema`, `program_not_found`, `unknown_get_program`.
    */
-  get(programId: string, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
-    return this.#send('get_program', { params: { program_id: programId }, options });
+  get(programId: string, options?: CallOptions, query: GetProgramQuery = {}): Promise<WithResponse<ProgramAsOf>> {
+    return this.#send('get_program', { params: { program_id: programId }, query, options });
   }
 
   /**
@@ -695,11 +703,11 @@ export class TrialBalanceResource {
   }
 
   /**
-   * get_trial_balance: Compute the trial balance. Requires an operator key. Error codes:
-   * `unknown_get_trial_balance`.
+   * get_trial_balance: Compute the trial balance, also at an instant in the past. Requires an operator key. Error
+   * codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
    */
-  get(options?: CallOptions): Promise<WithResponse<TrialBalance>> {
-    return this.#send('get_trial_balance', { options });
+  get(options?: CallOptions, query: GetTrialBalanceQuery = {}): Promise<WithResponse<TrialBalance>> {
+    return this.#send('get_trial_balance', { query, options });
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type LimitsChange,
 } from '../../domain/ledger/limits.ts';
 import { type Metadata, type MetadataOperation, refuseMetadata } from '../../domain/metadata.ts';
+import { COMMIT_MILLISECONDS } from '../store/connection/standby.ts';
 import { toLimits } from '../store/ledger/limits.ts';
 import type { Period } from '../store/ledger/statement.ts';
 import { type CallContext, schemaRefusal } from './call.ts';
@@ -78,6 +79,30 @@ export function readFuture(call: CallContext, name: string, sent: string | undef
   const moment = Date.parse(sent);
   if (moment > now) return new Date(moment);
   throw schemaRefusal(call, `'${name}' is '${sent}', which is not in the future.`, `/${name}`);
+}
+
+/**
+ * The moment just after the instant of a balance, in milliseconds since 1970: earlier postings count. Records show milliseconds,
+ * so the instant is the whole millisecond. Undefined for current balances.
+ */
+export function readAsOf({ as_of: sent }: { readonly as_of?: string }): number | undefined {
+  return sent === undefined ? undefined : Date.parse(sent) + 1;
+}
+
+/**
+ * Refuses an instant whose balances may still change. A posting has the time of its decision and becomes visible with the commit,
+ * so a posting can still follow for as long as a transaction can last. `now` is the clock of the statement that read the balances.
+ */
+export function refuseUnsettled(
+  call: CallContext & { readonly query: { readonly as_of?: string } },
+  now: number,
+): void {
+  const before = readAsOf(call.query);
+  if (before === undefined || before <= now - COMMIT_MILLISECONDS) return;
+  const message =
+    `'as_of' is '${call.query.as_of}', which is less than ${COMMIT_MILLISECONDS / 1000} seconds ago or in the future. Balances of ` +
+    'an instant are final after that time. Send an earlier instant, or omit the parameter for the current balances.';
+  throw schemaRefusal(call, message, '/as_of');
 }
 
 /** The period of a query. An empty one is refused. */

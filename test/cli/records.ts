@@ -66,6 +66,7 @@ export const TRIAL_BALANCE: TrialBalance = {
   differing_holds: 0,
   differing_accounts: [],
   drawn_up_at: '2030-01-31T12:00:00.000Z',
+  as_of: null,
 };
 export const CARD_LIMITS: CardLimitsRecord = {
   card_id: 'card_active',

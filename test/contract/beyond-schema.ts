@@ -10,6 +10,7 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
     field: /\/(expires_at|scheduled_for|previous_until|until)$/,
     says: /not in the future|must be in the future|within a year|a hold lasts at most|must not be after|later than/,
   },
+  { field: /\/as_of$/, says: /less than 60 seconds ago or in the future/ },
   { field: /\/started_at$/, says: /must not be in the future/ },
   // Relations between two values.
   { field: /(^|\/|_)(from|to)$/, says: /must be (later|earlier) than|more than 1000 intervals apart/ },

@@ -26,6 +26,7 @@ import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
+import { readCardAt, readFundingAt } from '../../server/store/ledger/balances-at.ts';
 import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
@@ -119,6 +120,8 @@ const READS: readonly (readonly [string, Statement])[] = [
   ['list_postings, a later page', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: 99n, below: 50n })],
   ['export_postings', readStatementLines(PROGRAM, after, 0n, 1000n)],
   ['get_program', readProgram(PROGRAM)],
+  ['get_card, as of an instant', readCardAt(PROGRAM, 'card_active', Date.now())],
+  ['get_program, as of an instant', readFundingAt(PROGRAM, Date.now())],
   ['the funding account', readFundingAccount(PROGRAM, 'USD')],
 ];
 

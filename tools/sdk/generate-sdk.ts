@@ -6,6 +6,7 @@ import {
   CLIENT_OPERATION_IDS,
   type ClientOperationId,
   METHODS,
+  QUERY_LAST,
   RESOURCES,
   type Resource,
 } from '../../contract/clients/sdk-methods.ts';
@@ -242,15 +243,15 @@ function methodOf(id: ClientOperationId): string {
   const camel = (text: string) => text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const rows = body === undefined ? undefined : onlyArrayIn(body);
   const canBeEmpty = method !== 'PATCH' && (body?.required ?? []).length === 0 ? ' = {}' : '';
+  const queryParameter =
+    query === undefined
+      ? undefined
+      : `query: ${requestName(id, 'Query', query)}${((query.required ?? []) as readonly string[]).length === 0 ? ' = {}' : ''}`;
   const given = [
     ...params.map((param) => `${camel(param)}: string`),
     ...(rows === undefined ? [] : [`${rows.name}: ${typeOf(rows.schema)}`]),
     ...(body === undefined || rows !== undefined ? [] : [`body: ${requestName(id, 'Body', body)}${canBeEmpty}`]),
-    ...(query === undefined
-      ? []
-      : [
-          `query: ${requestName(id, 'Query', query)}${((query.required ?? []) as readonly string[]).length === 0 ? ' = {}' : ''}`,
-        ]),
+    ...(queryParameter === undefined || QUERY_LAST.has(id) ? [] : [queryParameter]),
   ];
   const sent = [
     ...(params.length === 0 ? [] : [`params: { ${params.map((param) => `${param}: ${camel(param)}`).join(', ')} }`]),
@@ -259,7 +260,8 @@ function methodOf(id: ClientOperationId): string {
     ...(query === undefined ? [] : ['query']),
     'options',
   ];
-  const options = `options?: ${optionsOf(id)}`;
+  const last = queryParameter !== undefined && QUERY_LAST.has(id) ? `, ${queryParameter}` : '';
+  const options = `options?: ${optionsOf(id)}${last}`;
   const reply = csv ? 'TextChunks' : replyType(id);
   const one = `${comment(documentation(id))}${name}(${[...given, options].join(', ')}): Promise<WithResponse<${reply}>> {
     return this.#send('${id}', { ${sent.join(', ')} });

@@ -56,7 +56,7 @@ end $$`;
  * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of a
  * transaction add up to less.
  */
-const COMMIT_MILLISECONDS = 60_000;
+export const COMMIT_MILLISECONDS = 60_000;
 
 /** The pause between two barriers if the first was not acknowledged. */
 const PAUSE_MILLISECONDS = 50;

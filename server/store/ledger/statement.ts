@@ -83,7 +83,7 @@ const linesOf = (account: string, low: string, high: string): string => `
   ) as transfer on true`;
 
 /** SQL: the balance of an account after the line with a number, or 0 before the first. */
-const balanceAfter = (account: string, sequence: string): string => `coalesce(
+export const balanceAfter = (account: string, sequence: string): string => `coalesce(
     (select source_balance from posting where program_id = :programId and source_account_id = ${account}
       and source_sequence = ${sequence}),
     (select destination_balance from posting where program_id = :programId and destination_account_id = ${account}

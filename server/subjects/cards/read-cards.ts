@@ -3,7 +3,7 @@ import { cardStatusOn } from '../../../domain/cards/card.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
-import { readPair } from '../../calls/fields.ts';
+import { readAsOf, readPair, refuseUnsettled } from '../../calls/fields.ts';
 import { cardMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor, readFiltered, refuseUnknown } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
@@ -16,13 +16,22 @@ import {
   listCards as listStatement,
   toCardChunk,
 } from '../../store/cards/card-list.ts';
+import { readCardAt, toBalancesAt, toClock } from '../../store/ledger/balances-at.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
 
 export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
   const { card_id: name } = call.params;
+  const before = readAsOf(call.query);
+  const past =
+    before === undefined ? undefined : await readRows(service.database, readCardAt(call.programId, name, before));
+  if (past !== undefined) refuseUnsettled(call, toClock(past));
   const [row] = await readRows(service.database, readCardDetails(call.programId, name));
   if (row === undefined) throw cardMissing(name);
-  return { record: toCardRecord(toCardDetails(row)) };
+  const details = toCardDetails(row);
+  const record = toCardRecord(details);
+  if (past === undefined) return { record };
+  const [then] = details.card.connectorId === null ? toBalancesAt(past) : [];
+  return { record: { ...record, balance_as_of: toWire(then?.balance ?? 0n) } };
 }
 
 /** list_cards: newest first, or by id if the query has a prefix. A page can be short and still have a cursor. */

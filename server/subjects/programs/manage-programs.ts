@@ -5,7 +5,14 @@ import { changeLimits, type Limits, type LimitsChange, sameLimits } from '../../
 import { toWire } from '../../../domain/ledger/money.ts';
 import { changeMetadata, type MetadataChange, sameMetadata } from '../../../domain/metadata.ts';
 import { type Call, type CallContext, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
-import { checkLimits, checkMetadata, readLimitsChange, readPair } from '../../calls/fields.ts';
+import {
+  checkLimits,
+  checkMetadata,
+  readAsOf,
+  readLimitsChange,
+  readPair,
+  refuseUnsettled,
+} from '../../calls/fields.ts';
 import { programMissing } from '../../calls/missing.ts';
 import { readPage } from '../../calls/page.ts';
 import { checkCurrency, loadProgram } from '../../calls/program.ts';
@@ -18,7 +25,9 @@ import { idAt } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
+import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { createFundingAccounts, lockAllFunding, raiseFundingVersions } from '../../store/ledger/account.ts';
+import { readFundingAt, toBalancesAt, toClock } from '../../store/ledger/balances-at.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
 import {
@@ -109,7 +118,15 @@ export async function isTimeZone(database: Database, name: string): Promise<bool
 }
 
 export async function getProgram(service: Service, call: Call<'get_program'>): Promise<Reply<'get_program'>> {
-  return { record: toProgramRecord(await loadProgram(service, call.params.program_id)) };
+  const { program_id: sentId } = call.params;
+  const before = readAsOf(call.query);
+  if (before === undefined) return { record: toProgramRecord(await loadProgram(service, sentId)) };
+  const past = await readRows(service.database, readFundingAt(fromWireId('prog', sentId) ?? NO_PROGRAM, before));
+  refuseUnsettled(call, toClock(past));
+  const record = toProgramRecord(await loadProgram(service, sentId));
+  const balances = new Map(toBalancesAt(past).map(({ currency, balance }) => [currency, balance]));
+  const funding = record.funding.map((now) => ({ ...now, balance_as_of: toWire(balances.get(now.currency) ?? 0n) }));
+  return { record: { ...record, funding } };
 }
 
 export async function listPrograms(service: Service, call: Call<'list_programs'>): Promise<Reply<'list_programs'>> {

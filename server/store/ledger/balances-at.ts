@@ -1,0 +1,87 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { BIGINT, CURRENCY, columns, NUMBER, type RowOf, statement, TEXT, TIME, UUID } from '../sql.ts';
+import { balanceAfter } from './statement.ts';
+import { type KindSum, toKindSum } from './trial-balance.ts';
+
+// Balances at an instant, from postings. The times of an account's postings never go back, and every posting has the account's
+// next number and the balance after it. So one posting has the balance, and halving finds it in two unique indexes.
+
+const BALANCE = columns({ currency: CURRENCY, balance: BIGINT });
+
+/** The balance of an account at an instant, in minor units. */
+export type BalanceAt = RowOf<typeof BALANCE.columns>;
+
+/** SQL: the clock in each row, with the balance of one of the `accounts`. One row without a balance if there are none. */
+const balancesAt = (accounts: string): string => `with found as materialized (
+      select account_id, currency, last_sequence_before(:programId, account_id, :before) as last from (${accounts}) as wanted
+    )
+    select (extract(epoch from service_now()) * 1000)::bigint as now, found.currency,
+      case when found.account_id is not null then ${balanceAfter('found.account_id', 'found.last')} end as balance
+    from (select) as always left join found on true`;
+
+const READ_CARD_AT = statement(
+  'read_card_at',
+  { programId: UUID, name: TEXT, before: TIME },
+  balancesAt('select account_id, currency from card where program_id = :programId and name = :name'),
+);
+
+/** Reads the clock, and the balance of a card just before a moment, in milliseconds since 1970. */
+export function readCardAt(programId: string, name: string, before: number): Statement {
+  return READ_CARD_AT({ programId, name, before });
+}
+
+const READ_FUNDING_AT = statement(
+  'read_funding_at',
+  { programId: UUID, before: TIME },
+  balancesAt("select account_id, currency from account where owner_id = :programId and kind = 'funding'"),
+);
+
+/** Reads the clock, and the balances of the funding accounts of a program just before a moment. */
+export function readFundingAt(programId: string, before: number): Statement {
+  return READ_FUNDING_AT({ programId, before });
+}
+
+export function toBalancesAt(rows: readonly Row[]): readonly BalanceAt[] {
+  return rows.filter(({ balance }) => balance !== null).map(BALANCE.read);
+}
+
+const CLOCK = columns({ now: NUMBER });
+
+/** The time of the statement by the service's clock, in milliseconds since 1970. */
+export function toClock([row]: readonly Row[]): number {
+  if (row === undefined) throw new Error('the statement returned no clock');
+  return CLOCK.read(row).now;
+}
+
+const SUM_KINDS_AT = statement(
+  'sum_kinds_at',
+  { before: TIME },
+  // An account can be a moment younger than its first posting, because each decision reads the clock once, before it writes.
+  // Postings are grouped by their two accounts first, because most pairs of accounts have many.
+  `with pair as materialized (
+      select source_account_id, destination_account_id, sum(amount) as amount
+      from posting where created_at < :before group by source_account_id, destination_account_id
+    ), moved as (
+      select account_id, sum(amount) as amount from (
+        select destination_account_id as account_id, amount from pair
+        union all
+        select source_account_id, -amount from pair
+      ) as side group by account_id
+    ), sums as (
+      select account.currency, account.kind, count(*) as accounts, coalesce(sum(moved.amount), 0) as balance
+      from account left join moved on moved.account_id = account.account_id
+      where account.created_at < :before or moved.account_id is not null
+      group by account.currency, account.kind
+    )
+    select (extract(epoch from service_now()) * 1000)::bigint as now, sums.*
+    from (select) as always left join sums on true order by currency, kind`,
+);
+
+/** Reads the clock, and sums all postings before a moment by currency and kind of account, in one snapshot. */
+export function sumKindsAt(before: number): Statement {
+  return SUM_KINDS_AT({ before });
+}
+
+export function toKindSumsAt(rows: readonly Row[]): readonly KindSum[] {
+  return rows.filter(({ kind }) => kind !== null).map(toKindSum);
+}

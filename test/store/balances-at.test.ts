@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Statement } from '../../server/store/connection/database.ts';
+import { readFundingAt, sumKindsAt, toBalancesAt, toKindSumsAt } from '../../server/store/ledger/balances-at.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+
+const server = await useServer();
+const client = await useConnection(server.connection);
+const ledger = useLedger(server.connection);
+
+const START = Date.parse('2026-01-31T09:30:00.000Z');
+const CURRENCY = 'XTS';
+
+/** A movement, with the milliseconds since the one before: often none. */
+type Step = { readonly after: number; readonly amount: number; readonly isDeposit: boolean };
+
+const HISTORY: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.record({
+    after: fc.constantFrom(0, 0, 1, 1, 2, 5),
+    amount: fc.integer({ min: 1, max: 9 }),
+    isDeposit: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 40 },
+);
+
+const rowsOf = (statement: Statement) => ledger.database.read(statement);
+
+async function newProgram(): Promise<{ programId: string; funding: string; world: string }> {
+  const [programId, funding, world] = [randomUUID(), randomUUID(), randomUUID()];
+  await client.query(
+    `insert into program (program_id, name, currency, time_zone, created_at)
+      values ($1, 'As of', $2, 'UTC', to_timestamp($3))`,
+    [programId, CURRENCY, START / 1000],
+  );
+  await client.query(
+    `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+      values ($1, $2, 'funding', $1, $4, 0, to_timestamp($5)), ($1, $3, 'world', $1, $4, null, to_timestamp($5))`,
+    [programId, funding, world, CURRENCY, START / 1000],
+  );
+  return { programId, funding, world };
+}
+
+test('a balance counts exactly the postings up to the instant, however many there are in one millisecond', async () => {
+  await fc.assert(
+    fc.asyncProperty(HISTORY, async (steps) => {
+      const { programId, funding, world } = await newProgram();
+      let [time, balance] = [START, 1_000_000];
+      const moved: { time: number; balance: number }[] = [];
+      for (const [index, { after, amount, isDeposit }] of [
+        { after: 0, amount: balance, isDeposit: true },
+        ...steps,
+      ].entries()) {
+        time += after;
+        if (index > 0) balance += isDeposit ? amount : -amount;
+        moved.push({ time, balance });
+        const [from, to] = isDeposit ? [world, funding] : [funding, world];
+        const [fromBalance, toBalance] = isDeposit ? [-balance, balance] : [balance, -balance];
+        await client.query(
+          `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount,
+              currency, source_balance, destination_balance, source_sequence, destination_sequence, created_at)
+            values ($1, gen_random_uuid(), 0, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)`,
+          [
+            programId,
+            isDeposit ? 'deposit' : 'withdrawal',
+            from,
+            to,
+            amount,
+            CURRENCY,
+            fromBalance,
+            toBalance,
+            index + 1,
+            new Date(time),
+          ],
+        );
+      }
+      await client.query(
+        `update account set sequence = $2, balance = case kind when 'funding' then $3 else -$3::bigint end
+          where owner_id = $1`,
+        [programId, moved.length, balance],
+      );
+      for (let instant = START - 1; instant <= time + 1; instant += 1) {
+        const expected = moved.findLast((one) => one.time <= instant)?.balance ?? 0;
+        const found = toBalancesAt(await rowsOf(readFundingAt(programId, instant + 1)));
+        expect(found).toEqual([{ currency: CURRENCY, balance: BigInt(expected) }]);
+      }
+    }),
+    { numRuns: 15 },
+  );
+  const sums = async (before: number) =>
+    toKindSumsAt(await rowsOf(sumKindsAt(before))).filter(({ currency }) => currency === CURRENCY);
+  for (const before of [START, START + 1, START + 2, START + 50]) {
+    const { rows } = await client.query(
+      `select sum(case purpose when 'deposit' then amount else -amount end) as sum from posting
+        where currency = $1 and created_at < $2`,
+      [CURRENCY, new Date(before)],
+    );
+    const total = BigInt(rows[0]?.sum ?? 0);
+    expect((await sums(before)).map(({ kind, balance }) => [kind, balance])).toEqual(
+      total === 0n
+        ? []
+        : [
+            ['funding', total],
+            ['world', -total],
+          ],
+    );
+  }
+});
