@@ -23,9 +23,9 @@ const OPTIONS: OptionsFor<DoctorOptions> = {
 const NOTES = `
 Checks this machine, the connection, what responds at the URL, and the key.
 On the host of the service it also checks the settings, port, data directory,
-database, schema, operator key, backups and OpenID provider, with the settings
-of this shell. It changes nothing. Exits with 1 if there is a problem, but not
-for warnings.`;
+database, schema, operator key, approvers, backups and OpenID provider, with the
+settings of this shell. It changes nothing. Exits with 1 if there is a problem,
+but not for warnings.`;
 
 const MARKS: Readonly<Record<Check['outcome'], string>> = {
   ok: good('ok'.padEnd(7)),

@@ -139,3 +139,12 @@ export const COUNT_OPERATOR_KEYS: Statement = {
     where scopes && '{keys:write,operator}' and revoked_at is null and (expires_at is null or expires_at > service_now())`,
   values: [],
 };
+
+/** Counts the valid keys with which a person can approve every request, including changes of the approval policy. */
+export const COUNT_KEYS_OF_APPROVERS: Statement = {
+  name: 'count_keys_of_approvers',
+  text: `select count(*) as count from api_key join person on person_id = owner_id
+    where (scopes @> '{operator}' or scopes @> '{operator:read,approvals:write}') and blocked_at is null
+      and revoked_at is null and (expires_at is null or expires_at > service_now())`,
+  values: [],
+};

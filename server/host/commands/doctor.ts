@@ -17,6 +17,8 @@ import { findRunningServices, type RunningService } from '../../postgres/running
 import { readDatabaseFacts } from '../../store/connection/database-problem.ts';
 import { explainStartFailure } from '../../store/connection/start-failure.ts';
 import { readServerFigures } from '../../store/figures.ts';
+import { COUNT_KEYS_OF_APPROVERS } from '../../store/key.ts';
+import { getApprovalPolicy } from '../../subjects/approvals/policy.ts';
 import {
   type CommandDatabase,
   type DatabaseReports,
@@ -160,7 +162,10 @@ async function readDatabase(
     checks.push(ok('database', `${what}, ${megabytes} MB${state}`));
     await requireMode(opened.databases, mode);
     const isReady = await examineSchema(opened, mode, checks);
-    if (isReady) checks.push(await examineStandby(opened, configuration), await examineKeys(opened, mode));
+    if (isReady) {
+      checks.push(await examineStandby(opened, configuration), await examineKeys(opened, mode));
+      checks.push(...(await examineApprovals(opened, configuration)));
+    }
   } catch (error) {
     checks.push(problemOf('ledger', error));
   } finally {
@@ -211,6 +216,29 @@ async function examineKeys({ databases }: CommandDatabase, mode: string): Promis
     'There is none, and live mode needs one. Create it: npx transfer-service operator-key create --name <name>',
     'operator-key-missing',
   );
+}
+
+/** Checks whether a person could approve, if requests need an approval. In a sandbox, its people can. */
+async function examineApprovals(
+  { databases }: CommandDatabase,
+  { mode, oidcIssuer }: CommandConfiguration,
+): Promise<readonly Check[]> {
+  const name = 'approvals';
+  const { rules } = (await getApprovalPolicy({ database: databases.background })).record;
+  if (rules.length === 0 || mode === 'sandbox') return [];
+  const policy = `the approval policy has ${rules.length === 1 ? 'a rule' : `${rules.length} rules`}`;
+  if (oidcIssuer !== null) return [ok(name, `${policy}, and people can sign in to approve`)];
+  const [row] = await databases.background.read(COUNT_KEYS_OF_APPROVERS);
+  if (row !== undefined && row.count !== 0n) return [ok(name, `${policy}, and a person has a key that can approve`)];
+  return [
+    warning(
+      name,
+      `T${policy.slice(1)}, but no one could approve every request: OIDC_ISSUER is not set, and no valid key with ` +
+        'approvals:write or operator belongs to a person. Set up single sign-on (guide "Single sign-on"), or remove the ' +
+        'rules: npx transfer-service approval-policy remove',
+      'approval-waiting',
+    ),
+  ];
 }
 
 async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandConfiguration): Promise<Check> {

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { readConfiguration } from '../../../server/foundation/configuration/configuration.ts';
+import { examineDatabase } from '../../../server/host/commands/doctor.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, startService } from '../../harness/process.ts';
@@ -97,6 +99,56 @@ test('finds no schema, then no operator key, then only hints, as a live service 
   });
   expect((await examine(live())).found.get('TLS')?.message).toContain('TRUSTED_PROXIES is 0');
   expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
+});
+
+test('warns if requests need an approval but no one could approve', async () => {
+  const client = await connect({ ...embedded.connection, user: 'postgres', database: 'examined' });
+  const settings = live();
+  await runCommand(['migrate'], settings);
+  await runCommand(['operator-key', 'create', '--name', 'of a person'], settings);
+  // In this process, because ten more processes would take half a minute.
+  const approvals = async (more: Readonly<Record<string, string>> = {}) => {
+    const checks = await examineDatabase(readConfiguration(live(more)), true);
+    return checks.find(({ name }) => name === 'approvals');
+  };
+  expect(await approvals()).toBeUndefined();
+  await client.query(
+    `insert into approval_policy (rules, expires_after_hours, changed_at, changed_by)
+      values ('[{"operation": "create_withdrawal"}]', 24, now(), 'host')`,
+  );
+  const noOne = {
+    name: 'approvals',
+    outcome: 'warning',
+    message: expect.stringMatching(
+      /^The approval policy has a rule, but no one .*: npx transfer-service approval-policy remove$/,
+    ),
+    runbook: 'docs/runbook/approval-waiting.md',
+  };
+  // The operator key belongs to no one.
+  expect(await approvals()).toEqual(noOne);
+  const oidc = {
+    ...{ PUBLIC_URL: 'https://cards.bank.test', OIDC_ISSUER: 'https://id.bank.test', OIDC_ROLES: 'ops=operator' },
+    ...{ OIDC_CLIENT_ID: 'cards', OIDC_CLIENT_SECRET: 'secret' },
+  };
+  expect(await approvals(oidc)).toMatchObject({ outcome: 'ok', message: expect.stringContaining('can sign in') });
+  await client.query(
+    `with ada as (
+        insert into person (person_id, issuer, subject, roles, first_seen_at, last_seen_at)
+        values ('0196f5c2-d9a1-8b40-a5d2-c08e6f1b3a97', 'https://id.bank.test', 'ada', '{}', now(), now()) returning person_id
+      ) update api_key set owner_id = person_id from ada where name = 'of a person'`,
+  );
+  expect(await approvals()).toMatchObject({ outcome: 'ok', message: expect.stringContaining('a person has a key') });
+  for (const change of [
+    `update person set blocked_at = now()`,
+    `update person set blocked_at = null; update api_key set scopes = '{approvals:write,keys:write}'`,
+    `update api_key set scopes = '{operator}', expires_at = now()`,
+    `update api_key set expires_at = null, revoked_at = now()`,
+  ]) {
+    await client.query(change);
+    expect(await approvals(), change).toEqual(noOne);
+  }
+  await client.query('update api_key set revoked_at = null; delete from approval_policy');
+  await client.end();
 });
 
 describe('reports with the page of the runbook', () => {
