@@ -151,7 +151,10 @@ export const CardAsOf = Type.Object({
 
 export const PostingRecord = Type.Object({
   sequence: Type.Integer({ description: "Number of the line in the card's statement, from 1" }),
-  purpose: literals(['load', 'unload', 'card_to_card', 'reversal', 'deposit'], 'Why the money moved'),
+  purpose: literals(
+    ['load', 'unload', 'card_to_card', 'reversal', 'deposit', 'correction'],
+    'Why the money moved; correction: an operator has booked a difference to the processor',
+  ),
   direction: literals(['in', 'out'], 'Whether the card received or sent the money'),
   amount: Amount('Amount that moved'),
   balance: Amount('Balance of the card after the line'),

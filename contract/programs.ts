@@ -142,7 +142,10 @@ export const TrialBalance = Type.Object({
       sum: Sum('Sum of all balances, in minor units: zero'),
       by_kind: Type.Array(
         Type.Object({
-          kind: Type.String({ description: 'card, funding, or world (everything outside of the service)' }),
+          kind: Type.String({
+            description:
+              'card, clearing (the money of cards at processors), funding, suspense, loss, or world (everything outside of the service)',
+          }),
           accounts: Type.Integer({ description: 'Number of accounts of the kind' }),
           balance: Sum('Sum of their balances, in minor units'),
         }),

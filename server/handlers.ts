@@ -34,13 +34,8 @@ import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-
 import type { OverviewMaker } from './subjects/overview/overview.ts';
 import { exportAccess, listAccess } from './subjects/people/list-access.ts';
 import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from './subjects/people/manage-people.ts';
-import {
-  closeBreak,
-  listAttempts,
-  listBreaks,
-  listConnectors,
-  searchAttempts,
-} from './subjects/processors/processors.ts';
+import { closeBreak } from './subjects/processors/close-break.ts';
+import { listAttempts, listBreaks, listConnectors, searchAttempts } from './subjects/processors/processors.ts';
 import { receiveNotice } from './subjects/processors/receive-notice.ts';
 import { createDeposit, createWithdrawal, listFundingMovements } from './subjects/programs/funding.ts';
 import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';

@@ -4,6 +4,7 @@ import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
 import { BREAK_KINDS } from '../../domain/processors/break.ts';
 import type {
   BreakRecord,
+  CloseBreakBody,
   ConnectorRecord,
   ListBreaksQuery,
   OperatorAttemptRecord,
@@ -60,6 +61,7 @@ const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
   'expected',
   'found',
   'transfer_id',
+  { heading: 'bookings', show: bookingsOf },
 ];
 
 const CONNECTOR_OPTION = { flag: '--connector <connector_id>', help: 'filter by connector' } as const;
@@ -148,16 +150,29 @@ function addBreaks(program: Command, context: CommandContext): void {
     list: (service, query) => service.breaks.list(query),
     empty: { text: 'No breaks.' },
   });
-  addCommand<{ readonly note: string }>(breaks, context, {
+  addCommand<CloseBreakBody>(breaks, context, {
     name: 'close <break_id>',
     argument: 'break id, brk_...',
-    description: 'close a break that is settled; for operators',
-    options: { note: { flag: '--note <text>', help: 'what you found and did', required: true } },
+    description: 'close a break, and book the difference that it is about; for operators',
+    options: {
+      note: { flag: '--note <text>', help: 'what you found and did', required: true },
+      book_against: {
+        flag: '--against <account>',
+        help: 'the account that bears the difference: funding, clearing (the processor has undone it) or loss; see `bookings`',
+        choices: ['funding', 'clearing', 'loss'],
+      },
+    },
     run: async (session, body, breakId) => {
       const closed = await session.service.breaks.close(breakId, body);
       showChanged(session, closed, pairsOf(closed));
     },
   });
+}
+
+/** The ways to book the difference of a break: `funding, clearing or loss`, or the one that was chosen. */
+function bookingsOf({ bookings, booked_against: against }: BreakRecord): string | null {
+  if (bookings.length === 0) return against === null ? null : `booked against ${against}`;
+  return bookings.map(({ book_against: one }) => one).join(', ');
 }
 
 /** The amount of a break, which is not always known. */

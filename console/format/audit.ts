@@ -155,7 +155,8 @@ function describeClosedBreak({ details, program_id: programId }: Entry): readonl
   const { kind, connector_id: connector, transfer_id: id } = details;
   const transfer: readonly (Part | null)[] =
     typeof id === 'string' ? ['about', { id, kind: 'transfer', programId }] : [];
-  return [`closed a break of ${String(connector)} (${inWords(String(kind))})`, ...transfer, noteOf(details)];
+  const against = typeof details.booked_against === 'string' ? `, booked against the ${details.booked_against}` : null;
+  return [`closed a break of ${String(connector)} (${inWords(String(kind))})`, ...transfer, against, noteOf(details)];
 }
 
 /** The note of an operator, to append to other parts. */

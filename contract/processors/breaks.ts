@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { BREAK_KINDS } from '../../domain/processors/break.ts';
+import { BOOK_AGAINST, BREAK_KINDS } from '../../domain/processors/break.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import {
@@ -16,6 +16,8 @@ import {
   textOrNull,
 } from '../schema-parts.ts';
 import { MAX_NOTE_CHARACTERS } from './attempts.ts';
+
+const BOOKED_ACCOUNTS = [...BOOK_AGAINST, 'suspense'] as const;
 
 /** A difference between a processor and the books. */
 export const BreakRecord = Type.Object({
@@ -43,12 +45,31 @@ export const BreakRecord = Type.Object({
   closed_at: nullable(moment('When it was closed; null while it is open')),
   closed_by: textOrNull('The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open'),
   note: textOrNull('What the operator found and did; null while it is open, and once it is erased'),
+  booked_against: nullable(
+    literals(BOOK_AGAINST, 'The account that the difference was last booked against; null if it was not'),
+  ),
+  bookings: Type.Array(
+    Type.Object({
+      book_against: literals(BOOK_AGAINST, 'The value to close the break with'),
+      from: literals(BOOKED_ACCOUNTS, 'The account that would give the money'),
+      to: literals(BOOKED_ACCOUNTS, 'The account that would receive it'),
+      amount: Amount('Amount that would move'),
+    }),
+    { description: 'The ways to book the difference; empty once it is booked, and if it is not known' },
+  ),
 });
 
 export const CloseBreakBody = Type.Object({
   note: freeText(
     MAX_NOTE_CHARACTERS,
     'What you found and did; stored with the break, without card numbers and keys, as long as the error log',
+  ),
+  book_against: Type.Optional(
+    literals(
+      BOOK_AGAINST,
+      'Books the difference, as the entry of `bookings` with this value shows. funding: the card program bears it; clearing: the ' +
+        'processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted',
+    ),
   ),
 });
 
@@ -66,6 +87,8 @@ const OPEN = {
   expected: 'failed',
   found: 'approved',
   age_seconds: 3600,
+  booked_against: null,
+  bookings: BOOK_AGAINST.map((from) => ({ book_against: from, from, to: 'suspense', amount: 1000 })),
 } as const;
 
 export const BREAKS = [
@@ -94,22 +117,25 @@ export const BREAKS = [
     id: 'close_break',
     method: 'POST',
     path: `${PATH}/{break_id}/close`,
-    summary: 'Close a settled break; a closed break stays unchanged',
+    summary: 'Close a break, and book the difference that it is about; what is booked stays unchanged',
     reach: 'operator',
     scope: 'funding:write',
     body: CloseBreakBody,
     reply: BreakRecord,
     repeatable: true,
+    movesMoney: true,
     audit: 'always',
-    errors: ['break_not_found'],
+    errors: ['break_not_found', 'insufficient_funds', 'limit_exceeded'],
     failure: 'The break could not be closed',
     example: {
-      body: { note: 'The processor returned the money, their ticket 4711.' },
+      body: { note: 'The holder keeps the money, their ticket 4711.', book_against: 'funding' },
       reply: {
         ...OPEN,
         closed_at: EXAMPLE_LATER,
         closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
-        note: 'The processor returned the money, their ticket 4711.',
+        note: 'The holder keeps the money, their ticket 4711.',
+        booked_against: 'funding',
+        bookings: [],
       },
     },
   }),

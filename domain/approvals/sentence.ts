@@ -7,6 +7,8 @@ export type Described = RuledRequest & {
   readonly subject: string | null;
   /** The receiving card of a transfer between cards. */
   readonly destination: string | null;
+  /** The account that a break is booked against. */
+  readonly against: string | null;
   /** The type of a transfer. */
   readonly type: string | null;
   /** The name of the card program. */
@@ -43,7 +45,7 @@ export function describeRequest(request: Described): string {
     case 'resolve_attempt':
       return `resolve the attempt ${subject}`;
     case 'close_break':
-      return `close the break ${subject}`;
+      return `close the break ${subject}${request.against === null ? '' : ` and book its difference against the ${request.against} account`}`;
     case 'change_approval_policy':
       return 'change the rules for approvals';
     default:

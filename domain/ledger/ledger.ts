@@ -13,7 +13,16 @@ import { MAXIMUM_BALANCE } from './money.ts';
 // Tested by: the model in `verification/environments/domain`; the trial balance after every test
 
 /** The purpose of an account. `world` is everything outside the service and the only kind without a minimum balance. */
-export type AccountKind = 'funding' | 'card' | 'clearing' | 'suspense' | 'fee' | 'receivable' | 'exchange' | 'world';
+export type AccountKind =
+  | 'funding'
+  | 'card'
+  | 'clearing'
+  | 'suspense'
+  | 'loss'
+  | 'fee'
+  | 'receivable'
+  | 'exchange'
+  | 'world';
 
 /** An account. Amounts are in minor units of its currency. `available` is balance - held, never below `floor`. */
 export type Account = {
@@ -33,7 +42,7 @@ export type Account = {
 };
 
 /** The reason for a movement between two accounts. */
-export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'withdrawal';
+export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'withdrawal' | 'correction';
 
 /** One amount moved from a source to a destination, so it always balances. */
 export type Posting = {

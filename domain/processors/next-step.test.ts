@@ -375,19 +375,19 @@ describe('a reversal', () => {
 
 describe('after the end', () => {
   it.each([
-    ['failed', 'approved', 'late_approval'],
-    ['declined', 'approved', 'late_approval'],
-    ['reversed', 'approved', 'contradiction'],
-    ['approved', 'declined', 'contradiction'],
-    ['approved', 'reversed', 'contradiction'],
-    ['approved', 'not_executed', 'contradiction'],
-    ['approved', 'approved', undefined],
-    ['declined', 'declined', undefined],
-    ['failed', 'pending', undefined],
-    ['approved', 'not_found', undefined],
-  ] as const)('%s, then %s: %s', (status, outcome, kind) => {
+    ['failed', 'approved', 'late_approval', SENT.amount],
+    ['declined', 'approved', 'late_approval', SENT.amount],
+    ['reversed', 'approved', 'contradiction', SENT.amount],
+    ['approved', 'declined', 'contradiction', -SENT.amount],
+    ['approved', 'reversed', 'contradiction', -SENT.amount],
+    ['approved', 'not_executed', 'contradiction', -SENT.amount],
+    ['approved', 'approved', undefined, 0n],
+    ['declined', 'declined', undefined, 0n],
+    ['failed', 'pending', undefined, 0n],
+    ['approved', 'not_found', undefined, 0n],
+  ] as const)('%s, then %s: %s', (status, outcome, kind, difference) => {
     const found = judge({ ...SENT, status }, 'notice', answer(outcome));
-    expect(found).toEqual(kind && { kind, expected: status, found: outcome });
+    expect(found).toEqual(kind && { kind, expected: status, found: outcome, difference });
   });
 });
 
@@ -395,7 +395,7 @@ describe('after a late approval, which is in the books', () => {
   it.each(['failed', 'declined'] as const)('of an order that has %s, a denial is a contradiction', (status) => {
     const late: Attempt = { ...SENT, status, lateApprovalAt: T, breakId: SENT.attemptId };
     for (const outcome of ['declined', 'reversed', 'not_executed'] as const) {
-      const found = { kind: 'contradiction', expected: 'approved', found: outcome };
+      const found = { kind: 'contradiction', expected: 'approved', found: outcome, difference: -SENT.amount };
       expect(judge(late, 'notice', answer(outcome)), outcome).toEqual(found);
     }
     for (const outcome of ['approved', 'pending', 'not_found'] as const) {

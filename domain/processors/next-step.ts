@@ -44,6 +44,8 @@ export type Contradiction = {
   readonly expected: AttemptStatus;
   /** The processor's answer: an outcome, and other differences. */
   readonly found: string;
+  /** How much more the processor has moved than the books say, in minor units. Null if that is not known. */
+  readonly difference: bigint | null;
 };
 
 const SECOND = 1000;
@@ -225,14 +227,36 @@ const TOO_LATE = 'It could not be sent in time, and nothing was sent.';
 const NO_NOTICE = 'The processor said that it carries it out later, cannot be asked about it, and has sent no notice.';
 const FORGOTTEN = 'The processor answered that it does not know what it has acknowledged before.';
 
+/** Answers that say that the processor has not moved the money. */
+const MOVED_NOTHING: readonly string[] = ['declined', 'reversed', 'not_executed'];
+
+/** Whether the books say that the processor has moved the money of an attempt. */
+function isInBooks(attempt: Attempt): boolean {
+  return attempt.status === 'approved' || isMovedLate(attempt);
+}
+
+/**
+ * How much more a processor has moved than the books say, by its statement with another amount or currency, in minor units. Null if
+ * the two cannot be compared: the attempt has not ended, or the currency is another.
+ */
+export function differenceOf(
+  attempt: Attempt,
+  said: { readonly outcome: string; readonly amount: bigint; readonly currency: string },
+): bigint | null {
+  if (!isEnded(attempt.status) || said.currency !== attempt.currency) return null;
+  const booked = isInBooks(attempt) ? attempt.amount : 0n;
+  if (said.outcome === 'approved') return said.amount - booked;
+  return MOVED_NOTHING.includes(said.outcome) ? -booked : null;
+}
+
 function contradictionOf(attempt: Attempt, { outcome }: Answer): Contradiction | undefined {
-  const { status } = attempt;
+  const { status, amount } = attempt;
   // A late approval is in the books like any other.
-  if (status === 'approved' || isMovedLate(attempt)) {
-    const isContrary = outcome === 'declined' || outcome === 'reversed' || outcome === 'not_executed';
-    return isContrary ? { kind: 'contradiction', expected: 'approved', found: outcome } : undefined;
+  if (isInBooks(attempt)) {
+    if (!MOVED_NOTHING.includes(outcome)) return undefined;
+    return { kind: 'contradiction', expected: 'approved', found: outcome, difference: -amount };
   }
-  const found = { expected: status, found: outcome };
+  const found = { expected: status, found: outcome, difference: amount };
   if (outcome !== 'approved') return undefined;
   // An approval from before the reversal moved nothing. A person finds out whether this one came after it.
   return { kind: status === 'reversed' ? 'contradiction' : 'late_approval', ...found };

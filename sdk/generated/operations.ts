@@ -443,6 +443,19 @@ export type BreakRecord = {
   readonly closed_by: string | null;
   /** What the operator found and did; null while it is open, and once it is erased. */
   readonly note: string | null;
+  /** The account that the difference was last booked against; null if it was not. */
+  readonly booked_against: 'funding' | 'clearing' | 'loss' | null;
+  /** The ways to book the difference; empty once it is booked, and if it is not known. */
+  readonly bookings: readonly {
+    /** The value to close the break with. */
+    readonly book_against: 'funding' | 'clearing' | 'loss';
+    /** The account that would give the money. */
+    readonly from: 'funding' | 'clearing' | 'loss' | 'suspense';
+    /** The account that would receive it. */
+    readonly to: 'funding' | 'clearing' | 'loss' | 'suspense';
+    /** Amount that would move, in minor units. */
+    readonly amount: number;
+  }[];
 };
 
 /** The body of capture_transfer. */
@@ -918,6 +931,11 @@ export type CloseBreakBody = {
    * most 500 characters.
    */
   readonly note: string;
+  /**
+   * Books the difference, as the entry of `bookings` with this value shows. funding: the card program bears it;
+   * clearing: the processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted.
+   */
+  readonly book_against?: 'funding' | 'clearing' | 'loss' | undefined;
 };
 
 /** Connector record. */
@@ -2771,8 +2789,8 @@ export type PersonRecord = {
 export type PostingRecord = {
   /** Number of the line in the card's statement, from 1. */
   readonly sequence: number;
-  /** Why the money moved. */
-  readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit';
+  /** Why the money moved; correction: an operator has booked a difference to the processor. */
+  readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'correction';
   /** Whether the card received or sent the money. */
   readonly direction: 'in' | 'out';
   /** Amount that moved, in minor units. */
@@ -4251,7 +4269,10 @@ export type TrialBalance = {
     readonly sum: number | string;
     /** The same by kind of account. */
     readonly by_kind: readonly {
-      /** card, funding, or world (everything outside of the service). */
+      /**
+       * card, clearing (the money of cards at processors), funding, suspense, loss, or world (everything outside of
+       * the service).
+       */
       readonly kind: string;
       /** Number of accounts of the kind. */
       readonly accounts: number;
@@ -4854,8 +4875,9 @@ export type Operations = {
     readonly reply: Page<BreakRecord>;
   };
   /**
-   * close_break: Close a settled break; a closed break stays unchanged. Requires an operator key. Error codes:
-   * `close_break_schema`, `break_not_found`, `unknown_close_break`.
+   * close_break: Close a break, and book the difference that it is about; what is booked stays unchanged.
+   * Requires an operator key. Error codes: `close_break_schema`, `break_not_found`, `insufficient_funds`,
+   * `limit_exceeded`, `unknown_close_break`.
    */
   readonly close_break: {
     readonly call: {

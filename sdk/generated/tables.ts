@@ -34,7 +34,7 @@ resolve_attempt POST operator/attempt/{attempt_id}/resolve funding:write money r
 list_connectors GET operator/connector operator:read
 receive_notice POST connector/{connector_id}/notice - connector repeatable
 list_breaks GET operator/break operator:read
-close_break POST operator/break/{break_id}/close funding:write repeatable
+close_break POST operator/break/{break_id}/close funding:write money repeatable
 list_events GET core/event events:read program
 get_event GET core/event/{event_id} events:read program
 search_events GET operator/event operator:read

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
+import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
 import { partsOf, toRaw } from '../fixtures/operations.ts';
@@ -183,6 +184,7 @@ export const TRANSFER_CAUSES = {
       await made(client, 'card_full', 1);
       return [atField('/amount', about('reverse_transfer', unload, {}))];
     }),
+    whenBooked('limit_exceeded', 'loss'),
   ),
   operator_limit_exceeded: { run: runOperatorLimit },
   currency_mismatch: byRequests('currency_mismatch', [to('card_eur')]),
@@ -196,6 +198,7 @@ export const TRANSFER_CAUSES = {
       const { load } = await spent(client, card);
       return [atField('/amount', about('reverse_transfer', load, {}))];
     }),
+    whenBooked('insufficient_funds', 'funding'),
   ),
   duplicate_reference: byPrepared('duplicate_reference', async (client) => {
     const reference = `used before ${randomUUID()}`;
@@ -280,4 +283,19 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   const reversal = about('reverse_transfer', load, {}, { ...headers, 'Program-Id': DEMO_PROGRAM });
   const results = await runRefused(world, code, [atField('/amount', reversal)]);
   return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
+}
+
+/** A break whose difference neither the funding nor the card could take is booked. */
+function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
+  return {
+    run: async (world) => {
+      const { client } = world.sandbox;
+      const { transfer_id: id } = await client.transfers.create({ amount: 1, card_id: 'card_processor' });
+      await waitFor('the load', async () => (await client.transfers.get(id)).status === 'completed');
+      const [attempt] = (await client.transfers.attempts(id)).data;
+      const breakId = await world.ledger.insertBreak(attempt?.attempt_id ?? '', MAXIMUM_BALANCE);
+      const body = { note: 'a test', book_against: against };
+      return runRefused(world, code, [atField('/book_against', about('close_break', breakId, body))]);
+    },
+  };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { operatorKey as operatorKeyBody, programKey as programKeyBody, withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
@@ -50,6 +51,20 @@ class LedgerReader {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query('select count(*), sum(amount) from posting');
     return rows;
+  }
+
+  /** Inserts a break of an attempt: its processor says that it has moved `difference` minor units more than was ordered. */
+  async insertBreak(attemptId: string, difference: bigint): Promise<string> {
+    const client = this.#client ?? (await this.#connect());
+    const { rows } = await client.query(
+      `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency,
+          expected, found, created_at, difference)
+        select gen_random_uuid(), 'contradiction', connector_id, program_id, attempt_id, transfer_id, amount, currency, 'approved',
+          'approved of more', now(), $2 from processor_attempt where attempt_id = $1
+        returning break_id`,
+      [fromWireId('pat', attemptId), difference],
+    );
+    return toWireId('brk', rows[0].break_id);
   }
 
   /** Assigns a card to a processor that is no longer in the settings. An operator can remove it while the card is unused. */

@@ -110,7 +110,8 @@ export function resolvedText(attempt: Pick<ProcessorAttemptRecord, 'kind' | 'amo
 export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: string; readonly meaning: string }>> = {
   late_approval: {
     word: 'carried out too late',
-    meaning: 'The processor carried out the order after its transfer had failed. The money is in the suspense account.',
+    meaning:
+      'The processor carried out the order after its transfer had failed. The money is in the suspense account until it is booked.',
   },
   contradiction: {
     word: 'contradicts an approval',
@@ -131,6 +132,22 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
       'The processor sent a notice with the id of a previous notice but different contents. The new notice was refused.',
   },
 };
+
+type Booking = BreakRecord['bookings'][number];
+
+const BEARERS: Readonly<Record<Booking['book_against'], string>> = {
+  funding: 'The card program bears it',
+  clearing: 'The processor has undone it',
+  loss: 'We bear it',
+};
+
+/** The ways to book the difference of a break, as choices: `We bear it: 10.00 USD from loss to suspense`. */
+export function bookingChoices({ bookings, currency }: Pick<BreakRecord, 'bookings' | 'currency'>) {
+  return bookings.map(({ book_against: against, from, to, amount }): readonly [Booking['book_against'], string] => [
+    against,
+    `${BEARERS[against]}: ${formatAmount(amount, currency ?? '')} from ${from} to ${to}`,
+  ]);
+}
 
 /** Counts the attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */
 export function openText(open: ConnectorRecord['open']): string {

@@ -18,7 +18,7 @@ import { useAction } from '../../data/use-action.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { BREAK_KINDS } from '../../format/operators/processors.ts';
+import { BREAK_KINDS, bookingChoices } from '../../format/operators/processors.ts';
 
 const PAGE_ROWS = 20;
 const POLL_MILLISECONDS = 5_000;
@@ -39,7 +39,6 @@ export function Breaks({
     (api, options, cursor) => api.breaks.list({ limit: PAGE_ROWS, status, ...given({ cursor }) }, options),
     { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
   );
-  const isClosable = status === 'open' && can('close_break');
   const end = () => setClosing(undefined);
   return (
     <Section title="Breaks">
@@ -59,7 +58,11 @@ export function Breaks({
         pages={breaks}
         canRetry
         label="Breaks"
-        columns={[...COLUMNS, ...(status === 'closed' ? [CLOSED] : []), ...(isClosable ? [actionOf(setClosing)] : [])]}
+        columns={[
+          ...COLUMNS,
+          ...(status === 'closed' ? [CLOSED] : []),
+          ...(can('close_break') ? [actionOf(setClosing)] : []),
+        ]}
         rowKey={({ break_id: id }) => id}
         empty={<Empty title={status === 'open' ? 'No open breaks' : 'No closed breaks'} />}
       />
@@ -122,19 +125,23 @@ function actionOf(onClose: (found: BreakRecord) => void): Column<BreakRecord> {
   return {
     title: 'Actions',
     onPhone: 'note',
-    cell: (found) => (
-      <span class="row-actions">
-        <Button title={`Close the break ${found.break_id}`} onClick={() => onClose(found)}>
-          Close…
-        </Button>
-      </span>
-    ),
+    cell: (found) => {
+      const isClosed = found.closed_at !== null;
+      if (isClosed && found.bookings.length === 0) return null;
+      return (
+        <span class="row-actions">
+          <Button title={`${isClosed ? 'Book' : 'Close'} the break ${found.break_id}`} onClick={() => onClose(found)}>
+            {isClosed ? 'Book…' : 'Close…'}
+          </Button>
+        </span>
+      );
+    },
   };
 }
 
-/** Asks for the findings and actions about a break. Closing it moves no money. */
+/** Asks for the findings and actions about a break, and against which account its difference is booked. */
 function CloseDialog({
-  found: { break_id: id, kind, connector_id: connector, expected, found },
+  found: shown,
   onDone,
   onClose,
 }: {
@@ -142,12 +149,18 @@ function CloseDialog({
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {
+  const { break_id: id, kind, connector_id: connector, expected, found } = shown;
   const [note, setNote] = useState('');
+  const [against, setAgainst] = useState('');
+  const choices = bookingChoices(shown);
   const close = useAction((body: CloseBreakBody, api, options) => api.breaks.close(id, body, options), {
     operation: `close_break ${id}`,
   });
   const confirm = async () => {
-    if ((await close.run({ note: note.trim() })) !== undefined) onDone('The break is closed.');
+    const booking = against === '' ? {} : { book_against: against as NonNullable<CloseBreakBody['book_against']> };
+    const closed = await close.run({ note: note.trim(), ...booking });
+    if (closed === undefined) return;
+    onDone(against === '' ? 'The break is closed.' : 'The break is closed, and its difference is booked.');
   };
   return (
     <ConfirmDialog
@@ -162,8 +175,16 @@ function CloseDialog({
       <p>
         {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {found}.
       </p>
-      <p>Closing it moves no money. Settle it with the processor first.</p>
+      <p>Settle it with the processor first.</p>
       <ApprovalNotice operation="close_break" />
+      {choices.length > 0 && (
+        <SelectField
+          label="Book the difference"
+          value={against}
+          onChange={setAgainst}
+          options={[['', 'Not now: no money moves'], ...choices]}
+        />
+      )}
       <AreaField
         label="What you found and did"
         value={note}

@@ -1,4 +1,5 @@
 import { type Attempt, isEnded } from '../../../domain/processors/attempt.ts';
+import { differenceOf } from '../../../domain/processors/next-step.ts';
 import type { Answer } from '../../../domain/processors/order.ts';
 import { newId } from '../../foundation/ids.ts';
 import { insertBreak } from '../../store/processors/contradiction.ts';
@@ -112,13 +113,9 @@ class Portion {
     const attempt = await this.#asItIs(notice.attempt);
     const amount = BigInt(body.amount);
     if (amount !== attempt.amount || body.currency !== attempt.currency) {
-      const found = saidBy(body);
-      await recordContradiction(
-        database,
-        attempt,
-        { kind: 'contradiction', expected: attempt.status, found },
-        this.#now(notice),
-      );
+      const difference = differenceOf(attempt, { outcome: body.status, amount, currency: body.currency });
+      const said = { kind: 'contradiction', expected: attempt.status, found: saidBy(body), difference } as const;
+      await recordContradiction(database, attempt, said, this.#now(notice));
     } else {
       await this.#recordAnswer(notice, attempt, connector);
     }
@@ -164,6 +161,7 @@ class Portion {
       breakId: newId(),
       kind: 'unhandled_notice' as const,
       createdAt: this.#now(notice),
+      difference: null,
       ...about,
       ...said,
     };

@@ -36,13 +36,13 @@ type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 export async function recordContradiction(
   database: Database,
   attempt: Attempt,
-  { kind, expected, found }: Said,
+  { kind, expected, found, difference }: Said,
   now: number,
 ): Promise<void> {
   const { programId, attemptId, transferId, connectorId, amount, currency } = attempt;
   const breakId = newId();
   const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
-  const known = { ...facts, expected, found, createdAt: now };
+  const known = { ...facts, expected, found, difference, createdAt: now };
   if (kind === 'contradiction') {
     await database.write(noteContradiction(known));
     return;

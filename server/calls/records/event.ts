@@ -1,6 +1,8 @@
 import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
+import { type Account, available } from '../../../domain/ledger/ledger.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { findEvent, type StoredEvent } from '../../store/events/read-events.ts';
@@ -89,4 +91,16 @@ export function fundingLowEvent({ programId, currency, available, threshold, ...
     movement_id: cause.movementId ?? null,
   };
   return { type: 'funding.low', programId, subjectId: record.program_id, payload: JSON.stringify(record) };
+}
+
+/** The event that the funding has fallen below the threshold of its program, if it has. `cause` is as on the wire. */
+export function lowFunding(
+  before: Account,
+  after: Account,
+  threshold: bigint | null,
+  cause: Pick<LowFunding, 'transferId' | 'movementId'>,
+): readonly DomainEvent[] {
+  if (threshold === null || !fallsBelowThreshold(available(before), available(after), threshold)) return [];
+  const { programId, currency } = after;
+  return [fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause })];
 }

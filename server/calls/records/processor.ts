@@ -3,6 +3,7 @@ import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { toWire } from '../../../domain/ledger/money.ts';
 import { isEnded } from '../../../domain/processors/attempt.ts';
+import { bookingsOf } from '../../../domain/processors/break.ts';
 import type { Break } from '../../store/processors/break.ts';
 import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
 
@@ -66,6 +67,12 @@ export function toBreakRecord(found: Break, now: number): BreakRecord {
     closed_at: momentOf(found.closedAt),
     closed_by: found.closedBy,
     note: found.resolution,
+    booked_against: found.bookedAgainst,
+    bookings: bookingsOf(found).map(({ against, amount, ...ends }) => ({
+      book_against: against,
+      ...ends,
+      amount: toWire(amount),
+    })),
   };
 }
 

@@ -53,8 +53,8 @@ export type StatementPageRequest = {
  */
 const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
-    case when line.purpose in ('load', 'unload', 'card_to_card') then line.cause_id else reversed.transfer_id end
-      as transfer_id,
+    case when booked.transfer_id is not null then booked.transfer_id
+      when line.purpose in ('load', 'unload', 'card_to_card') then line.cause_id else reversed.transfer_id end as transfer_id,
     case when line.purpose = 'reversal' then line.cause_id end as reversal_id,
     case when line.purpose = 'reversal' then reversed.description else transfer.description end as description,
     transfer.reference
@@ -74,11 +74,18 @@ const linesOf = (account: string, low: string, high: string): string => `
     select transfer_id, description from reversal
     where line.purpose = 'reversal' and reversal.program_id = :programId and reversal.reversal_id = line.cause_id limit 1
   ) as reversed on true
+  -- The cause of a late approval, and of a correction, is the break that it was booked with.
+  left join lateral (
+    select transfer_id from processor_break
+    where line.purpose in ('load', 'unload', 'correction') and processor_break.program_id = :programId
+      and processor_break.break_id = line.cause_id limit 1
+  ) as booked on true
   left join lateral (
     select description, reference from transfer
     -- With coalesce, which the planner does not trust before the policy of the table, the index would not be used.
     where transfer.program_id = :programId
-      and transfer.transfer_id = case when line.purpose = 'reversal' then reversed.transfer_id else line.cause_id end
+      and transfer.transfer_id = case when booked.transfer_id is not null then booked.transfer_id
+        when line.purpose = 'reversal' then reversed.transfer_id else line.cause_id end
     limit 1
   ) as transfer on true`;
 

@@ -1,5 +1,7 @@
-import type { BreakKind } from '../../../domain/processors/break.ts';
+import type { AttemptKind } from '../../../domain/processors/attempt.ts';
+import type { BookAgainst, BreakKind } from '../../../domain/processors/break.ts';
 import type { Row, Statement } from '../connection/database.ts';
+import { ACCOUNT } from '../ledger/account.ts';
 import {
   BIGINT,
   CURRENCY,
@@ -36,10 +38,24 @@ const BREAK = columns({
   /** The operator, as the audit log names them. */
   closedBy: nullable(TEXT),
   resolution: nullable(TEXT),
+  /** How much more the processor has moved than the transfer, in minor units. Null if that is not known. */
+  difference: nullable(BIGINT),
+  /** The part of the difference that is booked. */
+  bookedAmount: BIGINT,
+  /** The account that the last part was booked against. */
+  bookedAgainst: nullable(word<BookAgainst>()),
 });
 
+const READ = columns({ ...BREAK.columns, attemptKind: nullable(word<AttemptKind>()) });
+
+const COLUMNS = `${BREAK.of('processor_break')}, service_now() as now, (
+      select kind from processor_attempt
+      where processor_attempt.program_id = processor_break.program_id and processor_attempt.attempt_id = processor_break.attempt_id
+      limit 1
+    ) as attempt_kind`;
+
 /** A difference between a processor and the books. Ids are inner UUIDs. */
-export type Break = RowOf<typeof BREAK.columns>;
+export type Break = RowOf<typeof READ.columns>;
 
 /** The conditions of a list of breaks. Null for no condition. */
 export type BreakFilter = {
@@ -75,23 +91,58 @@ export function listBreaks(filter: BreakFilter, after: string | null, count: num
       ...used.map(([, condition]) => condition),
       ...(after === null ? [] : [`break_id ${isClosed ? '<' : '>'} :after`]),
     ];
-    return `select ${BREAK.names}, service_now() as now from processor_break where ${conditions.join(' and ')}
+    return `select ${COLUMNS} from processor_break where ${conditions.join(' and ')}
       order by break_id${isClosed ? ' desc' : ''} limit :count`;
   };
   return LIST_BREAKS(name, text, { ...filter, after, count });
 }
 
+export const readBreak = statement(
+  'read_break',
+  { breakId: UUID },
+  `select ${COLUMNS} from processor_break where break_id = :breakId`,
+);
+
 export const lockBreak = statement(
   'lock_break',
   { breakId: UUID },
-  `select ${BREAK.names}, service_now() as now from processor_break where break_id = :breakId for no key update`,
+  `select ${COLUMNS} from processor_break where break_id = :breakId for no key update of processor_break`,
+);
+
+/**
+ * Locks and reads the accounts that the difference of a break can be booked between: those of the card program in the currency, and
+ * the card's.
+ */
+export const lockAccountsOfBreak = statement(
+  'lock_accounts_of_break',
+  { programId: UUID, attemptId: UUID, currency: CURRENCY },
+  `select ${ACCOUNT.names} from account
+    where program_id = :programId and currency = :currency and account_id in (
+      select account_id from account
+        where owner_id = :programId and kind in ('funding', 'suspense', 'loss') and currency = :currency
+      union all select card.account_id from processor_attempt join card using (program_id, card_id)
+        where processor_attempt.program_id = :programId and processor_attempt.attempt_id = :attemptId
+    )
+    order by account_id for no key update`,
+);
+
+/** Creates the account of a program for the operator's losses in one currency. If it exists, the transaction fails (23505). */
+export const createLossAccount = statement(
+  'create_loss_account',
+  { programId: UUID, accountId: UUID, currency: CURRENCY, floor: nullable(BIGINT) },
+  `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+    values (:programId, :accountId, 'loss', :programId, :currency, :floor, service_now())`,
 );
 
 const CLOSE = statement(
   'close_break',
-  { ...BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution').columns, maxFailures: NUMBER },
+  {
+    ...BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution', 'bookedAmount', 'bookedAgainst').columns,
+    maxFailures: NUMBER,
+  },
   `with closed as (
-      update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution
+      update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution,
+        booked_amount = :bookedAmount, booked_against = :bookedAgainst
       where break_id = :breakId
       returning *
     ), settled as (
@@ -121,5 +172,5 @@ export function closeBreak(closed: Break): Statement {
 
 /** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
-  return { found: BREAK.read(row), now: (row.now as Date).getTime() };
+  return { found: READ.read(row), now: (row.now as Date).getTime() };
 }

@@ -2,7 +2,7 @@ import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { BreakKind } from '../../../domain/processors/break.ts';
 import type { Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
-import { BIGINT, CURRENCY, columns, INTEGER, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+import { BIGINT, CURRENCY, columns, INTEGER, nullable, type RowOf, statement, TEXT, TIME, UUID, word } from '../sql.ts';
 
 const BREAK = columns({
   breakId: UUID,
@@ -16,6 +16,8 @@ const BREAK = columns({
   expected: TEXT,
   found: TEXT,
   createdAt: TIME,
+  /** How much more the processor has moved than the transfer, in minor units. Null if that is not known. */
+  difference: nullable(BIGINT),
 });
 
 /** A new contradiction between a processor and the books, for a person to close. An attempt has at most one of each kind. */
@@ -26,9 +28,11 @@ export type NewBreak = RowOf<typeof BREAK.columns>;
  * the person who closed it did not know them. The audit log keeps that it was closed.
  */
 const INSERT = `insert into processor_break (${BREAK.names})
-    values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt)
+    values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt,
+      :difference)
     on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
-      set found = processor_break.found || ', ' || excluded.found, closed_at = null, closed_by = null, resolution = null
+      set found = processor_break.found || ', ' || excluded.found, difference = excluded.difference, closed_at = null,
+        closed_by = null, resolution = null
       where excluded.found <> all (string_to_array(processor_break.found, ', '))
         and char_length(processor_break.found) < :maxFound`;
 
@@ -106,20 +110,14 @@ export function findBreak({ connectorId, attemptId }: OfAttempt, kind: NewBreak[
   return FIND_BREAK({ connectorId, attemptId, kind });
 }
 
-const CREATE_SUSPENSE = statement(
+/** Creates a program's account for money without an explanation yet, in one currency, unless it exists. */
+export const createSuspenseAccount = statement(
   'create_suspense_account',
   { programId: UUID, accountId: UUID, currency: CURRENCY, floor: BIGINT },
   `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
     values (:programId, :accountId, 'suspense', :programId, :currency, :floor, service_now())
     on conflict do nothing`,
 );
-
-/** Creates a program's account for money without an explanation yet, in one currency, unless it exists. */
-export function createSuspenseAccount(
-  account: Pick<Attempt, 'programId' | 'currency'> & { readonly accountId: string; readonly floor: bigint },
-): Statement {
-  return CREATE_SUSPENSE(account);
-}
 
 const LOCK_SUSPENSE = statement(
   'lock_suspense_and_clearing',

@@ -1,7 +1,5 @@
-import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import type { ConnectorRecord } from '../../../contract/processors/connectors.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { Refusal } from '../../../domain/refusal.ts';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { allAtConnector } from '../../../domain/switch.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
@@ -12,14 +10,7 @@ import { readProgramFilter } from '../../calls/program.ts';
 import { confirmReplicated, readRows } from '../../calls/read-rows.ts';
 import { toAttemptRecord, toBreakRecord, toOperatorAttemptRecord } from '../../calls/records/processor.ts';
 import { toSwitchRecord } from '../../calls/records/switch.ts';
-import { transact } from '../../commit/transaction.ts';
-import { withoutSecrets } from '../../foundation/redaction.ts';
-import {
-  closeBreak as closeStatement,
-  listBreaks as listBreaksStatement,
-  lockBreak,
-  toBreak,
-} from '../../store/processors/break.ts';
+import { listBreaks as listBreaksStatement, toBreak } from '../../store/processors/break.ts';
 import {
   COUNT_OPEN_ATTEMPTS,
   isAttemptFiltered,
@@ -31,7 +22,6 @@ import {
 } from '../../store/processors/read-attempts.ts';
 import { READ_WHOLE_SWITCH, type SwitchReading, toSwitchReading } from '../../store/switch.ts';
 import { readTransfer } from '../../store/transfers/transfer.ts';
-import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
 type OpenCount = ReturnType<typeof toOpenCount>;
 
@@ -117,9 +107,6 @@ export async function searchAttempts(
   return { record };
 }
 
-/** A UUID that no break has. A malformed id is looked up like any other. */
-const NO_BREAK = '00000000-0000-0000-0000-000000000000';
-
 /** list_breaks: the open breaks, oldest first, or the closed ones, newest first. */
 export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
   const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
@@ -132,24 +119,4 @@ export async function listBreaks(service: Service, call: Call<'list_breaks'>): P
     show: ({ found, now }) => toBreakRecord(found, now),
   });
   return { record };
-}
-
-/** close_break: the closed break, or `break_not_found`. A break that is already closed keeps its first note. */
-export function closeBreak({ database }: Service, call: Call<'close_break'>): Promise<Reply<'close_break'>> {
-  const { break_id: sentId } = call.params;
-  const breakId = fromWireId('brk', sentId) ?? NO_BREAK;
-  return transact(database, call.deadline, { breaks: lockBreak({ breakId }) }, ({ breaks: [row] }) => {
-    if (row === undefined) {
-      const hint = breakId === NO_BREAK ? ' A break id is brk_ and 32 hex digits.' : '';
-      throw new Refusal('break_not_found', `There is no break '${sentId}'.${hint}`);
-    }
-    const { found, now } = toBreak(row);
-    if (found.closedAt !== null) return { result: { record: toBreakRecord(found, now) }, writes: [], readsOnly: true };
-    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
-    const closed = { ...found, closedAt: now, closedBy: actorOf(call.caller), resolution };
-    const record = toBreakRecord(closed, now);
-    const subject = { programId: found.programId, subjectId: toWireId('brk', breakId) };
-    const audited = { ...subject, details: JSON.stringify(withoutHolderValues(record)) };
-    return { result: { record }, writes: [closeStatement(closed), ...auditOf(call, audited)] };
-  });
 }

@@ -1,7 +1,5 @@
 import type { FundingMovementRecord } from '../../../contract/programs.ts';
-import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../../domain/ledger/money.ts';
 import { type CountedMovement, countMovement } from '../../../domain/people/operator-limits.ts';
@@ -12,7 +10,7 @@ import { countedActor } from '../../calls/operator-limits.ts';
 import { readPage } from '../../calls/page.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readAgain } from '../../calls/read-rows.ts';
-import { fundingLowEvent } from '../../calls/records/event.ts';
+import { lowFunding } from '../../calls/records/event.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
 import { type Done, type Moment, transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -142,7 +140,7 @@ function decide(
   const json = JSON.stringify(record);
   const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
   const before = accounts.find(({ kind }) => kind === 'funding') ?? funding;
-  const low = lowFunding(before, funding, threshold, subjectId);
+  const low = lowFunding(before, funding, threshold, { movementId: subjectId });
   const writes = [
     ...insertFundingMovement(movement, now),
     insertPostings([{ programId, causeId: movementId, ...posting }], now),
@@ -151,17 +149,6 @@ function decide(
     ...auditOf(call, { programId, subjectId, details: JSON.stringify(withoutMetadata(record)) }),
   ];
   return { record, json, subjectId: movementId, writes };
-}
-
-function lowFunding(
-  before: Account,
-  after: Account,
-  threshold: bigint | null,
-  movementId: string,
-): readonly DomainEvent[] {
-  if (threshold === null || !fallsBelowThreshold(available(before), available(after), threshold)) return [];
-  const { programId, currency } = after;
-  return [fundingLowEvent({ programId, currency, available: available(after), threshold, movementId })];
 }
 
 function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Posted {

@@ -123,46 +123,171 @@ describe('close_break', () => {
   });
 });
 
-describe('a notice about a settled attempt', () => {
-  /** An approved attempt. */
-  async function approvedAttempt(): Promise<Attempt> {
-    const card_id = `card-${randomUUID()}`;
-    await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
-    const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
-      ledger.call('create_transfer', { amount: 1000, card_id }),
+/** An attempt that its processor has approved, or declined. */
+async function endedAttempt(status: 'approved' | 'declined' = 'approved', type = 'load'): Promise<Attempt> {
+  const card_id = `card-${randomUUID()}`;
+  await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
+  const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
+    ledger.call('create_transfer', { amount: 1000, card_id, type }),
+  );
+  const ready = await attemptOf(ledger, id);
+  await report(ledger, ready, stepFor(ready, 'notice', answered(status, status === 'declined' ? { code: '51' } : {})));
+  return attemptOf(ledger, id);
+}
+
+/** Stores notices of the processor and waits until the service has handled them. */
+async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
+  for (const { status, amount = 1000 } of said) {
+    const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
+    const notice = { connectorId: 'simulator', noticeId: randomUUID(), sentAttemptId: about.attemptId, body };
+    await ledger.database.write(insertNotice(notice as Parameters<typeof insertNotice>[0]));
+  }
+  const { database, service } = ledger;
+  const connector = openHttpConnector(simulatorSettings());
+  const handling = startHandlingNotices(new Map([['simulator', connector]]), {
+    database,
+    transfers: service.transfers,
+    onFailure: () => undefined,
+  });
+  const waiting = 'select from processor_notice where handled_at is null';
+  await waitFor('the notices to be handled', async () => (await client.query(waiting)).rowCount === 0);
+  await handling.stop();
+  connector.close();
+}
+
+const breaksOf = async ({ attemptId }: Attempt) => {
+  const { data } = await list();
+  return data.filter((one) => one.attempt_id === toWireId('pat', attemptId));
+};
+
+describe('closing a break with its money', () => {
+  type Against = NonNullable<BreakRecord['booked_against']>;
+
+  const bookAgainst = (found: BreakRecord | undefined, book_against: Against) =>
+    ledger.call('close_break', { note: 'settled', book_against }, { params: { break_id: found?.break_id ?? '' } });
+
+  const refusal = (found: BreakRecord | undefined, against: Against) =>
+    bookAgainst(found, against).then(
+      () => undefined,
+      ({ code, message }: Refusal) => ({ code, message }),
     );
-    const ready = await attemptOf(ledger, id);
-    await report(ledger, ready, stepFor(ready, 'notice', answered('approved')));
-    return attemptOf(ledger, id);
+
+  /** The balances of the demo program by kind of account. */
+  async function balances(): Promise<Readonly<Record<string, number>>> {
+    const { rows } = await client.query(
+      "select kind, sum(balance)::float8 as balance from account where program_id = $1 and currency = 'USD' group by kind",
+      [DEMO_PROGRAM_ID],
+    );
+    const none = { funding: 0, clearing: 0, suspense: 0, loss: 0 };
+    return { ...none, ...Object.fromEntries(rows.map(({ kind, balance }) => [kind, balance])) };
   }
 
-  /** Stores notices of the processor and waits until the service has handled them. */
-  async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
-    for (const { status, amount = 1000 } of said) {
-      const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
-      const notice = { connectorId: 'simulator', noticeId: randomUUID(), sentAttemptId: about.attemptId, body };
-      await ledger.database.write(insertNotice(notice as Parameters<typeof insertNotice>[0]));
-    }
-    const { database, service } = ledger;
-    const connector = openHttpConnector(simulatorSettings());
-    const handling = startHandlingNotices(new Map([['simulator', connector]]), {
-      database,
-      transfers: service.transfers,
-      onFailure: () => undefined,
+  const CASES = [
+    ['late_approval', 'load', 'declined', { status: 'approved' }, ['funding', 'clearing', 'loss']],
+    ['late_approval', 'unload', 'declined', { status: 'approved' }, ['funding', 'clearing', 'loss']],
+    ['contradiction', 'load', 'approved', { status: 'declined' }, ['funding', 'loss']],
+    ['contradiction', 'unload', 'approved', { status: 'reversed' }, ['funding', 'loss']],
+    ['contradiction', 'load', 'approved', { status: 'approved', amount: 1300 }, ['funding', 'loss']],
+    ['contradiction', 'unload', 'approved', { status: 'approved', amount: 400 }, ['funding', 'loss']],
+    ['contradiction', 'load', 'declined', { status: 'approved', amount: 700 }, ['funding', 'loss']],
+  ] as const;
+
+  test.each(
+    CASES.flatMap(([kind, type, was, said, accounts]) =>
+      accounts.map((against) => ({ kind, type, was, said, against })),
+    ),
+  )('$kind of a $type that was $was and is said to be $said, booked against the $against', async (of) => {
+    const attempt = await endedAttempt(of.was, of.type);
+    const empty = await balances();
+    await say(attempt, of.said);
+    const [found] = await breaksOf(attempt);
+    expect(found).toMatchObject({ kind: of.kind, booked_against: null });
+    const shown = found?.bookings.find(({ book_against }) => book_against === of.against);
+    const before = await balances();
+    const { body } = await bookAgainst(found, of.against);
+    expect(JSON.parse(body)).toMatchObject({ booked_against: of.against, bookings: [], note: 'settled' });
+    const { from = '', to = '', amount = 0 } = shown ?? {};
+    const after = await balances();
+    const moved = { [from]: (before[from] ?? 0) - amount, [to]: (before[to] ?? 0) + amount };
+    expect(after).toEqual({ ...before, ...moved });
+    // The amount that waited for an explanation has one.
+    expect(after.suspense).toBe(empty.suspense);
+    await bookAgainst(found, of.against);
+    expect(await balances()).toEqual(after);
+    expect(await refusal(found, of.against === 'loss' ? 'funding' : 'loss')).toMatchObject({
+      code: 'close_break_schema',
     });
-    const waiting = 'select from processor_notice where handled_at is null';
-    await waitFor('the notices to be handled', async () => (await client.query(waiting)).rowCount === 0);
-    await handling.stop();
-    connector.close();
-  }
+    expect(await balances()).toEqual(after);
+  });
 
-  const breaksOf = async ({ attemptId }: Attempt) => {
-    const { data } = await list();
-    return data.filter((one) => one.attempt_id === toWireId('pat', attemptId));
-  };
+  test('is possible after it was closed with a note only, and happens once for two callers', async () => {
+    const attempt = await endedAttempt('declined');
+    await say(attempt, { status: 'approved' });
+    const [found] = await breaksOf(attempt);
+    await close(found?.break_id ?? '', 'They look into it.');
+    const before = await balances();
+    await Promise.all([bookAgainst(found, 'funding'), bookAgainst(found, 'funding')]);
+    expect(await balances()).toMatchObject({
+      funding: (before.funding ?? 0) - 1000,
+      suspense: (before.suspense ?? 0) + 1000,
+    });
+  });
 
+  test('books what changes when the processor says something else later', async () => {
+    const attempt = await endedAttempt();
+    const before = await balances();
+    await say(attempt, { status: 'approved', amount: 1300 });
+    const [first] = await breaksOf(attempt);
+    await bookAgainst(first, 'funding');
+    await say(attempt, { status: 'declined' });
+    const [second] = await breaksOf(attempt);
+    expect(second).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1300 }, { amount: 1300 }] });
+    await bookAgainst(second, 'funding');
+    // As if the load had never been.
+    expect((await balances()).funding).toBe((before.funding ?? 0) + 1000);
+  });
+
+  test('is in the statement of the card, with its transfer', async () => {
+    const attempt = await endedAttempt('declined');
+    await say(attempt, { status: 'approved' });
+    const [found] = await breaksOf(attempt);
+    await bookAgainst(found, 'clearing');
+    const { rows } = await client.query('select name from card where card_id = $1', [attempt.cardId]);
+    const params = { card_id: String(rows[0]?.name) };
+    const { data } = await bodyOf<{ data: readonly object[] }>(ledger.call('list_postings', {}, { params }));
+    const line = { amount: 1000, transfer_id: found?.transfer_id, reversal_id: null };
+    expect(data).toEqual([
+      expect.objectContaining({ ...line, purpose: 'correction', direction: 'out' }),
+      expect.objectContaining({ ...line, purpose: 'load', direction: 'in' }),
+    ]);
+  });
+
+  test('needs the money in the account, and a booking of the break', async () => {
+    const attempt = await endedAttempt('declined');
+    await say(attempt, { status: 'approved' });
+    const [found] = await breaksOf(attempt);
+    const before = await balances();
+    await client.query("update account set held = balance where kind = 'funding' and program_id = $1", [
+      DEMO_PROGRAM_ID,
+    ]);
+    expect(await refusal(found, 'funding')).toMatchObject({
+      code: 'insufficient_funds',
+      message: expect.stringContaining('10.00 USD'),
+    });
+    await client.query("update account set held = 0 where kind = 'funding' and program_id = $1", [DEMO_PROGRAM_ID]);
+    expect([await balances(), (await breaksOf(attempt)).length]).toEqual([before, 1]);
+    const other = await endedAttempt();
+    await say(other, { status: 'declined' });
+    const [contradiction] = await breaksOf(other);
+    expect(await refusal(contradiction, 'clearing')).toMatchObject({
+      message: "The difference of this break can only be booked against 'funding' or 'loss'.",
+    });
+  });
+});
+
+describe('a notice about a settled attempt', () => {
   test('is added to the break, and reopens a closed break if the processor reports something new', async () => {
-    const attempt = await approvedAttempt();
+    const attempt = await endedAttempt();
     await say(attempt, { status: 'declined' }, { status: 'declined' });
     const [first, ...others] = await breaksOf(attempt);
     expect([first, others]).toEqual([
@@ -180,7 +305,7 @@ describe('a notice about a settled attempt', () => {
   });
 
   test('shows the amount in the break if it differs from the ordered amount', async () => {
-    const attempt = await approvedAttempt();
+    const attempt = await endedAttempt();
     await say(attempt, { status: 'approved', amount: 123_456 });
     expect(await breaksOf(attempt)).toMatchObject([
       { kind: 'contradiction', amount: 1000, expected: 'approved', found: 'approved of 1,234.56 USD' },

@@ -201,7 +201,8 @@ async function operate(): Promise<void> {
   const attempt = attempts().find((one) => one.attemptId === attemptId);
   if (attempt === undefined) return;
   for (const kind of ['late_approval', 'contradiction', 'late_approval'] as const) {
-    await recordContradiction(database, attempt, { kind, expected: status, found: 'approved' }, time.clock);
+    const said = { kind, expected: status, found: 'approved', difference: attempt.amount };
+    await recordContradiction(database, attempt, said, time.clock);
   }
 }
 

@@ -97,7 +97,7 @@ function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
 
 const BREAK = [
   ...(['break_id', 'kind', 'connector_id', 'program_id', 'attempt_id', 'transfer_id', 'amount', 'currency'] as const),
-  ...(['expected', 'found', 'created_at'] as const),
+  ...(['expected', 'found', 'created_at', 'difference'] as const),
 ];
 
 const named = (values: readonly unknown[]): StoredRow =>
@@ -119,7 +119,13 @@ function* insertBreak(transaction: Transaction, values: readonly unknown[]): Run
   }
   const said = String(before.found);
   if (said.split(', ').includes(String(found)) || said.length >= Number(values[BREAK.length])) return undefined;
-  const opened = { found: `${said}, ${found}`, closed_at: null, closed_by: null, resolution: null };
+  const opened = {
+    found: `${said}, ${found}`,
+    difference: sent.difference,
+    closed_at: null,
+    closed_by: null,
+    resolution: null,
+  };
   yield* transaction.update('processor_break', String(before.break_id), (row) => ({ ...row, ...opened }));
   return { ...before, ...opened };
 }

@@ -1,0 +1,161 @@
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { type Account, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
+import { type Booking, bookingsOf } from '../../../domain/processors/break.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { readRows } from '../../calls/read-rows.ts';
+import { lowFunding } from '../../calls/records/event.ts';
+import { toBreakRecord } from '../../calls/records/processor.ts';
+import { transact } from '../../commit/transaction.ts';
+import { newId } from '../../foundation/ids.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import type { Row, Statement } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
+import { insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
+import {
+  type Break,
+  closeBreak as closeStatement,
+  createLossAccount,
+  lockAccountsOfBreak,
+  lockBreak,
+  readBreak,
+  toBreak,
+} from '../../store/processors/break.ts';
+import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
+import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
+
+/** A UUID that no break has. A malformed id is looked up like any other. */
+const NO_BREAK = '00000000-0000-0000-0000-000000000000';
+
+type CloseCall = Call<'close_break'>;
+
+// Invariant: The difference of a break is booked once, and only as its bookings show
+// Kept by: the lock of the break, held while it is booked
+// Tested by: `test/api/processors/breaks.test.ts`
+
+/**
+ * close_break: the closed break, with its difference booked if the caller says against which account. A break that is already closed
+ * keeps its first note, unless its difference is booked only now.
+ */
+export async function closeBreak(service: Service, call: CloseCall): Promise<Reply<'close_break'>> {
+  const breakId = fromWireId('brk', call.params.break_id) ?? NO_BREAK;
+  const load = { ...(await loadAccounts(service, call, breakId)), breaks: lockBreak({ breakId }) };
+  return transact<Reply<'close_break'>, keyof typeof load>(service.database, call.deadline, load, (loaded, batchId) => {
+    const { found, now } = requireBreak(call, loaded.breaks);
+    const { book_against: against } = call.body;
+    const isBooked = against === found.bookedAgainst && bookingsOf(found).length === 0;
+    if (found.closedAt !== null && (against === undefined || isBooked)) {
+      return { result: { record: toBreakRecord(found, now), moneyMoved: 'no' }, writes: [], readsOnly: true };
+    }
+    const booking = against === undefined ? undefined : chooseBooking(call, found);
+    const accounts = loaded.accounts.map(toAccount);
+    const posted = booking === undefined ? undefined : book(booking, accounts);
+    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
+    const closed = {
+      ...found,
+      ...{ closedAt: now, closedBy: actorOf(call.caller), resolution },
+      ...(booking !== undefined && { bookedAmount: found.difference ?? 0n, bookedAgainst: booking.against }),
+    };
+    const record = toBreakRecord(closed, now);
+    const subject = { programId: found.programId, subjectId: toWireId('brk', breakId) };
+    const audited = { ...subject, details: JSON.stringify(withoutHolderValues(record)) };
+    const writes = [
+      ...(posted === undefined ? [] : writesOf(call, found, posted, accounts, loaded.threshold, { batchId, now })),
+      closeStatement(closed),
+      ...auditOf(call, audited),
+    ];
+    return { result: { record, moneyMoved: posted === undefined ? 'no' : 'yes' }, writes };
+  });
+}
+
+function requireBreak(call: CloseCall, [row]: readonly Row[]): ReturnType<typeof toBreak> {
+  if (row !== undefined) return toBreak(row);
+  const { break_id: sentId } = call.params;
+  const hint = fromWireId('brk', sentId) === undefined ? ' A break id is brk_ and 32 hex digits.' : '';
+  throw new Refusal('break_not_found', `There is no break '${sentId}'.${hint}`);
+}
+
+type AccountLoad = { readonly accounts: Statement | null; readonly threshold: Statement | null };
+
+/** Returns the statements that lock and read what a booking needs. */
+async function loadAccounts({ database }: Service, call: CloseCall, breakId: string): Promise<AccountLoad> {
+  const { book_against: against } = call.body;
+  if (against === undefined) return NO_ACCOUNTS;
+  const { found } = requireBreak(call, await readRows(database, readBreak({ breakId })));
+  const { programId, attemptId, currency } = found;
+  if (programId === null || attemptId === null || currency === null) return NO_ACCOUNTS;
+  return {
+    accounts: lockAccountsOfBreak({ programId, attemptId, currency }),
+    threshold: against === 'funding' ? readFundingThreshold(programId) : null,
+  };
+}
+
+const NO_ACCOUNTS = { accounts: null, threshold: null } as const;
+
+/** The booking that the caller asks for. Throws the refusal if the break has no such booking. */
+function chooseBooking(call: CloseCall, found: Break): Booking {
+  const { book_against: against } = call.body;
+  const bookings = bookingsOf(found);
+  const booking = bookings.find((one) => one.against === against);
+  if (booking !== undefined) return booking;
+  const choices = bookings.map((one) => `'${one.against}'`).join(' or ');
+  const reason =
+    bookings.length === 0
+      ? "The break has nothing to book. Omit 'book_against'."
+      : `The difference of this break can only be booked against ${choices}.`;
+  throw schemaRefusal(call, reason, '/book_against');
+}
+
+function book({ from, to, amount }: Booking, accounts: readonly Account[]): Posted {
+  const accountOf = (kind: Booking['from']): Account => {
+    const account = accounts.find((one) => one.kind === kind) ?? (kind === 'loss' ? newLoss(accounts) : undefined);
+    if (account === undefined) throw new Error(`the ${kind} account of a break does not exist`);
+    return account;
+  };
+  const [source, destination] = [accountOf(from), accountOf(to)];
+  const { currency } = source;
+  if (!canTake(source, amount)) {
+    const message =
+      `The ${from} account does not have the ${formatMoney(amount, currency)} that would be booked. ` +
+      'Book them against another account, or make a deposit first.';
+    throw new Refusal('insufficient_funds', message, { field: '/book_against' });
+  }
+  if (!canGive(destination, amount)) {
+    const message = `The booking would exceed the maximum balance of the ${to} account, ${formatMoney(MAXIMUM_BALANCE, currency)}.`;
+    throw new Refusal('limit_exceeded', message, { field: '/book_against' });
+  }
+  return post({ index: 0, purpose: 'correction', source, destination, amount });
+}
+
+/** The account for losses, in the currency of the other accounts of the break, before its first posting. */
+function newLoss([other]: readonly Account[]): Account {
+  if (other === undefined) throw new Error('a break has no accounts');
+  const { programId, currency } = other;
+  const empty = { balance: 0n, held: 0n, incoming: 0n, sequence: 0n, floor: -MAXIMUM_BALANCE };
+  return { programId, accountId: newId(), kind: 'loss', currency, ...empty };
+}
+
+function writesOf(
+  call: CloseCall,
+  { programId, breakId, transferId }: Break,
+  { posting, source, destination }: Posted,
+  accounts: readonly Account[],
+  threshold: readonly Row[],
+  { batchId, now }: { readonly batchId: string; readonly now: number },
+): readonly Statement[] {
+  if (programId === null) throw new Error('a booked break has no card program');
+  const [before, after] = [accounts, [source, destination]].map((all) => all.find(({ kind }) => kind === 'funding'));
+  const cause = transferId === null ? {} : { transferId: toWireId('tr', transferId) };
+  const events =
+    before === undefined || after === undefined ? [] : lowFunding(before, after, toFundingThreshold(threshold), cause);
+  const loss = [source, destination].find(({ kind }) => kind === 'loss');
+  const isNew = loss !== undefined && !accounts.some(({ kind }) => kind === 'loss');
+  return [
+    ...(isNew ? [createLossAccount(loss)] : []),
+    insertPostings([{ ...posting, programId, causeId: breakId }], now),
+    updateAccounts([source, destination]),
+    ...(events.length === 0 ? [] : [insertEvents(batchId, events, now, call)]),
+  ];
+}
