@@ -1,6 +1,6 @@
-import { CardRecord } from '../cards.ts';
+import { CardAsOf, CardRecord } from '../cards.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
-import { ProgramRecord } from '../programs.ts';
+import { ProgramAsOf, ProgramRecord } from '../programs.ts';
 import { TransferRecord } from '../transfers.ts';
 import { NewWebhookRecord, WebhookRecord } from '../webhooks/records.ts';
 
@@ -13,7 +13,9 @@ export type VersionedKind = 'card' | 'program' | 'transfer' | 'webhook';
 
 const KINDS: ReadonlyMap<unknown, VersionedKind> = new Map<unknown, VersionedKind>([
   [CardRecord, 'card'],
+  [CardAsOf, 'card'],
   [ProgramRecord, 'program'],
+  [ProgramAsOf, 'program'],
   [TransferRecord, 'transfer'],
   [WebhookRecord, 'webhook'],
   [NewWebhookRecord, 'webhook'],

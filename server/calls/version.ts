@@ -15,7 +15,7 @@ export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | Webh
  * and a new one changes `updated_at`.
  */
 const NOT_EDITED: ReadonlySet<string> = new Set([
-  ...['balance', 'held', 'available', 'incoming', 'funding'],
+  ...['balance', 'held', 'available', 'incoming', 'funding', 'balance_as_of'],
   ...['position', 'backlog', 'failures', 'failing_since', 'last_success_at', 'last_failure_at', 'next_attempt_at'],
   ...['dead', 'replay', 'secrets', 'secret', 'secret_omitted', 'pending_approval_id'],
 ]);

@@ -129,6 +129,18 @@ describe('a balance as of an instant', () => {
     expect(trial).toMatchObject({ as_of: null, postings_compared: true });
   });
 
+  test('leaves the version of the record unchanged', async () => {
+    const query = { as_of: before };
+    const versions = [
+      [await client().cards.get(cards[0] ?? '', here()), await client().cards.get(cards[0] ?? '', here(), query)],
+      [await client().programs.get(programId), await client().programs.get(programId, {}, query)],
+    ].map((records) => records.map(({ response }) => response.version));
+    for (const [current, past] of versions) {
+      expect(current).toMatch(/^"/);
+      expect(past).toBe(current);
+    }
+  });
+
   test('is refused for an instant that is not final', async () => {
     const { now } = await client().sandbox.moveClock({ seconds_ahead: 120 });
     for (const as_of of [now, earlier(now, 50_000), '2100-01-01T00:00:00Z']) {
