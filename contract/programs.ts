@@ -126,6 +126,9 @@ export const FundingMovementRecord = Type.Object({
     'Your reference, unique among the deposits and withdrawals of the card program; null without one',
   ),
   metadata: Metadata,
+  created_by: Type.String({
+    description: 'The caller: `key_id` of the API key, id of the person, or `sandbox` without a key',
+  }),
   created_at: moment('When it was created'),
 });
 

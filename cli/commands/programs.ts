@@ -101,8 +101,9 @@ export const addPrograms: AddCommands = (program, context) => {
       'kind',
       moneyColumn('amount'),
       moneyColumn('balance'),
-      'reference',
+      'created_by',
       'description',
+      'reference',
     ],
     list: (service, query, programId) => service.programs.movements(programId, queryOf(query)),
     empty: {

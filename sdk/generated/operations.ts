@@ -1630,6 +1630,8 @@ export type FundingMovementRecord = {
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The caller: `key_id` of the API key, id of the person, or `sandbox` without a key. */
+  readonly created_by: string;
   /** When it was created. */
   readonly created_at: string;
 };

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UpdateProgramBody } from '../../sdk/client.ts';
-import { patiently } from '../harness/client/patience.ts';
+import { runHere } from '../cli/in-process.ts';
+import { patientClient, patiently } from '../harness/client/patience.ts';
+import { operatorKey, withSecret } from '../harness/keys.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../harness/service.ts';
 import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 
@@ -224,6 +226,24 @@ describe('list_funding_movements', () => {
     expect(first.data).toEqual(made.toReversed().slice(0, 2));
     const cursor = first.next_cursor ?? '';
     expect({ ...(await movements(programId, { limit: 2, cursor })) }).toEqual({ data: [made[0]], next_cursor: null });
+  });
+
+  test('shows who made each of them, and why, also in the command', async () => {
+    const { program_id: programId } = await client().programs.create({ name: 'Signed', currency: 'USD' });
+    await client().deposits.create(programId, { amount: 900, description: 'wire 1' });
+    const { key, key_id } = await withSecret(client().keys.create(operatorKey('Treasury')));
+    const description = 'Back to the bank';
+    await patientClient(running().url, key).withdrawals.create(programId, { amount: 100, description });
+    const { data } = await movements(programId);
+    expect(data.map(({ created_by, description: why }) => [created_by, why])).toEqual([
+      [key_id, description],
+      ['sandbox', 'wire 1'],
+    ]);
+    const { output } = await runHere(running().url, ['programs', 'movements', programId]);
+    expect(output).toContain('created_by');
+    expect(output).toContain(`Treasury (…${key_id.slice(-6)})`);
+    expect(output).toContain(description);
+    await client().keys.revoke(key_id);
   });
 
   test('shows no movements of other programs', async () => {

@@ -47,6 +47,7 @@ export const MOVEMENT: FundingMovementRecord = {
   description: null,
   reference: null,
   metadata: {},
+  created_by: 'key_1',
   created_at: '2030-01-31T12:00:00.000Z',
 };
 export const TRIAL_BALANCE: TrialBalance = {

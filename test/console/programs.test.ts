@@ -25,6 +25,7 @@ describe('programs and funding', () => {
     await deposit.getByRole('button', { name: 'Deposit 1,500.50 USD' }).click();
     await deposit.waitFor({ state: 'detached' });
     await page.getByRole('row', { name: 'wire 7' }).getByText('+1,500.50').waitFor();
+    await page.getByRole('row', { name: 'wire 7' }).getByText('A local caller').waitFor();
 
     await page.getByRole('button', { name: 'Withdraw' }).click();
     const withdrawal = page.getByRole('dialog', { name: 'Withdraw from' });

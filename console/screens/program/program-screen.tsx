@@ -9,6 +9,7 @@ import { Id } from '../../components/id.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
+import { KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo, type Parameters } from '../../data/location.ts';
@@ -169,6 +170,7 @@ const COLUMNS: readonly Column<FundingMovementRecord>[] = [
     align: 'end',
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
+  { title: 'Who', onPhone: 'note', cell: ({ created_by: creator }) => <KeyName id={creator} plain /> },
   { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
   { title: 'Reference', cell: ({ reference }) => reference },
   {

@@ -208,6 +208,7 @@ function toMovementRecord({ movement, balance, createdAt }: MadeMovement): Fundi
     description: movement.description,
     reference: movement.reference,
     metadata: movement.metadata,
+    created_by: movement.actor,
     created_at: new Date(createdAt).toISOString(),
   };
 }
