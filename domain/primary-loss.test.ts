@@ -27,7 +27,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
     'any name',
     { standbyNames: '*' },
     'yes',
-    /on disk\. synchronous_standby_names has a \*, so that may be any program/,
+    /on disk\. synchronous_standby_names has a \*, so any program that receives the WAL/,
   ],
   ['any name of a list', { standbyNames: 'ANY 1 ("*", b)', standbyList: [quorum] }, 'yes', /has a \*/],
   ['a name with a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],

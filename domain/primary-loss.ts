@@ -1,7 +1,7 @@
 /** Whether a commit that the service acknowledges now would survive the loss of the primary. */
 export const SURVIVALS = ['yes', 'no', 'unknown'] as const;
 
-/** The answer, with its reason in a sentence. */
+/** The answer, and its reason in a sentence. */
 export type Survival = {
   readonly answer: (typeof SURVIVALS)[number];
   readonly reason: string;
@@ -17,7 +17,7 @@ export type ReplicationFacts = {
   readonly maxWalSenders: number;
   /** `synchronous_commit` of the sessions of the service. */
   readonly synchronousCommit: string;
-  /** Each connected standby with its `sync_state`, or null without the right to see them. */
+  /** Each connected standby with its `sync_state`, or null if the user may not see them. */
   readonly standbyList: readonly { readonly syncState: string }[] | null;
   /** The managed service that runs the server, if the server is known to belong to one. It may replicate the disk itself. */
   readonly managedBy: string | null;
@@ -53,7 +53,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   if (connected < needed) {
     const only =
       needed === 1n ? 'No synchronous standby is' : `Only ${connected} of ${needed} synchronous standbys are`;
-    const before = 'What was acknowledged before is on the disk of a standby that is away.';
+    const before = 'Earlier commits are on the disk of a standby that is not connected.';
     return { ...unknown(`${only} connected, so commits wait. ${before}`), isWaiting: true };
   }
   const owners = needed === 1n ? 'a synchronous standby has' : `${needed} synchronous standbys have`;
@@ -76,8 +76,7 @@ export function isSynchronous({ syncState }: { readonly syncState: string }): bo
   return syncState === 'sync' || syncState === 'quorum';
 }
 
-const ANY =
-  ' synchronous_standby_names has a *, so that may be any program that receives the WAL, also one that nobody chose for it.';
+const ANY = ' synchronous_standby_names has a *, so any program that receives the WAL may count as a standby.';
 
 /** Whether one of the names is `*`, with or without quotes. */
 function namesAny(names: string): boolean {

@@ -8,7 +8,7 @@ import { eventType } from './definition.ts';
 
 const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
 
-/** The schema of the data of switch.changed. The reason and the actor are for operators only. */
+/** The schema of the data of switch.changed. Only operators get the reason and the actor. */
 export const SwitchChangeRecord = Type.Object({
   ...SHOWN,
   reason: Type.Optional(
@@ -20,7 +20,7 @@ export const SwitchChangeRecord = Type.Object({
 /** The schema of the data of key.rolled: the new key, and the old one. */
 export const RolledKeyRecord = Type.Object({
   ...KeyRecord.properties,
-  replaces: described(KeyRecord, 'The replaced key; its expires_at is when it stops working'),
+  replaces: described(KeyRecord, 'The replaced key, which stops working at its expires_at'),
 });
 
 const SHOP = {
@@ -31,7 +31,7 @@ const SHOP = {
 const CREATE = call('create_key', { body: SHOP });
 const KEY_NOTES = [
   'The secret of a key is in the response to create_key or roll_key only, never in an event.',
-  'A key that is bound to a card program has its event there. Events of other keys are for operators only.',
+  'If the key is bound to a card program, that program gets the event. Events of other keys are for operators only.',
 ] as const;
 
 const REPLACED = {
@@ -58,7 +58,7 @@ export const ACCESS_EVENTS = {
     subjectOtherwise: 'service',
     operation: 'get_switch',
     notes: [
-      'While `disabled` is true, requests that would move money get the error service_disabled; with a `connector_id` only new loads and unloads of cards of that connector.',
+      "While `disabled` is true, requests that would move money get the error service_disabled; with a `connector_id`, only new loads and unloads of that connector's cards do.",
       'When the time in `until` comes, transfers are enabled again without an event.',
     ],
     example: { disabled: true, program_id: null, connector_id: null, reason: undefined, actor: undefined },

@@ -4,7 +4,7 @@ import { type JsonObject, reference } from './json.ts';
 export const HEALTH_SECTION = {
   title: 'Health',
   description:
-    'For load balancers, orchestrators and monitoring. They need no key and are never refused because of load.',
+    'For load balancers, orchestrators and monitoring. These requests need no key and are never refused because of load.',
 } as const;
 
 const HEADERS = {
@@ -13,19 +13,19 @@ const HEADERS = {
 
 const live = {
   operationId: 'check_liveness',
-  summary: 'Check that the process runs',
+  summary: 'Check that the process is running',
   description:
-    'Responds as long as the process runs, even if the database is down. Restart the service if it does not respond.',
+    'Responds as long as the process is running, even if the database is down. Restart the service if it does not respond.',
   responses: {
     200: {
-      description: 'The process runs.',
+      description: 'The process is running.',
       ...HEADERS,
       content: {
         'application/json': {
           schema: {
             type: 'object',
             required: ['status'],
-            properties: { status: { type: 'string', const: 'live', description: 'The process runs' } },
+            properties: { status: { type: 'string', const: 'live', description: 'The process is running' } },
           },
           example: { status: 'live' },
         },
@@ -41,18 +41,18 @@ const ready = {
   summary: 'Check that the service can commit transfers',
   description:
     'Responds with 200 while every operation can be served, and with 503 otherwise. On 503, send requests to ' +
-    'another process, and do not restart this one. The response also names problems that do not keep the service from working.',
+    'another process, and do not restart this one. The response also names problems that do not stop the service from working.',
   responses: {
     200: {
       description: 'Every operation can be served.',
       headers: {
         ...HEADERS.headers,
         Readiness: {
-          description: 'The state, by its stable name; `ready` when nothing is wrong.',
+          description: 'The stable name of the state; `ready` if nothing is wrong.',
           schema: { type: 'string', enum: [...READINESS_REASONS] },
         },
         Runbook: {
-          description: 'The page of the runbook, from the root of the project, if there is something to do.',
+          description: 'The path of the runbook page in the project, if there is something to do.',
           schema: { type: 'string' },
         },
       },
@@ -67,12 +67,12 @@ const ready = {
                 type: 'string',
                 enum: [...READINESS_REASONS],
                 description:
-                  'A problem that does not keep the service from working, by its stable name; absent if there is none',
+                  'The stable name of a problem that does not stop the service from working; absent if there is none',
               },
               message: { type: 'string', description: 'The problem in a sentence; absent if there is none' },
               runbook: {
                 type: 'string',
-                description: 'Page of the runbook, from the root of the project; absent if there is nothing to do',
+                description: 'The path of the runbook page in the project; absent if there is nothing to do',
               },
             },
           },

@@ -32,12 +32,12 @@ const INTRODUCTION = [
   'An adapter connects Transfer Service to a card processor: it receives these requests, calls the processor, and may send ' +
     'notices. It can be written in any language, and it needs no storage if the processor remembers orders by the `attempt_id`.',
   'Every request is signed as [Standard Webhooks](https://www.standardwebhooks.com) describes, with the secret `whsec_…` that ' +
-    'the service and the adapter share, but in the version `v2`: the signed text has the method and the path before the body. ' +
-    'Notices to the service have the version `v1`, of the body alone. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
-    'than 5 minutes from now. `webhook-id` is new for each request: the key of an order is its `attempt_id`.',
-  'Only the status 200 with a body as described counts as an answer. Anything else, a redirect, another amount or currency, more ' +
-    'than 65,536 bytes, or no answer within 10 seconds, means that the outcome is unknown: the service then inquires, and ' +
-    'sends the same order again only if the connector says that this is safe. So never answer 200 before you know.',
+    'the service and the adapter share. The version is `v2`: the signed text has the method and the path before the body. ' +
+    'Notices to the service use the version `v1`, which does not sign the method and the path. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
+    'than 5 minutes from now. `webhook-id` is new for each request. To recognize an order, use its `attempt_id`.',
+  'Only a response with status 200 and the described body counts as an answer. Anything else, a redirect, another amount or currency, more ' +
+    'than 65,536 bytes, or no answer within 10 seconds, means that the outcome is unknown. The service then inquires, and ' +
+    'sends the same order again only if the connector says that this is safe. So never answer 200 before you know the outcome.',
 ].join('\n\n');
 
 const SIGNATURE = {
@@ -62,9 +62,9 @@ const SIGNATURE = {
     in: 'header',
     required: true,
     description:
-      '`v2,` and the HMAC-SHA256, in Base64, of the id, the timestamp, the method and the path (`POST /send`), and the body, with ' +
-      'dots between them. In a notice it is `v1,`, and the method and the path are left out. While a secret is ' +
-      'changed there are two signatures with a space between them, and one match is enough.',
+      '`v2,` and the HMAC-SHA256, in Base64, of the id, the timestamp, the method and the path (`POST /send`), and the body, ' +
+      'joined by dots. In a notice it is `v1,`, and the method and the path are left out. While a secret is being ' +
+      'replaced, there are two signatures, separated by a space. One match is enough.',
     schema: { type: 'string' },
     example: 'v2,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
@@ -107,8 +107,8 @@ const PATHS: JsonObject = {
   '/send': request(
     'send',
     'Carry out an order',
-    'Carries out the order at the processor, at most once for an `attempt_id`, even if the request comes often or late. For a ' +
-      'known `attempt_id`, answer with its outcome. After `not_after`, do not start the order, and answer `not_executed`.',
+    'Carries out the order at the processor, at most once for an `attempt_id`, even if the request arrives late or several times. For ' +
+      'a known `attempt_id`, answer with its outcome. After `not_after`, do not start the order, and answer `not_executed`.',
     'SendAnswer',
     {
       approved: { value: exampleAnswer('approved', '00') },
@@ -119,8 +119,8 @@ const PATHS: JsonObject = {
   '/inquire': request(
     'inquire',
     'Report the outcome of an order',
-    'Asks the processor about the `attempt_id`. Answer `not_found` if the processor does not know the attempt now, and `not_executed` ' +
-      'only if it was not carried out and never will be.',
+    'Asks the processor about the `attempt_id`. Answer `not_found` if the processor does not know the attempt at this time, and ' +
+      '`not_executed` only if the order was not carried out and never will be.',
     'InquireAnswer',
     {
       approved: { value: exampleAnswer('approved', '00') },
@@ -130,9 +130,9 @@ const PATHS: JsonObject = {
   '/reverse': request(
     'reverse',
     'Undo an order',
-    'Undoes the order, or advises the processor that it is undone. The request comes again until the answer is `reversed`, ' +
-      'so a repetition must have no further effect. `approved` says that the order was carried out and cannot be undone: it ' +
-      'counts for connectors with the trait `reversal` `request`.',
+    'Undoes the order, or advises the processor that it is undone. The service repeats the request until the answer is ' +
+      '`reversed`, so a repetition must have no further effect. `approved` says that the order was carried out and cannot be ' +
+      'undone. The service accepts it only if the trait `reversal` of the connector is `request`.',
     'ReverseAnswer',
     { reversed: { value: exampleAnswer('reversed') }, pending: { value: exampleAnswer('pending') } },
   ),
@@ -203,7 +203,7 @@ export function adapterDocument(version: string): JsonObject {
         variables: { url: { default: 'http://127.0.0.1:9000', description: 'Where the adapter listens' } },
       },
     ],
-    // The signature is a parameter of each request: OpenAPI has no kind of security for it.
+    // The signature is a parameter of each request, because OpenAPI has no security scheme for it.
     security: [],
     paths: PATHS,
     webhooks: { notice: NOTICE },

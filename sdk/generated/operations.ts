@@ -3458,7 +3458,7 @@ export type RolledKeyRecord = {
    * earlier versions.
    */
   readonly created_by: string | null;
-  /** The replaced key; its expires_at is when it stops working. */
+  /** The replaced key, which stops working at its expires_at. */
   readonly replaces: KeyRecord;
 };
 

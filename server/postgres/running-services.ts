@@ -30,7 +30,7 @@ export type RunningService = {
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
 
-/** Publishes that this process serves, with its settings. Returns the function that removes the publication. */
+/** Publishes that this process is running, with its settings. Returns a function that withdraws it. */
 export async function announceService(
   dataDirectory: string,
   facts: Pick<RunningService, 'port' | 'settings'>,
@@ -105,6 +105,6 @@ function read(file: string): RunningService | undefined {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  // Only this service writes it, and never in part.
+  // Only this service writes the file, and it never leaves a partial one.
   return parseJson(text) as RunningService;
 }

@@ -46,7 +46,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
     try {
       const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
       if (known === undefined) return true;
-      // Another process has changed the attempt since. The question no longer applies to it, and only an end still counts.
+      // Another process has changed the attempt since. The question no longer applies, and only a final answer still counts.
       if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
       if (await recordOnce(parts, { attempt, question, answer, traits, now })) return true;

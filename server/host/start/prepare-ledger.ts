@@ -24,8 +24,8 @@ export type PreparedLedger = SchemaFacts & {
 };
 
 /**
- * Does all work of a start in the ledger before the service accepts requests, on connections without time limits. A slow
- * machine makes a start slow, but does not end it.
+ * Prepares the ledger before the service accepts requests, on connections without time limits. On a slow machine the start takes
+ * longer, but does not fail.
  *
  * @throws StartupProblem if the service must not run on the ledger.
  */
@@ -60,7 +60,7 @@ export async function prepareLedger(
   }
 }
 
-/** Names the connectors of scheduled transfers that the settings lack. The transfers wait for a process that has them. */
+/** Reports scheduled transfers whose connector is not in the settings. They wait for a process that has it. */
 export async function nameWaiting(
   database: Database,
   connectorIds: readonly string[],
@@ -69,18 +69,18 @@ export async function nameWaiting(
   for (const row of await database.read(countScheduledElsewhere(connectorIds))) {
     const { connector_id: connectorId, transfers, first_due: firstDue } = row;
     onProgress(
-      `CONNECTORS does not name the connector '${connectorId}', for which scheduled transfers wait: ${transfers}, ` +
-        `the first due at ${(firstDue as Date).toISOString()}. They are made when a process has the connector.`,
+      `CONNECTORS does not name the connector '${connectorId}'. Scheduled transfers that wait for it: ${transfers}, ` +
+        `the first due at ${(firstDue as Date).toISOString()}. They are made once a process has the connector.`,
     );
   }
 }
 
-/** Names the connectors with cards that were registered twice, before this was refused. */
+/** Reports connectors with cards that an older version registered twice. */
 export async function nameRegisteredTwice(database: Database, onProgress: (line: string) => void): Promise<void> {
   for (const row of await database.read(COUNT_CARDS_REGISTERED_TWICE)) {
     const { connectorId, cards, example } = toRegisteredTwice(row);
     onProgress(
-      `Cards of the connector '${connectorId}' with the processor_token of an older card: ${cards}, such as '${example}'. ` +
+      `Cards of the connector '${connectorId}' that share the processor_token of an older card: ${cards}, such as '${example}'. ` +
         'Search for the token to see both, and close one.',
     );
   }

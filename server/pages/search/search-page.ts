@@ -9,7 +9,7 @@ import { type Html, html } from '../page-html.ts';
 import { breakable, type Page, type PageContext } from '../page-layout.ts';
 import { nearestOf, pageSearch } from './page-search.ts';
 
-/** The parts of the documentation that can be searched alone. `search` is all of them. */
+/** The parts of the documentation that can be searched separately. `search` is all of them. */
 export type SearchSection = 'search' | 'errors' | 'events' | 'docs' | 'guides';
 
 type Group = {
@@ -60,7 +60,7 @@ export async function searchPage(query: string, section: SearchSection, { mode }
   return {
     ...frame,
     title: `Search: ${query.slice(0, 60)}`,
-    description: 'What was found in the guides, the API reference, the errors and the events.',
+    description: 'Results from the guides, the API reference, the errors and the events.',
     data: section === 'errors' || section === 'events' ? `/${section}.json?q=${encoded(query)}` : undefined,
     content: html`<h1>Results for “${query.slice(0, 100)}”</h1>
 ${requestNote(query)}
@@ -97,7 +97,7 @@ function groupsOf(errors: readonly ErrorHit[], others: readonly Found[]): readon
     group('guides', 'Guides', nearestOf(others, 'guide'), guideRow),
   ];
   const best = Math.max(...groups.map(({ score }) => score));
-  // An error code in the query scores higher than any words. Entries with the words are still shown, below it.
+  // An error code in the query scores higher than any words. Entries that match the words are still shown below it.
   const least = Math.min(best, Math.max(0, ...others.map(({ score }) => score))) * MIN_SHARE;
   return groups
     .filter(({ score, rows }) => rows.length > 0 && score >= least)

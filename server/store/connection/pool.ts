@@ -9,10 +9,10 @@ import { serverOf } from './session-settings.ts';
 // Kept by: `divideConnections`
 // Tested by: `test/faults/few-connections.test.ts`
 
-/** Time that a request must have left when it gets a connection: enough for a transaction. */
+/** The time that a request must have left when it gets a connection, because a transaction may need it. */
 export const TRANSACTION_MILLISECONDS = 1500;
 
-/** The first and the longest pause between attempts to connect to a server that has no connection left. */
+/** The first and the longest pause between attempts to connect to a server that has no free connection. */
 const FIRST_PAUSE_MILLISECONDS = 25;
 const LAST_PAUSE_MILLISECONDS = 200;
 
@@ -25,14 +25,14 @@ export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: num
  */
 export type PoolLimits = { readonly crowdedMilliseconds: number; readonly silentMilliseconds: number };
 
-/** The observations of a process's connections about the database. Times are by `performance.now()`. */
+/** The state of the database, as a process's connections have seen it. Times are by `performance.now()`. */
 export type Health = {
-  /** How many idle connections the server closed, or broke. */
+  /** The number of idle connections that broke or that the server closed. */
   readonly losses: number;
   readonly committedAt: number;
-  /** When a transaction last failed because of a full disk, an I/O error, or a COMMIT without a response. */
+  /** When a transaction last failed because of a full disk, an I/O error, or a missing response to COMMIT. */
   readonly commitFailedAt: number;
-  /** Whether that was because of a full disk. */
+  /** Whether the cause was a full disk. */
   readonly isDiskFull: boolean;
   /** When the server last refused a connection, or all connections of the process were last in use for too long. */
   readonly shortAt: number;
@@ -43,8 +43,8 @@ export type Health = {
 };
 
 /**
- * All pools of a process for one database: their shared knowledge about it, and the choice of idle connections to close for
- * others.
+ * All pools of a process for one database. They share what they know about it, and the group chooses which idle connections to
+ * close when a pool needs room.
  */
 export class PoolGroup implements Health {
   readonly #hosts: Hosts | undefined;
@@ -103,8 +103,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections of other pools, readers first, because the server has none left for this one. If no reader is idle,
-   * closes idle writers of the other pools. For a reader, one writer of each pool stays open.
+   * Closes idle connections of the other pools, because the server has none left for this one. Closes idle readers or, if there
+   * are none, idle writers. For a reader, one writer of each pool stays open.
    */
   makeRoom(asking: Pool | undefined): void {
     const others = this.#pools.filter((pool) => pool !== asking && pool.idle > 0);
@@ -115,8 +115,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Records the server of a new connection. After a failover it may be another server, while older connections still lead to the
-   * replaced primary. Those are closed, so that no more reads or settlements happen there.
+   * Records the server of a new connection. After a failover it may be another server, while older connections still go to the
+   * replaced primary. They are closed, so that no more reads or settlements happen there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) {
@@ -127,8 +127,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes every connection, and those in use when they are released. A read-only response means that the address may lead to
-   * another server by now, and open connections stay with the old one. At most once a second.
+   * Closes idle connections now, and the others when they are released, at most once a second. After a read-only response, the
+   * address may already point to another server, but open connections stay with the old one.
    */
   renew(): void {
     const now = performance.now();
@@ -141,7 +141,7 @@ export class PoolGroup implements Health {
     for (const pool of this.#pools) pool.renew();
   }
 
-  /** Records that an idle connection was closed by the server, or broke. */
+  /** Records that an idle connection broke or was closed by the server. */
   lose(client: pg.ClientBase): void {
     this.losses += 1;
     this.interruptions += 1;
@@ -149,8 +149,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * With several hosts, another may have to be used after a failure. A failure that shows a lost connection or a read-only server
-   * makes all connections suspect. After a failure without a response, only the hosts are asked.
+   * With several hosts, a failure may mean that another host is now the primary. A lost connection or a read-only server makes
+   * all connections suspect. If there was no response, only the hosts are asked.
    */
   suspect(failure: StoreFailure): void {
     const { primaryLost, crowded, timedOut, cause } = failure;
@@ -169,8 +169,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`), and closes idle
-   * ones. Also repeats it while no host can be written to, until `primaryBy`. Throws {@link NoConnection} if a pool gets no
+   * Repeats an attempt to connect while the server has no free connection, until `until` (`performance.now()`), and closes idle
+   * connections. Also repeats it while no host accepts writes, until `primaryBy`. Throws {@link NoConnection} if a pool gets no
    * connection.
    */
   async connect<Client>(
@@ -250,7 +250,7 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** Connections in use, requests that wait for one, idle connections, and all that are open or being opened. */
+  /** The numbers of connections in use, of requests that wait for one, of idle connections, and of open or opening ones. */
   get lent(): number {
     return this.#lent;
   }
@@ -269,7 +269,7 @@ export class Pool {
   }
 
   /**
-   * Takes a connection. The caller must release it with its `release`; true closes it. Throws {@link NoConnection} if none is
+   * Takes a connection. The caller must call its `release`; `release(true)` closes it. Throws {@link NoConnection} if none is
    * free, and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`) the wait ends early
    * enough for a transaction.
    */
@@ -285,7 +285,7 @@ export class Pool {
       for (;;) {
         const client = await this.#group.connect(this, until, () => this.#pool.connect(), primaryBy);
         if (this.#generations.get(client) === this.#generation) return this.#lend(client);
-        // The other connections of its generation were closed while it was being made.
+        // All connections of its generation were closed while it was being opened.
         client.release(true);
       }
     } catch (error) {
@@ -325,7 +325,7 @@ export class Pool {
     this.closeIdle(0);
   }
 
-  /** Limits the connections from now on. Those in use beyond the limit are closed a while after they are released. */
+  /** Sets a new limit. Connections in use beyond it are closed a while after they are released. */
   limit(max: number): void {
     this.#queue.limit(max);
     this.closeIdle(Math.max(0, max - this.#lent));
@@ -361,12 +361,12 @@ export class Pool {
   }
 
   #leave(): void {
-    // A request that was refused a connection has waited longer than those in the queue.
+    // A request that the server refused a connection has waited longer than the requests in the queue.
     this.#resting.shift()?.();
     this.#queue.leave();
   }
 
-  /** Keeps the minimum open. A connection that has reached its age is replaced before others need its place. */
+  /** Keeps the minimum open. Replaces a connection that was closed because of its age before a request needs it. */
   #replace(): void {
     if (this.#pool.ending || this.#group.refusedWriters > 0 || this.open >= this.#min) return;
     this.#pool.connect().then(

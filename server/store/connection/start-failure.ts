@@ -14,7 +14,7 @@ import {
 /**
  * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change: connections,
  * read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted data. Any other
- * class at a start is a bug of the service, and is reported with its stack.
+ * class during a start is a bug in the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 

@@ -8,8 +8,9 @@ import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `verification/mutants/relay.ts`
 
 /**
- * The lock of the process that numbers events, one at a time. Like the switch's, it belongs to the whole database and its number
- * to the schema. A later statement must read the events to number, so that it sees the commits of the previous holder.
+ * The lock that lets one process at a time number events. Advisory locks belong to the whole database, so the key includes a table
+ * of the schema, as for the switch. Only a later statement may read the events to number, because it sees the commits of the previous
+ * holder.
  */
 export const HOLD_RELAY: Statement = {
   name: 'hold_relay',
@@ -17,13 +18,13 @@ export const HOLD_RELAY: Statement = {
   values: [],
 };
 
-/** Transactions numbered at once: few enough that other processes wait only a few milliseconds. */
+/** How many transactions are numbered at once: few enough that other processes wait only a few milliseconds. */
 export const MAX_RELAYED = 200;
 
 const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
 export type Relayed = {
-  /** The number of transactions that it found. If {@link MAX_RELAYED}, more may wait. */
+  /** The number of transactions found. If it is {@link MAX_RELAYED}, more may be waiting. */
   readonly found: number;
   /** The programs that have new positions. The nil UUID is the service itself. */
   readonly programIds: readonly string[];
@@ -83,11 +84,11 @@ const RELAY_EVENTS = statement(
 
 /**
  * Gives positions to the events of up to `count` committed transactions that have none yet, in the order of their
- * fences, by the database's clock. If one transaction began after another was answered, it comes later.
- * A transaction that commits after younger ones were numbered comes after those. Must follow {@link HOLD_RELAY} in the same
+ * fences, by the database's clock. A transaction that began after the response to another comes later.
+ * A transaction that commits after younger ones were numbered comes after them. Must follow {@link HOLD_RELAY} in the same
  * transaction.
- * `withinSeconds` limits the search to the fences of the last seconds, because recently numbered ones stay in the index until no
- * snapshot can see them. Null for no limit.
+ * `withinSeconds` limits the search to fences of the last seconds, because numbered ones stay in the index as long as a snapshot
+ * can see them. Null for no limit.
  */
 export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
   return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });

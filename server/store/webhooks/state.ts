@@ -26,7 +26,7 @@ const REVISION = columns({ webhookId: UUID, revision: NUMBER, shard: SMALLINT })
 
 export type WebhookRevision = ReturnType<typeof REVISION.read>;
 
-/** The versions of all webhooks of some shards. */
+/** Reads the revisions of all webhooks in some shards. */
 export const readRevisions = statement(
   'read_webhook_revisions',
   { shards: many(SMALLINT) },
@@ -50,7 +50,7 @@ const DELIVERED = columns({
   revision: NUMBER,
   shard: SMALLINT,
   cursor: NUMBER,
-  /** Ranges of positions after the cursor that are done, as PostgreSQL writes them: `{[43,45),[47,48)}`. */
+  /** Ranges of positions after the cursor that are done, in PostgreSQL's format: `{[43,45),[47,48)}`. */
   ahead: TEXT,
   status: word<WebhookStatus>(),
   failures: INTEGER,
@@ -86,7 +86,7 @@ const SECRET = columns({ webhookId: UUID, sealed: BYTES, expiresAt: nullable(TIM
 /** An encrypted secret for signatures. */
 export type SigningSecret = ReturnType<typeof SECRET.read>;
 
-/** The secrets of some webhooks that have not expired by the real time, newest first. */
+/** Reads the secrets of webhooks that have not expired in real time, newest first. */
 export const readSigningSecrets = statement(
   'read_signing_secrets',
   { webhookIds: many(UUID) },
@@ -132,20 +132,20 @@ const HEALTH = columns({
   failingSince: nullable(TIME),
   probeTries: SMALLINT,
   nextProbeAt: nullable(TIME),
-  /** False if a success has come since webhook.failing was written, even if failures have followed. */
+  /** False if a delivery has succeeded since webhook.failing was written, even if later ones failed. */
   isFailingTold: BOOLEAN,
 });
 
 export type StoredHealth = ReturnType<typeof HEALTH.read>;
 
-/** Locks webhooks against changes by requests, so that a decision on an earlier version overwrites no change. */
+/** Locks webhooks against changes by requests, so that a decision about an older revision overwrites no change. */
 export const lockRevisions = statement(
   'lock_webhook_revisions',
   { webhookIds: many(UUID) },
   'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
 );
 
-/** Stores the health of webhooks, except of webhooks that a request has changed since. Returns the stored ones. */
+/** Stores the health of webhooks. Skips webhooks that a request has changed in the meantime. Returns the stored ones. */
 export const storeHealth = statement(
   'store_webhook_health',
   { sent: rows(HEALTH), owner: UUID },
@@ -163,7 +163,7 @@ const READ_REVISION = statement(
   'select revision, is_failing_told from webhook join webhook_state using (webhook_id) where webhook_id = :webhookId',
 );
 
-/** Reads the version of a webhook, which must be locked, as `revision`, and `is_failing_told`. */
+/** Reads `revision` and `is_failing_told` of a webhook. The webhook must be locked. */
 export function readRevision(webhookId: string): Statement {
   return READ_REVISION({ webhookId });
 }
@@ -185,7 +185,7 @@ const RAISE_REVISION = statement(
   'update webhook set revision = revision + 1 where webhook_id = :webhookId',
 );
 
-/** Records a change of a webhook that no request about it made. */
+/** Records a change of a webhook that was not made by a request about the webhook. */
 export function raiseRevision(webhookId: string): Statement {
   return RAISE_REVISION({ webhookId });
 }

@@ -30,7 +30,7 @@ const MAX_LATE_SECONDS = 60;
 /** The relay runs at least four times a second. */
 const MAX_RELAY_LAG_SECONDS = 30;
 
-/** Maximum age of an undelivered event of a working webhook. Retries come later only after several failures. */
+/** Maximum age of an undelivered event of a working webhook. Only an event that has failed several times waits longer. */
 const MAX_UNDELIVERED_SECONDS = 300;
 
 /** The books are verified every hour, or less often if the verification takes more than two minutes. */
@@ -100,9 +100,9 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
         `${(oldest ?? 0) < 1 ? '' : `; the oldest event that waits for an enabled webhook is ${durationOf(oldest ?? 0)} old`}.`,
     ),
   error_spool_filling: ({ error_log: { spool_bytes: bytes, max_spool_bytes: max } }) =>
-    when(bytes > MAX_SPOOL_SHARE * max, `${bytes} bytes of errors wait for the database, of ${max} that may wait.`),
+    when(bytes > MAX_SPOOL_SHARE * max, `Errors that wait for the database take ${bytes} of ${max} bytes.`),
   errors_dropped: ({ error_log: { dropped } }) =>
-    when(dropped > 0, `${counted(dropped, 'error')} could not be recorded since the process was started.`),
+    when(dropped > 0, `${counted(dropped, 'error')} could not be recorded since the process started.`),
   relay_late: ({ relay_lag_seconds: lag }) =>
     when(
       (lag ?? 0) > MAX_RELAY_LAG_SECONDS,

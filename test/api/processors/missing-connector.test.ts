@@ -40,7 +40,7 @@ test('keeps a due scheduled transfer waiting in a process without the connector,
     const lines: string[] = [];
     await nameWaiting(ledger.database, [], (line) => void lines.push(line));
     expect(lines).toEqual([
-      "CONNECTORS does not name the connector 'simulator', for which scheduled transfers wait: 1, the first due at " +
+      "CONNECTORS does not name the connector 'simulator'. Scheduled transfers that wait for it: 1, the first due at " +
         `${scheduledFor}. They are made when a process has the connector.`,
     ]);
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1 });

@@ -127,7 +127,7 @@ test('names cards at startup that were registered twice before this was refused'
   );
   await look();
   expect(lines).toEqual([
-    "Cards of the connector 'simulator' with the processor_token of an older card: 1, such as 'registered-second'. " +
+    "Cards of the connector 'simulator' that share the processor_token of an older card: 1, such as 'registered-second'. " +
       'Search for the token to see both, and close one.',
   ]);
 });

@@ -5,11 +5,11 @@ export type Place = { readonly place: number; isDone: boolean };
 
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
-/** Entries before the first open one above which they are removed. */
+/** How many entries before the first open one may stay in the list. */
 const MAX_PASSED = 1_000;
 
 /**
- * The progress of a cursor over events that end in any order. Every event up to `passed` was delivered, was stored as
+ * The progress of a cursor over events that finish in any order. Every event up to `passed` was delivered, was stored as
  * failed, or is excluded by the filter.
  */
 export class Places {
@@ -18,7 +18,7 @@ export class Places {
   #open: Place[] = [];
   /** The index of the first entry of `#open` that is not done. */
   #first = 0;
-  /** The events that were already settled when the cursor was read: ranges that include `from` and exclude `to`. */
+  /** The events that were settled before the cursor was read, as ranges that include `from` and exclude `to`. */
   readonly #settled: readonly { readonly from: number; readonly to: number }[];
 
   /** `ahead` is a stored value of {@link Places.ahead}. */
@@ -78,12 +78,12 @@ export class Places {
   }
 }
 
-/** After a pause, the requests of this time may be sent at once. */
+/** After a pause, a burst may have as many requests as the rate allows in this time. */
 const BURST_MILLISECONDS = 100;
 
 /** Spaces requests so that their rate stays below a limit. */
 export class RateLimit {
-  /** The due time of the next request with even spacing. */
+  /** When the next request is due if requests are evenly spaced. */
   #nextAt = 0;
 
   /** Returns how many milliseconds the next request has to wait. `perSecond` is null without a limit. */
