@@ -10,12 +10,12 @@ test.each<[string, string, string | undefined]>([
   ['1.250 KWD', '1250', 'KWD'],
   ['1,250.00 USD', '125000', 'USD'],
   ['12,345,678 JPY', '12345678', 'JPY'],
-  // Beyond what a floating-point number holds exactly.
+  // Too large for an exact floating-point number.
   ['90071992547409.93 USD', '9007199254740993', 'USD'],
   // The service validates minor units.
   ['0', '0', undefined],
   ['007', '007', undefined],
-])('%s is %s in minor units of %s', (text, minorUnits, currency) => {
+])('reads %s as %s in minor units of %s', (text, minorUnits, currency) => {
   expect(readAmount(text)).toEqual({ minorUnits, currency });
 });
 
@@ -35,11 +35,11 @@ test.each([
   ['1e3', 'It must be minor units such as 1000'],
   ['ten', 'It must be minor units such as 1000'],
   ['USD 10.00', 'It must be minor units such as 1000'],
-])('%s is refused', (text, message) => {
+])('refuses %s', (text, message) => {
   expect(() => readAmount(text)).toThrow(message);
 });
 
-test('the currency of an amount is sent, and must match --currency', () => {
+test('sends the currency of an amount, which must match --currency', () => {
   const typed = readAmount('10.00 USD');
   expect(amountFields(typed, undefined)).toEqual({ amount: '1000', currency: 'USD' });
   expect(amountFields(typed, 'USD')).toEqual({ amount: '1000', currency: 'USD' });

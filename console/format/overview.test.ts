@@ -14,7 +14,7 @@ import {
 
 const NOW = Date.parse('2030-01-31T12:20:00.000Z');
 
-test('ends the last interval at the time from the service', () => {
+test('ends the last interval at the time that the service reports', () => {
   expect(endsOf('1970-01-01T00:01:40.000Z', 5, 3)).toEqual([90, 95, 100]);
   expect(endsOf('1970-01-01T00:01:40.000Z', 5, 0)).toEqual([]);
 });
@@ -47,7 +47,7 @@ const figures = (requests: number, failed: number, refused = 0) => {
 };
 const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
 
-test('never contradicts the figures below the first line', () => {
+test('never contradicts in the first line the figures below it', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const health = (minute: object, others = 0) =>
     healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
@@ -107,7 +107,7 @@ test('shows 0 for an hour without transfers, and leaves out anything older than 
   expect(values.get('unload')?.at(-1)).toBe(1);
 });
 
-test('has a series for each of the most frequent codes, and one for all others', () => {
+test('has a series for each of the seven most frequent codes, and one for all others', () => {
   const start = '2030-01-31T12:00:00.000Z';
   const counts = Array.from({ length: 9 }, (_, at) => ({ start, code: `code_${at}`, count: 10 - at }));
   const { series } = errorsByHour(counts, NOW);

@@ -21,7 +21,7 @@ afterAll(async () => {
   expect((await service().client.trialBalance.get()).currencies).toEqual(before);
 });
 
-/** The additional expectations of a code that was provoked with the header. */
+/** What else to expect of a code provoked with the header. */
 function moreOf(code: ErrorCode): Partial<Expected> {
   return code === 'service_disabled' ? { opensWithin: 60 } : {};
 }
@@ -63,7 +63,7 @@ test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
 );
 
 test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
-  'returns the code without an operation for the page %s',
+  'returns the code for the page %s, which is not an operation',
   async (path) => {
     for (const method of ['GET', 'HEAD']) {
       const headers = [['Sandbox-Provoke', 'unknown_request']] as const;
@@ -73,14 +73,14 @@ test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', 
   },
 );
 
-test('can provoke every code in some operation, except the codes of pages, sign-in and transfers', () => {
+test('every code can be provoked in some operation, except those of pages, sign-in and processors', () => {
   const ofTransfers = ['processor_declined', 'processor_error'];
   const found = ERROR_CODES.filter((code) => operationsWith(code).length === 0);
   const ofSignIn = Object.keys(SIGN_IN_ERRORS);
   expect(found.toSorted()).toEqual([...ofTransfers, ...ofSignIn, 'unknown_request'].toSorted());
 });
 
-test('returns the headers of GET for HEAD', async () => {
+test('returns the same headers for HEAD as for GET', async () => {
   for (const operation of OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'GET')) {
     const example = { ...exampleOf(operation), method: 'HEAD' };
     const code = `unknown_${operation}` as const;

@@ -44,14 +44,14 @@ async function ask(page: Page): Promise<void> {
   await page.getByRole('heading', { name: SENTENCE }).waitFor();
 }
 
-test('a withdrawal waits, and another person approves it', async () => {
+test('a withdrawal waits until another person approves it', async () => {
   await service().client.approvals.changePolicy({
     rules: [{ operation: 'create_withdrawal', over: 10_000, currency: 'USD' }],
   });
   const before = await fundingOf();
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
-  // The one who asked can only withdraw the request.
+  // The requester can only withdraw the request.
   await tariq.getByRole('button', { name: 'Withdraw the request' }).waitFor();
   expect(await tariq.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0);
   expect(await fundingOf()).toBe(before);
@@ -72,7 +72,7 @@ test('a withdrawal waits, and another person approves it', async () => {
   await screenshot(amara, 'approval-carried-out');
 });
 
-test('the same withdrawal again is a new request, which another person rejects with a reason', async () => {
+test('a repeated withdrawal is a new request, which another person rejects with a reason', async () => {
   const before = await fundingOf();
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
@@ -88,7 +88,7 @@ test('the same withdrawal again is a new request, which another person rejects w
   expect(await fundingOf()).toBe(before);
 });
 
-test('the one who asked withdraws a request', async () => {
+test('the requester withdraws a request', async () => {
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
   await tariq.getByRole('button', { name: 'Withdraw the request' }).click();
@@ -97,7 +97,7 @@ test('the one who asked withdraws a request', async () => {
   await service().client.approvals.changePolicy({ rules: [] });
 });
 
-/** The approvable operations that the console does not offer. */
+/** The approvable operations that are missing from the console. */
 const NOT_OFFERED: readonly ApprovableId[] = [
   'erase_card_holder',
   'create_operator_webhook',
@@ -105,7 +105,7 @@ const NOT_OFFERED: readonly ApprovableId[] = [
   'change_approval_policy',
 ];
 
-test('every form of an approvable operation says before it is sent that a second person must approve', () => {
+test('every form of an approvable operation says in advance that a second person must approve', () => {
   expect(OPERATION_IDS.filter((id) => OPERATIONS[id].approvable).toSorted()).toEqual([...APPROVABLE].toSorted());
   const folder = resolve(import.meta.dirname, '../../console');
   const sources = globSync('**/*.tsx', { cwd: folder })

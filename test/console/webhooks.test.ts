@@ -69,7 +69,7 @@ test('replays a period', async () => {
   expect((await client.webhooks.get(webhook?.webhook_id ?? '')).replay).toMatchObject({ only: 'all' });
 });
 
-test('finds failed attempts by status and time, and says in the list how a webhook fails', async () => {
+test('finds failed attempts by status and time, and shows the failures of a webhook in the list', async () => {
   const { client } = service();
   const broken = createServer((_request, response) => void response.writeHead(503).end('busy'));
   await new Promise<void>((done) => void broken.listen(0, '127.0.0.1', done));
@@ -137,7 +137,7 @@ test('edits a webhook, rolls its secret and deletes it', async () => {
 test('lists the failures of all webhooks with filters by time and status, and links to them from the overview', async () => {
   const { client } = service();
   const { program_id: programId } = await client.programs.create({ name: 'Lumen', currency: 'USD' });
-  const broken = { url: 'http://127.0.0.1:9/nobody-listens', description: 'Ledger export' };
+  const broken = { url: 'http://127.0.0.1:9/closed-port', description: 'Ledger export' };
   await client.webhooks.create(broken, { programId });
   await client.cards.create({ card_id: 'lumen-1' }, { programId });
   await expect

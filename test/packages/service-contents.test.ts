@@ -11,8 +11,6 @@ import { readLockfile, readManifest, runningPackages } from '../../tools/supply-
 import { temporaryDirectory } from '../harness/process.ts';
 import { packedService } from './packed.ts';
 
-// The contents of the service's tarball.
-
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** How much a user has to download. A larger tarball contains something unexpected. */
@@ -20,7 +18,7 @@ const MAX_TARBALL_BYTES = 2_000_000;
 /** Without migrations, docs pages and examples, which people read as separate files. */
 const MAX_FILES = 150;
 
-/** All files that it may contain. */
+/** The files that the tarball may contain. */
 const ALLOWED: readonly RegExp[] = [
   /^(?:LICENSE|README\.md|package\.json|cli\/transfer-service\.mjs)$/,
   /^dist\/(?:package\.json|installation\.mjs|licenses\.txt|CHANGELOG\.md|contract\/(?:processors\/adapter-)?openapi\.json)$/,
@@ -84,7 +82,7 @@ describe('the tarball of the service', () => {
     expect(others.length).toBeLessThanOrEqual(MAX_FILES);
   });
 
-  test('has the right manifest, and runs no script at the install', () => {
+  test('has the right manifest, without install scripts', () => {
     const manifest = JSON.parse(read('package.json'));
     expect(manifest).toMatchObject({
       name: 'transfer-service',
@@ -106,14 +104,14 @@ describe('the tarball of the service', () => {
     expect(statSync(join(installed, 'cli/transfer-service.mjs')).mode & 0o111).toBe(0o111);
   });
 
-  test('does not name a folder of the machine that packed it', () => {
+  test('does not contain a path of the machine that packed it', () => {
     const text = gunzipSync(readFileSync(tarball)).toString('latin1');
     expect(text).not.toContain(ROOT);
   });
 });
 
 describe('the bundle', () => {
-  test('needs only the package, and an install adds only Node and PostgreSQL', () => {
+  test('needs only the package, and installs only Node and PostgreSQL with it', () => {
     for (const file of bundled()) {
       const imported = [...read(file).matchAll(/^(?:import|export) (?:.* from )?"([^"]+)";$|\bimport\("([^"]+)"\)/gm)];
       const required = [...read(file).matchAll(/__require\("([^"]+)"\)/g)];
@@ -131,7 +129,7 @@ describe('the bundle', () => {
     ).toEqual([]);
   });
 
-  test('contains only modules of the service and of packages that run in production', () => {
+  test('contains only modules of the service and of production packages', () => {
     const running = runningPackages(ROOT, readLockfile(ROOT));
     const modules = bundled().flatMap(modulesIn);
     expect(modules).toEqual(
@@ -144,7 +142,7 @@ describe('the bundle', () => {
     }
   });
 
-  test('has the simulator, which runs from the package', async () => {
+  test('contains a simulator that runs', async () => {
     const { path, remove } = await temporaryDirectory();
     onTestFinished(remove);
     const simulator = spawn(process.execPath, [join(installed, 'dist', 'simulator', 'main.js')], {
@@ -176,7 +174,7 @@ describe('the bundle', () => {
 });
 
 describe('licences', () => {
-  test('are included for every package in the bundles', () => {
+  test('are included for every bundled package', () => {
     expect(read('LICENSE')).toMatch(/^MIT License\n/);
     const text = read('dist/licenses.txt');
     const named = [...text.matchAll(/^(\S+) ([0-9]+\.[0-9]+\.[0-9]+\S*)$/gm)].map(([line]) => line);
@@ -192,7 +190,7 @@ describe('licences', () => {
     expect(text.match(/^(?:MIT License|The MIT License.*)$/gm)?.length).toBeGreaterThan(20);
   });
 
-  test('are required: a package without a licence text is refused', () => {
+  test('are required: refuses a package without a licence text', () => {
     expect(noticesFor(['node_modules/pg'])).toMatch(/^pg [0-9.]+\n\nMIT License\n/m);
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-notices-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

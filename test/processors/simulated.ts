@@ -9,7 +9,7 @@ import { prepareSimulator, type SimulatorProcess } from '../../server/background
 import { readBook } from '../../simulator/book.ts';
 import { temporaryDirectory } from '../harness/process.ts';
 
-/** A new secret for signatures, as an operator creates it. */
+/** Creates a signing secret in the format that operators use. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /** A received notice. */
@@ -21,13 +21,13 @@ export type Simulated = {
   readonly process: SimulatorProcess;
   readonly secret: string;
   readonly call: (call: Call, order: object | string, signing?: Signing) => Promise<Returned>;
-  /** The facts about an attempt in order, without times. */
+  /** The facts that the book has about an attempt, in order and without times. */
   readonly facts: (attemptId: string) => readonly string[];
-  /** The executed and not reversed amount of an attempt in the book, in minor units. Each execution counts. */
+  /** The amount that the attempt has moved according to the book, in minor units. Counts every execution. 0 if reversed. */
   readonly moved: (attemptId: string) => number;
 };
 
-/** Prepares a simulator. `directory` is the directory of a stopped simulator. */
+/** Prepares a simulator. To continue the book of a stopped simulator, pass its `directory`. */
 export async function simulated(
   more: { readonly directory?: string; readonly noticeUrl?: string } = {},
 ): Promise<Simulated> {
@@ -71,7 +71,7 @@ export function order(behavior: string | null = null, more: Partial<Order> = {})
   };
 }
 
-/** Every result of the conformance suite. */
+/** Runs the conformance suite and returns every result. */
 export async function checked(url: string, secret: string, token = 'sim_approve'): Promise<readonly RuleResult[]> {
   const results: RuleResult[] = [];
   for await (const result of checkAdapter({ url, secret, token })) results.push(result);
@@ -86,7 +86,7 @@ export async function noticeReceiver(secret: () => string, statuses: readonly nu
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    // An event has a type, a notice does not.
+    // The body is invalid only as an event, because a notice has no type.
     await verifyWebhook(body, request.headers, secret()).catch((error: unknown) => {
       if (Reflect.get(Object(error), 'reason') !== 'invalid_body') throw error;
     });

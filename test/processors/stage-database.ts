@@ -5,14 +5,14 @@ import { embeddedServerOf, temporaryDirectory, waitFor } from '../harness/proces
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 
 export type StageDatabase = {
-  /** The settings that tell the service where it is. */
+  /** The service's settings for this database. */
   readonly settings: Readonly<Record<string, string>>;
   readonly directory: string;
   /** The proxy between the service and a database that the service does not start. */
   readonly proxy: DatabaseProxy | undefined;
   /** The address of the database without the proxy. */
   readonly url: () => Promise<string>;
-  /** Sends SIGKILL to all its processes. The returned function resolves to whether another server has replaced it. */
+  /** Sends SIGKILL to all processes of the server. The returned function tells whether another server has replaced it. */
   readonly kill: () => Promise<() => Promise<boolean>>;
   readonly remove: () => Promise<void>;
 };
@@ -31,7 +31,7 @@ export async function openEmbedded(): Promise<StageDatabase> {
   return { settings: { DATA_DIR: path }, directory: path, proxy: undefined, url, kill, remove };
 }
 
-/** A database behind a proxy. It is not killed with the service. */
+/** A database behind a proxy, which keeps running if the service is killed. */
 export async function openWired(): Promise<StageDatabase> {
   const { path, remove } = await temporaryDirectory();
   const { connection, embedded, stop } = await startServer();

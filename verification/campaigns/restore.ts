@@ -9,7 +9,8 @@ import { Load } from '../generators/load.ts';
 
 const CLIENTS = 24;
 
-/** Load before the backup, in milliseconds. A second load runs during the backup, and a quarter of this time before and after. */
+/** How long the load before the backup runs, in milliseconds. A second load runs from a quarter of this time before the backup to a
+ * quarter after it. */
 const LOAD_TIME = { usual: 2_000, quick: 500 } as const;
 
 async function backUp(dataDirectory: string, target: string): Promise<void> {
@@ -62,7 +63,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   );
   tally.add('transfers_before', before.operations.filter(isCreation).length);
   tally.add('transfers_during', [...kept].filter((key) => key.startsWith('during')).length);
-  // Requests from before the backup still return their original response, and move no money.
+  // Requests from before the backup are sent again. They must return their original response and move no money.
   await before.settle(restored.url, Number.MAX_SAFE_INTEGER);
   await judge(tally, `round ${round}, everything sent again`, copy.path, before, () => readTexts(restored.client));
   await stopRestored();

@@ -11,11 +11,11 @@ export type Setting = {
   readonly made: () => number;
 };
 
-/** The longest pauses between two changes of one kind, in milliseconds. The long pause is for changes that block everything. */
+/** The longest pauses between changes of one kind, in milliseconds. The long pause is for changes that block everything. */
 const PAUSE_MILLISECONDS = 30;
 const LONG_PAUSE_MILLISECONDS = 500;
 
-/** The pause between two changes, in milliseconds. It gives chains time to grow. */
+/** The pause between changes, in milliseconds. It lets chains grow. */
 const QUIET_MILLISECONDS = 450;
 
 /** The longest time that something stays disabled, in milliseconds. */
@@ -34,7 +34,7 @@ export class Changers {
     this.#setting = setting;
   }
 
-  /** Changes these programs and their cards continuously, while `goesOn`. */
+  /** Changes these programs and their cards continuously while `goesOn` returns true. */
   async runDensely(places: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const loop = async (change: () => Promise<unknown>, milliseconds = PAUSE_MILLISECONDS): Promise<void> => {
@@ -53,7 +53,7 @@ export class Changers {
     ]);
   }
 
-  /** Makes one change at a time, while `goesOn`. Chains can grow in the pauses. */
+  /** Makes one change at a time while `goesOn` returns true. Chains can grow in the pauses. */
   async runSparsely(places: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const { random } = this.#setting;
@@ -73,7 +73,7 @@ export class Changers {
     }
   }
 
-  /** Changes the status of a card from the first half of the changing cards. The second half gets new limits. */
+  /** Changes the status of a card in the first half of the changing cards. The second half gets new limits. */
   async #changeStatus(): Promise<void> {
     const { random } = this.#setting;
     const place = pick(this.#places, random);
@@ -98,7 +98,7 @@ export class Changers {
     place.changing[at] = card_id;
   }
 
-  /** Lowers a card's limits to a little more than it has used, or removes them. */
+  /** Lowers a card's limits to slightly above its use, or removes them. */
   async #changeCardLimits(): Promise<void> {
     const { random, urls } = this.#setting;
     const place = pick(this.#places, random);
@@ -139,7 +139,7 @@ export class Changers {
     if (random() < 0.7) await this.#updateProgram(place, { limits: null, card_limits: null });
   }
 
-  /** Sets a threshold near the funds of a program, so that they soon cross it, or removes it. */
+  /** Sets a program's threshold near its funds, which soon cross it, or removes the threshold. */
   async #changeThreshold(): Promise<void> {
     this.#changes += 1;
     const { random, history, urls } = this.#setting;
@@ -169,7 +169,7 @@ export class Changers {
       const body = { ...scope, disabled, reason: `change ${this.#changes}` };
       const what = disabled ? 'switch_disabled' : 'switch_enabled';
       let { status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
-      // Repeats the request until it succeeds: other transactions may hold the locks.
+      // Repeated until it succeeds, because other transactions may hold the locks.
       while (!disabled && status >= 500) {
         ({ status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
       }
@@ -203,7 +203,7 @@ export class Changers {
   }
 }
 
-/** Waits for some milliseconds, or until `goesOn` is false. */
+/** Waits for some milliseconds, or until `goesOn` returns false. */
 export async function pauseWhile(goesOn: () => boolean, milliseconds: number): Promise<void> {
   const end = performance.now() + milliseconds;
   while (goesOn() && performance.now() < end) await pause(Math.max(1, Math.min(20, end - performance.now())));

@@ -11,7 +11,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const sources = await readSources(ROOT);
 const read = (file: string) => readFile(resolve(ROOT, file), 'utf8').catch(() => '');
 
-test.each(MUTANTS)('the mutant $name fits the source and the tests', async ({ witnesses, edits }) => {
+test.each(MUTANTS)('the mutant $name can be applied, and its tests exist', async ({ witnesses, edits }) => {
   for (const [path, text] of changedBy(edits, sources)) {
     expect(text).not.toBe(sources.get(path));
     if (path.endsWith('.json')) JSON.parse(text);
@@ -22,13 +22,13 @@ test.each(MUTANTS)('the mutant $name fits the source and the tests', async ({ wi
   }
 });
 
-test('the mutants of npm run verify exist', () => {
+test('every mutant of npm run verify exists, and names are unique', () => {
   const names = MUTANTS.map(({ name }) => name);
   expect(names).toEqual([...new Set(names)]);
   expect(SELECTION.filter((name) => !names.includes(name))).toEqual([]);
 });
 
-test('each campaign has one row and each nemesis a campaign', async () => {
+test('each campaign has one row, and each nemesis is used in a campaign', async () => {
   const readAll = async (folder: string) => {
     const files = (await readdir(resolve(ROOT, folder))).filter((file) => !file.endsWith('.test.ts'));
     return Promise.all(files.map(async (file) => [file, await read(`${folder}/${file}`)] as const));
@@ -47,10 +47,10 @@ test('each campaign has one row and each nemesis a campaign', async () => {
 });
 
 test.each([
-  ['another text', 'Chain.close', 'this.open', 0],
+  ['a text that is missing', 'Chain.close', 'this.open', 0],
   ['a text that occurs twice', 'Chain', 'this.ends', 2],
   ['a symbol that is not declared', 'Chain.ends', 'this.ends', 0],
-])('an edit with %s is refused', (_, where, text, times) => {
+])('refuses an edit of %s', (_, where, text, times) => {
   const source = 'class Chain {\n  close() {\n    this.ends();\n  }\n  fail() {\n    this.ends();\n  }\n}\n';
   const edit = () => changedBy({ [where]: [text, ''] }, new Map([['server/chain.ts', source]]));
   expect(edit).toThrow(`this occurs ${times} times in ${where}`);

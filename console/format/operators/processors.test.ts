@@ -16,7 +16,7 @@ const LOAD = { kind: 'push', amount: 1250, currency: 'USD' } as const;
 const UNLOAD = { ...LOAD, kind: 'pull' } as const;
 const NONE = { ready: 0, sent: 0, unknown: 0, pending: 0, reversing: 0, attention: 0 };
 
-it('says what each outcome does to the money', () => {
+it('says where the money goes for each outcome', () => {
   expect(orderOf(LOAD)).toBe('load of 12.50 USD');
   expect(effectOf(LOAD, 'executed')).toBe(
     "The load is completed: 12.50 USD moves from the program's funding to the card.",

@@ -22,7 +22,7 @@ const ERROR: LoggedErrorRecord = {
   traceparent: null,
 };
 
-test('says once what happened and whether money moved, for an error shown as a request', () => {
+test('summarizes an error: what happened and whether money moved, without saying either twice', () => {
   expect(toShownRequest(ERROR).summary).toBe(
     "Declined: insufficient funds. The card 'card_empty' has 0.00 USD available. No money moved.",
   );
@@ -36,7 +36,7 @@ test('says once what happened and whether money moved, for an error shown as a r
   });
 });
 
-test('puts everything that support needs into a ticket, with a link', () => {
+test('writes a ticket with everything that support needs and a link', () => {
   expect(ticketOf(toShownRequest(ERROR), 'http://localhost:8080').split('\n').slice(2)).toEqual([
     `Request: ${ERROR.request_id}`,
     'Received: 2026-01-31T09:30:00.000Z',
@@ -51,7 +51,7 @@ test('puts everything that support needs into a ticket, with a link', () => {
   ]);
 });
 
-test('says in the title of a request what it was and how it ended', () => {
+test('names the operation and the outcome in the title of a request', () => {
   const request = toShownRequest(ERROR);
   expect(titleOf(request)).toBe('Create transfer: insufficient funds');
   expect(titleOf({ ...request, outcome: 'succeeded', error: null })).toBe('Create transfer: succeeded');

@@ -58,13 +58,13 @@ test('shows how much of each limit is left', () => {
 
 const BEFORE = { team: 'sales', note: 'a = b' };
 
-test('shows one line per pair of metadata, and sends nothing for unchanged text', () => {
+test('shows metadata as one line per pair, and sends nothing if the text is unchanged', () => {
   expect(metadataText(BEFORE)).toBe('team = sales\nnote = a = b');
   expect(readMetadataChange(BEFORE, metadataText(BEFORE))).toEqual({});
   expect(readMetadataChange(BEFORE, 'team=sales\n\n note = a = b ')).toEqual({});
 });
 
-test('sets changed pairs and removes missing ones', () => {
+test('sets changed pairs of metadata and removes missing ones', () => {
   expect(readMetadataChange(BEFORE, 'team = support\nregion = west')).toEqual({
     team: 'support',
     region: 'west',
@@ -72,7 +72,7 @@ test('sets changed pairs and removes missing ones', () => {
   });
 });
 
-test('keeps a pair that cannot be written as a line', () => {
+test('keeps metadata that cannot be written as a line', () => {
   const odd = { ...BEFORE, text: 'one\ntwo', 'x=y': '1' };
   expect(metadataText(odd)).toBe(metadataText(BEFORE));
   expect(readMetadataChange(odd, 'note = a = b')).toEqual({ team: null });

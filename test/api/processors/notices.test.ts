@@ -19,7 +19,7 @@ afterAll(() => http.server.close());
 
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'other').toString('base64')}`;
 
-/** Where and how a notice is sent. The defaults are correct. */
+/** Where and how a notice is sent. The defaults are valid. */
 type Sending = {
   readonly to?: string;
   readonly secret?: string;
@@ -69,7 +69,7 @@ async function storedOf(noticeId: string) {
 }
 
 describe('a signed notice', () => {
-  test('is stored before it is acknowledged, and wakes the handling of notices', async () => {
+  test('is stored before it is acknowledged, and wakes the job that handles notices', async () => {
     const { wireId, attemptId } = await newAttempt();
     const notice = noticeOf(wireId);
     const wakes = processors.wakes;
@@ -91,7 +91,7 @@ describe('a signed notice', () => {
     expect(processors.wakes).toBe(wakes + 1);
   });
 
-  test('is refused if it reuses an id for other content, and operators see a break', async () => {
+  test('is refused if it reuses an id with other content, and adds a break for operators', async () => {
     const { wireId, attemptId } = await newAttempt();
     const notice = noticeOf(wireId);
     expect(await send(notice)).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe('a signed notice', () => {
     expect(await send(noticeOf(wireId), { port: live.port, headers })).toMatchObject({ status: 200 });
   });
 
-  test('is stored without a possible card number', async () => {
+  test('is stored without anything that may be a card number', async () => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId, { processor_reference: '4242424242424242', raw: { pan: '4242424242424242' } });
     expect(await send(notice)).toMatchObject({ status: 200 });
@@ -186,7 +186,7 @@ async function storedAttempt(wireId: string) {
   return rows[0];
 }
 
-describe('a notice without a valid signature gets the same response in all cases and is not stored:', () => {
+describe('a notice without a valid signature always gets the same response and is not stored, with', () => {
   const SECOND = 1000;
   // Functions, so that the times are computed when the notice is sent.
   const CASES: readonly (readonly [string, () => Sending])[] = [
@@ -213,7 +213,7 @@ describe('a notice without a valid signature gets the same response in all cases
     expect(refused).toEqual(['signature', 'signature']);
   });
 
-  test('a malformed notice', async () => {
+  test('a malformed body', async () => {
     expect(await send('{', { secret: OTHER_SECRET })).toMatchObject({ code: 'unauthenticated' });
     expect(await send('{')).toMatchObject({ code: 'receive_notice_schema' });
   });
@@ -242,7 +242,7 @@ test('refuses a notice of more than 64 KiB before it checks the signature', asyn
   expect(await send(fill(65_537))).toMatchObject({ status: 413, code: 'payload_too_large' });
 });
 
-test('applies the rate limit of a key to a connector', async () => {
+test('applies the same rate limit to connectors as to keys', async () => {
   const { wireId } = await newAttempt();
   const limited = await serve(gateway, { settings: { keyRatePerSecond: 1 } });
   const answers = await Promise.all(Array.from({ length: 30 }, () => send(noticeOf(wireId), { port: limited.port })));

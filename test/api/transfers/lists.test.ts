@@ -16,7 +16,7 @@ const IN_AN_HOUR = 3_600_000;
 describe('list_transfers', () => {
   let programId = '';
   const cards = { first: '', second: '', idle: '' };
-  /** The transfers of this file, by a name. */
+  /** The transfers of this file by name. */
   const made: Record<string, TransferRecord> = {};
 
   const list = async (query: ListTransfersQuery = {}) => (await client().transfers.list(query, { programId })).data;
@@ -117,7 +117,7 @@ describe('list_transfers', () => {
     expect(await idsOf({ maximum_amount: 59, card_id: cards.first, type: 'unload' })).toEqual(idsFor('unload'));
   });
 
-  test('includes the start of a period and excludes its end, even if the clock was moved', async () => {
+  test('includes the start of a period and excludes its end, even after the clock was moved', async () => {
     const [late, unload, load] = ['late', 'unload', 'load'].map((name) => made[name]?.created_at ?? '');
     expect(await idsOf({ created_from: late })).toEqual(idsFor('late'));
     expect(await idsOf({ created_to: unload })).toEqual(idsFor('same', 'load'));
@@ -135,7 +135,7 @@ describe('list_transfers', () => {
     ['/created_from', 'time', { created_from: 'yesterday' }],
     ['/minimum_amount', '85.5', { minimum_amount: 85.5 }],
     ['/cursor', 'next_cursor', { cursor: 'tr_1' }],
-  ])('refuses contradictory filters, and the error names %s', async (field, named, query) => {
+  ])('refuses contradictory or invalid filters with an error at %s', async (field, named, query) => {
     const refused = await refusalOf(client().transfers.list(query, { programId }));
     expect(refused).toMatchObject({ Code: 'list_transfers_schema', Status: 400, field });
     expect(refused.message).toContain(named);
@@ -161,7 +161,7 @@ describe('list_transfers', () => {
     expect(found).toEqual(before);
   });
 
-  test('fills a page if there are enough matches, however rare they are', async () => {
+  test('fills a page even if matches are rare', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const rows = Array.from({ length: 1000 }, (_, index) => ({
       amount: index % 100 === 0 ? 7 : 1,

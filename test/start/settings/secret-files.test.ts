@@ -11,7 +11,7 @@ const URL = 'postgresql://service:secret-word@db.bank.test/ledger';
 const directory = await useDirectory();
 let paths = 0;
 
-/** A path without a file. */
+/** Returns a path where no file exists. */
 const newPath = () => join(directory.path, `${++paths}`);
 
 async function fileOf(content: string): Promise<string> {
@@ -23,7 +23,7 @@ async function fileOf(content: string): Promise<string> {
 test.each([
   ['no line break', ''],
   ['a line break', '\n'],
-  ['a line break of Windows', '\r\n'],
+  ['a Windows line break', '\r\n'],
 ])('reads a secret from its file, with %s at the end', async (_, end) => {
   const files = { DATABASE_URL_FILE: await fileOf(`${URL}${end}`), WEBHOOK_KEY_FILE: await fileOf(`${KEY}${end}`) };
   expect(readConfiguration(files)).toMatchObject({
@@ -34,7 +34,7 @@ test.each([
   });
 });
 
-test('runs with both files, and its settings name them and show no secret', async () => {
+test('runs with both files, and shows their paths but no secrets in its settings', async () => {
   const [DATA_DIR, other] = [await directoryForTest(), newPath()];
   await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -57,7 +57,7 @@ describe.each([
     expect([exitCode, output]).toEqual([1, '']);
   }
 
-  test(`next to ${name}`, async () => {
+  test(`if ${name} is set too`, async () => {
     const settings = { [name]: value, [`${name}_FILE`]: await fileOf(value) };
     await expectRefusal(settings, `${name} and ${name}_FILE are both set. Unset one of them.`);
   });
@@ -71,7 +71,7 @@ describe.each([
     await mkdir(file);
     await expectCode('EISDIR');
     await rm(file, { recursive: true });
-    // Root may read every file, so the test does not use permissions.
+    // Permissions would not stop root, so the test uses a link to itself.
     await symlink(file, file);
     await expectCode('ELOOP');
   });
@@ -86,7 +86,7 @@ describe.each([
     await expectRefusal({ [`${name}_FILE`]: file }, `${name}_FILE is '${file}', but that file ${problem}.`);
   });
 
-  test('with other content, which is not quoted', async () => {
+  test('with invalid content, which the error does not quote', async () => {
     const { errors } = await startInVain({
       DATA_DIR: newPath(),
       [`${name}_FILE`]: await fileOf('secret-word'),
@@ -96,7 +96,7 @@ describe.each([
   });
 });
 
-test('refuses backups with a DATABASE_URL from a file', async () => {
+test('refuses BACKUP_DIR if DATABASE_URL comes from a file', async () => {
   const settings = { BACKUP_DIR: newPath(), DATABASE_URL_FILE: await fileOf(URL) };
   expect(() => readConfiguration(settings)).toThrow(/^BACKUP_DIR is .* but DATABASE_URL is set as well/);
 });
