@@ -18,7 +18,7 @@ test('exactly the scopes of operations that move money can move money', () => {
   }
 });
 
-test('every scope can do something, and no scopes nothing', () => {
+test('every scope allows something, and a key without scopes can do nothing', () => {
   for (const scope of KEY_SCOPES) expect(abilitiesOf([scope]), scope).not.toEqual([]);
   expect(abilitiesOf([])).toEqual([]);
 });

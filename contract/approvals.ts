@@ -148,7 +148,7 @@ export const ApproveChangeBody = Type.Object({
   reason: Type.Optional(freeText(MAX_REASON, 'Why; the audit log keeps it')),
 });
 
-export const RejectChangeBody = Type.Object({ reason: freeText(MAX_REASON, 'Why; the one who asked reads it') });
+export const RejectChangeBody = Type.Object({ reason: freeText(MAX_REASON, 'Why; the requester reads it') });
 
 const PATH = '/api/v0.1/operator/approval';
 const ONE = `${PATH}/{approval_id}`;

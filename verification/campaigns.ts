@@ -6,9 +6,9 @@ import type { RUNS } from './campaigns/cluster.ts';
 /** The nemesis of the campaigns that kill services. */
 const KILLS =
   'SIGKILL of the service that owns PostgreSQL, the other service, both, PostgreSQL’s main process, all its processes, or ' +
-  'everything; one time in ten again during the recovery';
+  'everything; in one of ten cases, again during the recovery';
 
-const HONEST = 'nothing acknowledged is lost, doubled or changed; every response is true about money';
+const HONEST = 'nothing acknowledged is lost, doubled or changed; every response says correctly whether money moved';
 
 /** The variants of `failover`. */
 const ON_CLUSTER = {
@@ -46,7 +46,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'kills',
     environment: 'processes: two services on one PostgreSQL',
     nemesis: KILLS,
-    generator: '96 clients at both services or one with the load of transfers',
+    generator: '96 clients with the load of transfers, at one service or both',
     checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
     counts: { unit: 'kills', small: 20, medium: 100, large: 1000 },
@@ -72,7 +72,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: 'latency, resets, refused connections, lost packets, one-byte slices, half-open connections',
     generator: '96 clients with the load of transfers',
     checkers: ['transfers', 'snapshots'],
-    proves: `${HONEST}; every request gets a response, every failure is the error record; it works again within 10 s`,
+    proves: `${HONEST}; every request gets a response, every failure returns the error record; the service works again within 10 s`,
     counts: { unit: 'faults', small: 50, medium: 200, large: 2000 },
     run: async (setting) => (await import('./campaigns/proxy-faults.ts')).run(setting),
   },
@@ -82,11 +82,11 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: KILLS,
     generator:
       '12 callers with the keys of three people ask for withdrawals and loads, send them again, decide on each other’s requests ' +
-      'and their own, and disable transfers for moments',
+      'and their own, and briefly disable transfers',
     checkers: ['approvals'],
     proves:
-      'nothing above the amount of a rule moves without the approval of a second person, nothing moves twice, and every ' +
-      'acknowledged request and decision holds',
+      'no amount above that of a rule moves without the approval of a second person, nothing moves twice, and every ' +
+      'acknowledged request and decision is kept',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/approvals.ts')).run(setting),
@@ -100,7 +100,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'capture in another; 10 readers at both services, by pull, by stream and with the SDK, continue over all kills',
     checkers: ['events', 'transfers'],
     proves:
-      'every reader has positions 1, 2, 3 and so on with the same contents, and so has the list from newest to oldest; events ' +
+      'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +
       'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
       'changes that were acknowledged before it was sent',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
@@ -113,12 +113,12 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: `${KILLS}; some receivers are slow, fail, respond with 429, close connections, or are dead for several kills`,
     generator:
       '12 clients and 6 callers as in `events`; eleven webhooks of two card programs and of operators, parallel and strict, ' +
-      'whole and thin, with and without a filter; secrets are rolled in the middle',
+      'full and thin, with and without a filter; secrets are rolled halfway',
     checkers: ['deliveries', 'events'],
     proves:
-      'its receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
-      'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events come ' +
-      'again only after a kill, no more than can be in flight: ten, the `concurrency`, and one in strict order',
+      'every receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
+      'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events are ' +
+      'repeated only after a kill, and at most as many as can be in flight: ten, the `concurrency`, or one in strict order',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/webhooks.ts')).run(setting),
@@ -127,10 +127,10 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'disk-full',
     environment: 'processes: a service on two small disks',
     nemesis:
-      'the start finds a full disk; then the disk of the ledger and the disk of its log fill in turn, until space is freed',
+      'the disk is full at startup; then the disks of the ledger and of its log fill up in turn, until space is freed',
     generator: '24 clients with the load of transfers',
     checkers: ['transfers'],
-    proves: `each start reports the full disk in one sentence; ${HONEST}; failures are the error record; the service works within 10 s of getting space`,
+    proves: `each start reports the full disk in one sentence; ${HONEST}; failures return the error record; the service works within 10 s after space is freed`,
     counts: { unit: 'full disks', small: 2, medium: 6, large: 20 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/disk-full.ts')).run(setting),
@@ -156,8 +156,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'programs, the switch and the funding',
     checkers: ['transfers', 'serial order'],
     proves:
-      'deciding all requests again one by one by the model, in the database’s commit order, gives the same results, and the ' +
-      'same refusals with the same figures; a request sent after a response comes after it in that order; locks from outside do not delay other ' +
+      'the model, which decides all requests again one by one in the database’s commit order, gets the same results, and the ' +
+      'same refusals with the same figures; a request that was sent after a response comes later in that order; locks from outside do not delay other ' +
       'requests for long',
     counts: { unit: 'transfers', small: 2_000, medium: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
@@ -180,22 +180,22 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: a service that archives, and ledgers from `restore --to`',
     nemesis: 'none',
     generator:
-      '12 clients that note when each transfer was sent and acknowledged; keys are created, and `backup` runs in the middle',
+      '12 clients that record when each transfer was sent and acknowledged; keys are created, and `backup` runs halfway',
     checkers: ['snapshots', 'its own'],
     proves:
-      'after a restore to a random millisecond the sums are zero, every transfer acknowledged before it is there, and none that ' +
-      'was sent after it; the head of the audit log is in the original log',
+      'after a restore to a random millisecond, the sums are zero, and the ledger has every transfer acknowledged before it and ' +
+      'none sent after it; the head of the audit log is in the original log',
     counts: { unit: 'restores', small: 2, medium: 10, large: 40 },
     run: async (setting) => (await import('./campaigns/point-in-time.ts')).run(setting),
   },
   {
     name: 'rolling-restart',
     environment: 'processes: two, then three services on one PostgreSQL',
-    nemesis: 'SIGTERM and a new start of each service in turn',
+    nemesis: 'SIGTERM and a restart of each service in turn',
     generator: '24 clients with the load of transfers',
     checkers: ['transfers', 'responses', 'readiness'],
     proves:
-      'every response is a success, a 409 or a true 503; readiness fails first; requests without a response are few and made no ' +
+      'every response is a success, a 409 or a true 503; readiness fails first; few requests get no response, and those made no ' +
       'transfer or reversal; the books balance',
     counts: { unit: 'restarts', small: 4, medium: 50, large: 150 },
     ring: 'npm run verify',
@@ -210,7 +210,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: 'a load and an unload of cards for each cell, in random sets of cells at the same time',
     checkers: ['the processor’s book against the ledger'],
     proves:
-      'each transfer ends in one of its true outcomes, and answers say so; no order is executed twice, or after its time; after ' +
+      'each transfer ends with an outcome that is true at the processor, and responses say so; no order is executed twice, or after its time; after ' +
       'a kill the service is ready within 5 s (p99) and nothing is open after 60 s; an unknown attempt ends within 2 s once the ' +
       'processor knows its result',
     // 20 and 500 rounds of every cell.
@@ -221,16 +221,16 @@ export const CAMPAIGNS: readonly Campaign[] = [
   onCluster({
     ...FAILOVER,
     name: 'failover',
-    environment: 'cluster: a primary, a standby and a link that can withhold data; one address leads to the primary',
+    environment: 'cluster: a primary, a standby and a link that can withhold data; one address points to the primary',
     nemesis:
-      'the primary’s data, the standby’s confirmations or nothing is withheld, and lost when all processes of the primary get ' +
-      'SIGKILL; the standby is promoted',
+      'the link withholds the primary’s data, the standby’s confirmations or nothing, and loses it when all processes of the ' +
+      'primary get SIGKILL; the standby is promoted',
     generator:
       '48 clients with the load of transfers, event readers by pull and by stream, a strict and a parallel webhook',
     checkers: ON_CLUSTER.checkers,
     proves:
-      `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; from the order to ` +
-      'promote to the first transfer less than 3 s (p99)',
+      `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; the ` +
+      'first transfer comes less than 3 s after the order to promote (p99)',
     ring: 'npm run verify',
     counts: { ...FAILOVER.counts, inVerify: 3 },
   }),
@@ -247,7 +247,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'isolated-primary',
     nemesis:
       'the primary keeps running: it is cut off from its standby, or suspended until the standby is promoted, and open ' +
-      'connections lead to it for up to 3 s more; or only the services do not reach it, and their requests arrive later',
+      'connections go to it for up to 3 s more; or only the services cannot reach it, and their requests arrive later',
     proves:
       'as `failover`; the primary acknowledges nothing alone, and its unacknowledged commits are not in the books',
     counts: { unit: 'isolations', small: 3, medium: 6, large: 20, inVerify: 1 },
@@ -348,7 +348,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     name: 'simulation',
     environment: 'memory',
     nemesis: 'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a lying processor',
-    generator: 'random requests of some callers, with retries under their keys',
+    generator: 'random requests from several callers, with retries under the same keys',
     checkers: 'the model, and rules after every commit and response',
     proves:
       'each commit is allowed by the model and each refusal is true, in thousands of orders; planted mistakes are found',
@@ -359,9 +359,9 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     name: 'contract',
     environment: 'a service through its API',
     nemesis: 'cut connections, refused or late statements',
-    generator: 'every request that the OpenAPI document allows, in other bytes that mean the same',
+    generator: 'every request that the OpenAPI document allows, in other spellings with the same meaning',
     checkers: 'rules for every response',
-    proves: 'responses follow the document and say the truth about money; ten planted mistakes are found',
+    proves: 'responses follow the document and say correctly whether money moved; ten planted mistakes are found',
     ring: 'npm test',
     command: 'npm test -- contract',
   },
@@ -378,10 +378,10 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
     name: 'crashes',
     environment: 'processes: one or two services on one PostgreSQL, or a primary and its standby',
-    nemesis: 'SIGKILL, SIGTERM, a standby that is away',
-    generator: 'one key at the same instant at two services; the load of `kills`',
+    nemesis: 'SIGKILL, SIGTERM, a disconnected standby',
+    generator: 'one key sent to two services at the same instant; the load of `kills`',
     checkers: 'transfers',
-    proves: 'one of each kill, race and stop, at a chosen moment',
+    proves: 'the same as `kills`, for one kill, race and stop of each kind at a chosen moment',
     ring: 'npm run verify',
     command: 'npm test -- crashes',
   },

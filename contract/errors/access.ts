@@ -231,12 +231,12 @@ export const ACCESS_ERRORS = {
     causes: [
       'Someone else has decided first.',
       'The request was withdrawn, or has expired.',
-      'The one who asked was blocked, or does not have the scope of the operation any more.',
+      'The requester was blocked, or does not have the scope of the operation any more.',
     ],
     resolution: 'Read the approval. If it has ended and the change is still needed, send the request again.',
     alsoCalled: 'already approved, already rejected, approval expired, approval ended, decided by someone else',
     sample: {
-      reproduce: 'Reject a request that the one who asked has withdrawn.',
+      reproduce: 'Reject a request that the requester has withdrawn.',
       given: 'a second person',
       request: call('reject_change', { params: { approval_id: '{approval_id}' }, body: { reason: 'Too late' } }),
       message: 'The approval has been withdrawn by Tariq Haddad.',

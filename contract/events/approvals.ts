@@ -46,7 +46,7 @@ export const APPROVAL_EVENTS = {
     { ...DECIDED, status: 'rejected' },
   ),
   'approval.withdrawn': approvalEvent(
-    'The one who asked withdrew a request.',
+    'The requester withdrew a request.',
     'withdraw_change succeeds.',
     'Withdraw your own request as the treasurer.',
     {

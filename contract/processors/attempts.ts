@@ -29,7 +29,7 @@ export const ProcessorAttemptRecord = Type.Object({
   }),
   transfer_id: Type.String({ description: 'The transfer' }),
   card_id: Type.String({ description: 'The card' }),
-  connector_id: Type.String({ description: 'The connector of the card, which leads to its processor' }),
+  connector_id: Type.String({ description: 'The connector of the card, which talks to its processor' }),
   kind: literals(['push', 'pull'], 'push: money goes to the card (a load); pull: it comes from the card (an unload)'),
   amount: Amount('Amount of the transfer'),
   currency,

@@ -7,7 +7,7 @@ import { AdapterNotice, MAX_ADAPTER_BYTES, NoticeReceipt } from './adapter.ts';
 
 const open = (what: string) => Type.Integer({ minimum: 0, description: `Attempts ${what}` });
 
-/** A connector, which leads to the processor of cards. */
+/** A connector, which talks to the processor of cards. */
 export const ConnectorRecord = Type.Object({
   connector_id: Type.String({ description: 'Name of the connector in the settings' }),
   kind: literals(['http', 'simulator'], "http: an adapter for a processor; simulator: the sandbox's own processor"),

@@ -38,7 +38,7 @@ export type Booking = {
   readonly amount: bigint;
 };
 
-// Invariant: A booking evens out what the books and the processor differ by, and the suspense account of a late approval ends at zero
+// Invariant: A booking removes the difference between the books and the processor, and the suspense account of a late approval ends at zero
 // Kept by: `bookingsOf`
 // Tested by: `domain/processors/break.test.ts`, `test/api/processors/breaks.test.ts`
 

@@ -2493,7 +2493,7 @@ export type OperatorAttemptRecord = {
   readonly transfer_id: string;
   /** The card. */
   readonly card_id: string;
-  /** The connector of the card, which leads to its processor. */
+  /** The connector of the card, which talks to its processor. */
   readonly connector_id: string;
   /** push: money goes to the card (a load); pull: it comes from the card (an unload). */
   readonly kind: 'push' | 'pull';
@@ -2851,7 +2851,7 @@ export type ProcessorAttemptRecord = {
   readonly transfer_id: string;
   /** The card. */
   readonly card_id: string;
-  /** The connector of the card, which leads to its processor. */
+  /** The connector of the card, which talks to its processor. */
   readonly connector_id: string;
   /** push: money goes to the card (a load); pull: it comes from the card (an unload). */
   readonly kind: 'push' | 'pull';
@@ -3196,7 +3196,7 @@ export type RecordedErrors = {
 
 /** The body of reject_change. */
 export type RejectChangeBody = {
-  /** Why; the one who asked reads it. At most 500 characters. */
+  /** Why; the requester reads it. At most 500 characters. */
   readonly reason: string;
 };
 
@@ -4556,7 +4556,7 @@ export type EventData = {
   readonly 'approval.approved': ApprovalRecord;
   /** A second person rejected a request. */
   readonly 'approval.rejected': ApprovalRecord;
-  /** The one who asked withdrew a request. */
+  /** The requester withdrew a request. */
   readonly 'approval.withdrawn': ApprovalRecord;
   /** No one decided on a request in time. */
   readonly 'approval.expired': ApprovalRecord;

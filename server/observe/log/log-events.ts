@@ -8,7 +8,7 @@ export const LOG_EVENTS = {
   request: 'A response was sent, or its caller disconnected. Only if REQUEST_LOG is set.',
   server_error: 'A response with a status of 500 or above, with its cause. The error log has it too.',
   server_errors:
-    'The number of further such responses in the last second, while the database is away; `firstRequestId` names the response with its own line.',
+    'The number of further such responses in the last second, while the database is unavailable; `firstRequestId` names the response with its own line.',
   log_lines_lost:
     'The reader of the log was too slow, or its disk was full; `lines` is how many lines are missing before this one.',
   readiness: 'The response of `GET /health/ready` has changed; `reason` is the new state, `before` the previous one.',
