@@ -52,7 +52,7 @@ export const addApprovals: AddCommands = (program, context) => {
     name: 'reject <approval_id>',
     argument: APPROVAL_ID,
     description: 'reject a request of someone else',
-    options: { reason: { flag: '--reason <text>', help: 'why; the one who asked reads it', required: true } },
+    options: { reason: { flag: '--reason <text>', help: 'why; the requester reads it', required: true } },
     run: async (session, reason, approvalId) =>
       showDecided(session, await session.service.approvals.reject(approvalId, reason)),
   });

@@ -16,11 +16,11 @@ const codeOf = (
   ]
 ) => refuseDecision(decision, approval ?? PENDING, checker ?? CHECKER, maker ?? MAKER, NOW)?.code;
 
-test('a second person with the scope approves and rejects, and cannot withdraw', () => {
+test('a second person with the scope can approve and reject, but not withdraw', () => {
   expect(DECISIONS.map((decision) => codeOf(decision))).toEqual([undefined, undefined, 'forbidden']);
 });
 
-describe('the one who asked can only withdraw', () => {
+describe('the requester can only withdraw', () => {
   const own = ['own_approval', 'own_approval', undefined];
   const cases: Readonly<Record<string, [Checker, Maker]>> = {
     'with the same session': [{ ...CHECKER, credentialId: 'tariq', behind: ['tariq'] }, MAKER],
@@ -42,12 +42,12 @@ describe('the one who asked can only withdraw', () => {
   });
 });
 
-test('a key that belongs to no one rejects, and cannot approve', () => {
+test('a key that belongs to no one can reject, but not approve', () => {
   const key = { ...CHECKER, personId: null };
   expect([codeOf('approve', PENDING, key), codeOf('reject', PENDING, key)]).toEqual(['forbidden', undefined]);
 });
 
-test('someone without the scope of the operation, or the one for approvals, decides nothing', () => {
+test('someone without the scope of the operation or of approvals cannot decide anything', () => {
   const other = { ...CHECKER, mayDecide: false };
   expect(DECISIONS.map((decision) => codeOf(decision, PENDING, other))).toEqual([
     'forbidden',
@@ -56,7 +56,7 @@ test('someone without the scope of the operation, or the one for approvals, deci
   ]);
 });
 
-test('a request of someone who may not send it any more is only rejected', () => {
+test('a request can only be rejected if its sender may not send it any more', () => {
   const lost = { ...MAKER, lost: 'has been blocked' };
   expect(codeOf('approve', PENDING, CHECKER, lost)).toBe('invalid_approval_status');
   expect(codeOf('reject', PENDING, CHECKER, lost)).toBeUndefined();

@@ -36,7 +36,7 @@ export type Maker = Identity & {
   readonly lost: string | null;
 };
 
-/** The one who decides. */
+/** The person or key that decides. */
 export type Checker = Identity & {
   /** The person who is signed in, or the person of the key. Null for a key of no person. */
   readonly personId: string | null;
@@ -84,7 +84,7 @@ export function refuseDecision(
   const isOwn = isSamePerson(checker, maker);
   if (decision === 'withdraw') {
     if (isOwn) return undefined;
-    return new Refusal('forbidden', 'Only the one who asked can withdraw the request. You can reject it.');
+    return new Refusal('forbidden', 'Only the requester can withdraw the request. You can reject it.');
   }
   if (isOwn) {
     const message = `You cannot ${decision} your own request: a second person must. You can withdraw it.`;
@@ -105,7 +105,7 @@ export function refuseDecision(
 
 function refuseLost(maker: Maker): Refusal | undefined {
   if (maker.lost === null) return undefined;
-  const message = `The request cannot be approved, because the one who asked ${maker.lost}. Reject it.`;
+  const message = `The request cannot be approved, because the requester ${maker.lost}. Reject it.`;
   return new Refusal('invalid_approval_status', message);
 }
 

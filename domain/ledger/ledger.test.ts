@@ -108,7 +108,7 @@ const termsArbitrary = (cards: number): fc.Arbitrary<TransferTerms> =>
     }));
 
 describe('no sequence of decisions', () => {
-  test('creates money, breaks a floor or a bound, or numbers two postings of an account alike', () => {
+  test('creates money, breaks a floor or a bound, or gives two postings of an account the same number', () => {
     const balance = fc.oneof(fc.bigInt(0n, 2000n), fc.constant(MAXIMUM_BALANCE / 4n));
     fc.assert(
       fc.property(

@@ -78,7 +78,7 @@ describe('the access of a person', () => {
     expect(decide(['lumen-staff', 'card-support'], LUMEN)).toMatchObject(decision);
   });
 
-  test('is that of one card program', () => {
+  test('is for one card program if all roles are in that program', () => {
     const decision = { kind: 'one_program', programId: LUMEN, access: [{ role: 'viewer', programId: LUMEN }] };
     expect(decide(['lumen-staff'])).toMatchObject(decision);
     expect(decide(['lumen-staff'], NOVA)).toMatchObject(decision);

@@ -52,7 +52,7 @@ describe("a person's movement", () => {
     expect(countMovement(limits, undefined, move(1_000n, { currency: 'EUR' }))).toBeUndefined();
   });
 
-  test('is free again when the next day in UTC begins', () => {
+  test('resets when the next day in UTC begins', () => {
     const last = Date.parse('2026-11-29T23:59:59.999Z');
     expect(countMovement(limits, used, move(41n, { now: last }))).toBeInstanceOf(Refusal);
     const next = { ...used, dayStart: last + 1, amount: 41n };

@@ -50,13 +50,16 @@ test.each(TABLE)('bookings for %s', (_name, of, expected) => {
   expect(bookings.map(({ amount, from, to }) => `${amount} from ${from} to ${to}`)).toEqual(expected);
 });
 
-test.each(BREAK_KINDS)('every booking of a %s evens out one account, whatever it is booked against', (kind) => {
-  for (const attemptKind of ['push', 'pull'] as const) {
-    for (const difference of [-7n, -1n, 1n, 7n]) {
-      const bookings = bookingsOf({ kind, attemptKind, difference, bookedAmount: 0n });
-      const uneven = kind === 'late_approval' ? 'suspense' : 'clearing';
-      for (const { against, from, to } of bookings) expect(new Set([from, to])).toEqual(new Set([against, uneven]));
-      expect(bookingsOf({ kind, attemptKind, difference, bookedAmount: difference })).toEqual([]);
+test.each(BREAK_KINDS)(
+  'every booking of a %s moves money between the uneven account and the account that it is booked against',
+  (kind) => {
+    for (const attemptKind of ['push', 'pull'] as const) {
+      for (const difference of [-7n, -1n, 1n, 7n]) {
+        const bookings = bookingsOf({ kind, attemptKind, difference, bookedAmount: 0n });
+        const uneven = kind === 'late_approval' ? 'suspense' : 'clearing';
+        for (const { against, from, to } of bookings) expect(new Set([from, to])).toEqual(new Set([against, uneven]));
+        expect(bookingsOf({ kind, attemptKind, difference, bookedAmount: difference })).toEqual([]);
+      }
     }
-  }
-});
+  },
+);

@@ -198,7 +198,7 @@ describe('an unknown outcome', () => {
     expect(pauses).toEqual([80, 180, 600, 1800, 1800]);
   });
 
-  it('needs a person after a day, or sooner if the processor cannot be asked', () => {
+  it('needs attention after a day, or sooner if the processor cannot be asked', () => {
     expect(overdueStep(UNKNOWN, TRAITS, T + DAY - 1)).toBeUndefined();
     const attention = { status: 'attention', effect: null, nextAt: null };
     expect(overdueStep(UNKNOWN, TRAITS, T + DAY)).toMatchObject(attention);
@@ -299,7 +299,7 @@ describe('"not found"', () => {
     expect(expiredStep({ ...once, status: 'ready' }, resending, T + 120_000)).toMatchObject({ status: 'failed' });
   });
 
-  it('about an acknowledged order needs a person', () => {
+  it('about an acknowledged order needs attention', () => {
     expect(judge({ ...PENDING, misses: 1 }, 'inquire', missed, { now: later })).toEqual(['attention', 'unknown', null]);
     const known = { ...UNKNOWN, misses: 1, processorReference: 'r-1' };
     expect(judge(known, 'inquire', missed, { now: later })).toEqual(['attention', null, null]);
@@ -331,7 +331,7 @@ describe('an order that the processor has acknowledged without a reference', () 
   });
 });
 
-it('keeps counting its looks while a processor repeats its answer', () => {
+it('keeps counting its requests in the stored range while a processor repeats its answer', () => {
   const most = 2 ** 15 - 1;
   for (const [attempt, said] of [
     [PENDING, 'pending'],
@@ -448,7 +448,7 @@ const someAttempt: fc.Arbitrary<Attempt> = fc
   })
   .map((some) => ({ ...SENT, ...some }));
 
-it('ends an attempt only for a reason, and gives every open one a next look', () => {
+it('ends an attempt only for a reason, and schedules the next step of every open one', () => {
   fc.assert(
     fc.property(
       someAttempt,

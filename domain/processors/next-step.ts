@@ -143,7 +143,7 @@ export function lostStep(attempt: Attempt, traits: Traits, now: number): Step {
 
 /**
  * The step that is due because time has passed, before the processor is asked again. An outcome that stayed unknown is reversed
- * if nothing else is possible, or needs a person. Undefined if the processor must be asked.
+ * if nothing else is possible, or needs attention. Undefined if the processor must be asked.
  */
 export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
   const { status, unknownSince } = attempt;

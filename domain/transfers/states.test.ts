@@ -44,7 +44,7 @@ describe('the state machine of a transfer', () => {
     expect(COMMANDS.filter((command) => TRANSFER_MOVES.some((move) => move.command === command))).toEqual(COMMANDS);
   });
 
-  test('has no move twice and describes each', () => {
+  test('lists each move once, with a description', () => {
     const moves = TRANSFER_MOVES.map(({ from, command, to }) => `${from} ${command} ${to}`);
     expect(new Set(moves).size).toBe(moves.length);
     for (const { when } of TRANSFER_MOVES) expect(when).not.toBe('');
@@ -55,7 +55,7 @@ describe('the state machine of a transfer', () => {
     for (const from of FINAL) for (const { to } of movesFrom(from)) expect(to).toBe(from);
   });
 
-  test('can always come to an end', () => {
+  test('can always reach a final state', () => {
     for (const status of TRANSFER_STATUSES) {
       const reached = reachedFrom([status], (from) => movesFrom(from).map(({ to }) => to));
       expect([...reached].some(isFinal), status).toBe(true);

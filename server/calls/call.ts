@@ -235,7 +235,7 @@ export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, mes
 }
 
 /**
- * A fault of the service, with its known effect on money. `busy` becomes `service_unavailable` (nothing was started), everything
+ * A service fault, with its known effect on money. `busy` becomes `service_unavailable` (nothing was started), everything
  * else `unknown_<operation>`.
  */
 export class OperationFailure extends Error {
@@ -246,7 +246,7 @@ export class OperationFailure extends Error {
   readonly moneyMoved: MoneyMoved;
   /** Id on the wire of a transfer that may or may not exist. */
   readonly transferId: string | undefined;
-  /** Milliseconds until the next try makes sense, if the database is away. Undefined otherwise. */
+  /** Milliseconds until the next try makes sense, if the database is unavailable. Undefined otherwise. */
   readonly endsIn: number | undefined;
 
   constructor(

@@ -92,7 +92,7 @@ function busyMessage(failure: StoreFailure): string | undefined {
   return failure.waitedTooLong ? 'the database took too long' : undefined;
 }
 
-/** When a failure may be over. A full disk needs a person. Undefined if the database responds normally. */
+/** When a failure may be over. A full disk needs an operator. Undefined if the database responds normally. */
 function endsIn(error: unknown): number | undefined {
   if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
   // Too few connections look like a lost one, but are no outage.

@@ -41,7 +41,7 @@ const FAILING_TRACES: readonly (readonly [string, RequestTrace])[] = [
 describe.for([
   ['chained', true],
   ['locking', false],
-] as const)('a %s group that is committed stays so, and is committed once, though its', ([, isChained]) => {
+] as const)('a committed %s group stays committed, and is committed once, even if', ([, isChained]) => {
   async function submitFive(observer?: CommitObserver, trace?: RequestTrace, onCommitted?: () => void) {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
     onTestFinished(() => warn.mockRestore());
@@ -76,11 +76,11 @@ describe.for([
     await expect.poll(() => warn.mock.calls.flat().map(String)).toContain('Error: a listener has a bug');
   }
 
-  test('observer throws', () => submitFive(FAILING_OBSERVER));
+  test('the observer throws', () => submitFive(FAILING_OBSERVER));
 
-  test('outcomes are listened to by what throws', () => submitFive(undefined, undefined, fail));
+  test('a listener for outcomes throws', () => submitFive(undefined, undefined, fail));
 
-  test.for(FAILING_TRACES)('trace of %s throws', ([, trace]) => submitFive(undefined, trace));
+  test.for(FAILING_TRACES)('the trace of %s throws', ([, trace]) => submitFive(undefined, trace));
 });
 
 test('counts items that wait for locks towards the bound of a lane, even between two attempts', async () => {

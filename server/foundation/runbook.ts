@@ -67,7 +67,7 @@ export const RUNBOOK = {
   'outcome-unknown': 'The outcome of a transfer at a processor is unknown',
   'pooled-connection': 'A connection pooler is in the way',
   'port-unavailable': 'The port cannot be used',
-  'processors-attention': 'An attempt or a break needs a person',
+  'processors-attention': 'An attempt or a break needs attention',
   'relay-late': 'Events get their positions late',
   'replication-late': 'A standby is behind',
   'restore-incomplete': 'The WAL of a backup is damaged or ends too early',

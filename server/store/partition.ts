@@ -47,7 +47,7 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
   });
 }
 
-/** The coordinator of a placement is away or refuses. Partitions were created days ahead, and the service works without them. */
+/** The coordinator of a placement is unavailable or refuses. Partitions were created days ahead, and the service works without them. */
 export class CoordinatorFailure extends Error {
   override readonly name = 'CoordinatorFailure';
 }

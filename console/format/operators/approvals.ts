@@ -15,7 +15,7 @@ export const APPROVAL_STATUSES: Readonly<Record<Status, string>> = {
   expired: 'expired',
 };
 
-/** Returns the name of the one who asked, or their id. */
+/** Returns the name of the requester, or their id. */
 export function askedBy({ requested_by: id, requested_by_name: name }: ApprovalRecord): string {
   return name ?? id;
 }

@@ -58,15 +58,15 @@ it('offers to resolve only attempts that were sent and have not ended', () => {
   );
 });
 
-it('counts waiting attempts, and everything that needs a person', () => {
+it('counts waiting attempts, and everything that needs attention', () => {
   expect(openText(NONE)).toBe('none');
   expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
   expect(attentionText([{ open: NONE }], 0, false)).toBeUndefined();
   expect(attentionText([{ open: { ...NONE, attention: 1 } }], 0, false)).toBe(
-    '1 transfer at processors needs a person.',
+    '1 transfer at processors needs attention.',
   );
-  expect(attentionText([{ open: NONE }], 1, false)).toBe('1 break at processors needs a person.');
+  expect(attentionText([{ open: NONE }], 1, false)).toBe('1 break at processors needs attention.');
   expect(attentionText([{ open: { ...NONE, attention: 2 } }, { open: { ...NONE, attention: 1 } }], 100, true)).toBe(
-    '3 transfers and more than 100 breaks at processors need a person.',
+    '3 transfers and more than 100 breaks at processors need attention.',
   );
 });

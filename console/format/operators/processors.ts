@@ -13,7 +13,7 @@ export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
   pending: { word: 'accepted, not done yet', tone: 'waiting' },
   unknown: { word: 'outcome unknown', tone: 'waiting' },
   reversing: { word: 'being reversed', tone: 'waiting' },
-  attention: { word: 'needs a person', tone: 'bad' },
+  attention: { word: 'needs attention', tone: 'bad' },
   approved: { word: 'approved', tone: 'good' },
   declined: { word: 'declined', tone: 'bad' },
   failed: { word: 'not carried out', tone: 'bad' },

@@ -94,7 +94,7 @@ describe('an incident', () => {
     expect(covers({ ...INCIDENT, scope: 'program' }, { ...ERROR, program_id: null })).toBe(false);
   });
 
-  test('about a stop is found when the same transfers are restarted', () => {
+  test('about a stop is found when the stopped transfers are restarted', () => {
     const all = { ...INCIDENT, codes: ['service_disabled'] };
     const one = { ...all, scope: 'program', program_id: 'prog_1' } as const;
     const there = { ...all, title: 'All transfers at the connector bank are stopped' };
@@ -135,7 +135,7 @@ describe('an incident', () => {
     });
   });
 
-  test('says how often the code of a burst occurred, and contains each code once', () => {
+  test('says how often the code of a burst occurred, and lists each code once', () => {
     expect(burstText({ in_last_minute: 240, in_hour_before: 1 })).toBe(
       '240 times in the last minute, and 1 time in the hour before',
     );

@@ -16,7 +16,7 @@ const POLL_MILLISECONDS = 60_000;
 /** Enough to show that there are many. */
 const MAX_BREAKS = 100;
 
-/** The open tasks for processors: the connectors that are down, and a sentence about everything that needs a person. */
+/** The open tasks for processors: the connectors that are down, and a sentence about everything that needs attention. */
 export type ProcessorConcerns = { readonly down: readonly ConnectorRecord[]; readonly attention: string | undefined };
 
 export function useProcessorConcerns(): ProcessorConcerns {

@@ -121,7 +121,7 @@ function Figures({ figures, queued }: { readonly figures: Overview['now']; reado
           failed > 0 && {
             name: 'Failed',
             value: <span class="failed">{formatCount(failed)}</span>,
-            note: 'faults of the service',
+            note: 'service faults',
           },
         ]}
       />

@@ -35,7 +35,7 @@ const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
     .map(([status, { word }]) => [status, sentenceCase(word)] as const),
 ];
 
-/** Lists the attempts of all card programs, oldest first. It starts with the attempts that need a person. */
+/** Lists the attempts of all card programs, oldest first. It starts with the attempts that need attention. */
 export function AttemptQueue({
   connectorIds,
   onDone,

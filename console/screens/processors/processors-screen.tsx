@@ -16,7 +16,7 @@ import { Breaks } from './breaks.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** Shows the connectors to processors and their state, the attempts at each, and everything that needs a person. */
+/** Shows the connectors to processors and their state, the attempts at each, and everything that needs attention. */
 export function ProcessorsScreen() {
   const [done, setDone] = useState('');
   const connectors = useOperation((api, options) => api.connectors.list(options), {

@@ -38,7 +38,7 @@ test('does not count a round as failed that ends because the job stops', async (
   expect(reported).toEqual([]);
 });
 
-test('takes all steps, and throws the first error', async () => {
+test('runs all steps, and throws the first error', async () => {
   const taken: string[] = [];
   const take = (name: string) => async () => void taken.push(name);
   await expect(takeAllSteps([take('a'), fail('first'), take('b'), fail('second'), take('c')])).rejects.toThrow('first');

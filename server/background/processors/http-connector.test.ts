@@ -376,7 +376,7 @@ describe('an adapter is healthy', () => {
     return (socket, received) => received.endsWith('\r\n\r\n') && socket.end(reply);
   };
 
-  test('if it answers so to a signed GET', async () => {
+  test('if it says so in its answer to a signed GET', async () => {
     const { endpoint, connector } = await adapter(replies('200 OK', '{"status":"ok","since":1}'));
     expect(await connector.isHealthy()).toBe(true);
     const [line, ...lines] = endpoint.received().trimEnd().split('\r\n');

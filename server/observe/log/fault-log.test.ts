@@ -20,7 +20,7 @@ test('logs one line with the causes of an outage, then a count each second, and 
   vi.advanceTimersByTime(1_000);
   note({ requestId: 'd' }, 'lost', true);
   vi.advanceTimersByTime(1_000);
-  const told = 'failed within a second because the database is away; the error log has each';
+  const told = 'failed within a second because the database is unavailable; the error log has each';
   expect(lines.slice(2)).toEqual([
     `server_errors 2: 2 more requests ${told}`,
     `server_errors 1: 1 more request ${told}`,

@@ -8,7 +8,7 @@ const INTERVAL_MILLISECONDS = 1_000;
 type Fields = Readonly<Record<string, unknown>> & { readonly requestId: string };
 
 /**
- * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is away.
+ * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is unavailable.
  * Then only the first fault has a line, and the others are counted once a second. The error log has each of them.
  */
 export function openFaultLog(log: Pick<Log, 'error'>): (fields: Fields, message: string, isOutage: boolean) => void {
@@ -19,7 +19,7 @@ export function openFaultLog(log: Pick<Log, 'error'>): (fields: Fields, message:
     const requests = count === 1 ? 'request' : 'requests';
     log.error(
       { event: 'server_errors', count, firstRequestId: first },
-      `${count} more ${requests} failed within a second because the database is away; the error log has each`,
+      `${count} more ${requests} failed within a second because the database is unavailable; the error log has each`,
     );
     count = 0;
   };

@@ -45,7 +45,7 @@ const SILENCES: ReadonlySet<string> = new Set([
 
 /**
  * After these SQLSTATEs a connection that still responds is closed, because a new one may work: a read-only server (the address
- * may lead to another one by now), a standby (55000: recovery is in progress), a backend out of memory, a statement whose table
+ * may already point to another one), a standby (55000: recovery is in progress), a backend out of memory, a statement whose table
  * has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58), internal errors (XX) and
  * connection exceptions (08).
  */

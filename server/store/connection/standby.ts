@@ -65,7 +65,7 @@ const PAUSE_MILLISECONDS = 50;
  * The data that the standby is known to have, under synchronous replication. A visible row may be missing there: if the primary
  * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row found in
  * the database is known to be durable only once a later commit has been acknowledged.
- * That commit must come from the same server. After a failover, connections may still lead to the old primary while new ones lead
+ * That commit must come from the same server. After a failover, connections may still go to the old primary while new ones go
  * to the standby that has replaced it. Commits of the new primary prove nothing about the old one.
  */
 export class Standby {

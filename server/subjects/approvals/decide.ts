@@ -185,7 +185,7 @@ function isRepeated(decision: ApprovalDecision, { status, decidedBy }: ShownAppr
   return status === STATUS_AFTER[decision];
 }
 
-/** The one who asked, and the one who decides. */
+/** The requester, and the person or key that decides. */
 type People = MakerNow & { readonly checker: Checker };
 
 async function readPeople(service: Service, call: DecisionCall, approval: ShownApproval): Promise<People> {

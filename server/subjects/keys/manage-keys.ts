@@ -234,7 +234,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
         createdAt: now,
         expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
         lastUsedAt: null,
-        // The one who rolls a key knows its secret.
+        // The caller that rolls a key knows its secret.
         createdBy: credentialOf(call.caller) ?? null,
       };
       const shown = toKeyRecord(created);

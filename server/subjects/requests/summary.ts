@@ -93,7 +93,7 @@ const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_withdrawal',
 ]);
 
-/** Returns the reason in a few words. For a fault of the service, the message is enough. */
+/** Returns the reason in a few words. For a service fault, the message is enough. */
 function verdictOf(operation: OperationId | null, { status, code }: NonNullable<RequestFacts['failure']>): string {
   if (status >= 500) return 'Failed:';
   const why = code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ');

@@ -76,7 +76,7 @@ export async function createTransferBatch(
 const MONEY_MOVED_BY_PRIORITY: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
 
 /**
- * Ranks failed rows. The error log shows the most severe one, and a fault of the service ranks above a fault of the caller.
+ * Ranks failed rows. The error log shows the most severe one, and a service fault ranks above a caller error.
  */
 function severityOf(thrown: unknown): number {
   const { status } = ERRORS[toFault(thrown).code];

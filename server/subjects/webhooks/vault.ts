@@ -157,7 +157,7 @@ export async function requireKeys(database: Database, { read, origin }: WebhookK
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** Checks the same at the start, then encrypts everything of other keys again with the first key. */
+/** Makes the same check at startup, then encrypts again with the first key everything that other keys encrypted. */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();
