@@ -121,7 +121,7 @@ test('counts all sessions and keys of a person together', async () => {
   await own.withdrawals.create(programId, { amount: 100 });
 });
 
-test('is free again on the next day', async () => {
+test('resets the limit on the next day', async () => {
   const { programId } = await programWith();
   const [operator] = await newOperator();
   await operator.withdrawals.create(programId, { amount: 1_000 });
@@ -132,7 +132,7 @@ test('is free again on the next day', async () => {
   expect(await codeOf(operator.withdrawals.create(programId, { amount: 1 }))).toBe('operator_limit_exceeded');
 });
 
-test('holds for twenty requests at once through two processes', async () => {
+test('limits twenty concurrent requests to two processes', async () => {
   const { programId, loads } = await programWith(...Array.from({ length: 10 }, () => 150));
   const clients = await newOperator();
   const outcomes = await Promise.all(

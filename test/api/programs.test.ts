@@ -257,10 +257,10 @@ describe('list_funding_movements', () => {
   });
 });
 
-describe('the reference and the metadata of deposits and withdrawals', () => {
+describe('deposits and withdrawals', () => {
   const newProgram = async () => (await client().programs.create({ name: 'Named', currency: 'USD' })).program_id;
 
-  test('is unique among the deposits and withdrawals of a program, even with concurrent requests', async () => {
+  test('have references that are unique in the program, even with concurrent requests', async () => {
     const [programId, other] = [await newProgram(), await newProgram()];
     const metadata = { bank: 'north', batch: '7' };
     const made = await client().deposits.create(programId, { amount: 900, reference: 'wire 7', metadata });
@@ -291,7 +291,7 @@ describe('the reference and the metadata of deposits and withdrawals', () => {
     expect(codes).toEqual(['duplicate_reference', 'duplicate_reference', 'duplicate_reference', 'made']);
   });
 
-  test('find their movement, and a replay has the bytes of the first response', async () => {
+  test('are found by reference and metadata, and a replay has the bytes of the first response', async () => {
     const programId = await newProgram();
     const key = { idempotencyKey: `wire-of-${programId}` };
     const body = { amount: 900, reference: 'wire 9', metadata: { z: '1', bank: 'north', a: '2' } };

@@ -163,7 +163,7 @@ test.each([
     '/api/v0.1/core/event?type=transfer.*%2Ccard.created%2Ckey.*',
   ],
   ['events search --after 1041 --program prog_1', '/api/v0.1/operator/event?after=1041&program_id=prog_1'],
-])('%s reads on after a position', async (commandLine, url) => {
+])('%s continues after a position', async (commandLine, url) => {
   service.play(HEAD);
   expect((await runHere(service.url, commandLine.split(' '))).output).toMatch(/^No events/);
   const [received = '', expected] = [service.received[0]?.url, url].map((one) => one?.split(/[?&]/).sort().join(' '));
@@ -262,7 +262,7 @@ describe('events listen', () => {
     expect(attempts[0].problem).toContain('no response');
   });
 
-  test('takes the secret of the environment', async () => {
+  test('takes the secret from the environment', async () => {
     service.play(stream([event(1)]));
     await runUntil(whenReceived(target, 1), LISTEN, { webhookSecret: SECRET });
     const [webhook] = target.received;

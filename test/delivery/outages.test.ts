@@ -4,7 +4,7 @@ import { directoryForTest, startForTest } from '../harness/service.ts';
 import { connect, createWebhook, newProgram, webhookWhen } from './arrange.ts';
 import { receiverForTest } from './receiver.ts';
 
-test('loses and miscounts no event if the database stops during delivery', async () => {
+test('neither loses nor miscounts an event if the database stops during delivery', async () => {
   const service = await startForTest({ DATA_DIR: await directoryForTest() });
   const program = await newProgram({ service });
   const receiver = await receiverForTest();
@@ -26,7 +26,7 @@ test('loses and miscounts no event if the database stops during delivery', async
   expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
 });
 
-test('stores the outcomes in flight at a stop, and an event without a response is sent again', async () => {
+test('stores the outcomes in flight when it stops, and sends an event without a response again', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });
@@ -63,7 +63,7 @@ test('stores the outcomes in flight at a stop, and an event without a response i
   expect(hanging.received.length).toBe(2);
 });
 
-test('delivery keeps to DATABASE_CONNECTIONS, and does not begin with fewer than 8', async () => {
+test('delivery stays within DATABASE_CONNECTIONS, and does not begin with fewer than 8', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory, DATABASE_CONNECTIONS: '8' });
   const program = await newProgram({ service });

@@ -24,7 +24,7 @@ const isRecorded = (requestId: string) =>
     .errors.inspect(requestId)
     .then(Boolean, () => false);
 
-test("records no errors of the console's background reads, but all others", async () => {
+test("records all errors except those of the console's background reads", async () => {
   const { key } = await withSecret(client().keys.create(operatorKey('of a program')));
   const badCookie = { Cookie: `console-${new URL(client().baseUrl).port}=none`, 'Sec-Fetch-Site': 'same-origin' };
   const own: readonly Sent[] = [

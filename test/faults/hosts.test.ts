@@ -182,7 +182,7 @@ describe('a primary that still accepts writes after it was replaced', () => {
   beforeAll(start);
   afterAll(end);
 
-  test('has its later commits not acknowledged', async () => {
+  test('acknowledges none of its later commits', async () => {
     // Without a synchronous standby, PostgreSQL lets the old primary commit.
     await pair.setNames('');
     const held = Promise.withResolvers<void>();

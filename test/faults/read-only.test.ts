@@ -70,7 +70,7 @@ test('with a standby the service serves reads, is not ready, and refuses transfe
 
 test('the service finds the new primary as soon as the standby refuses a write', async () => {
   expect(await transfer()).toMatchObject(UNMOVED);
-  // The address leads to the new primary from now on. Open connections still lead to the standby.
+  // The address now points to the new primary. Open connections still go to the standby.
   await symlink(second.connection.host, `${address}.new`);
   await rename(`${address}.new`, address);
   // The first transfer may use a connection from before the change. Its refusal closes the other connections to the standby.

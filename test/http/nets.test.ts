@@ -217,7 +217,7 @@ describe('a caller that disconnects', () => {
     },
   );
 
-  it('may only have half-closed, and then learns why it gets nothing', async () => {
+  it('may have only half-closed the connection, and then gets the reason', async () => {
     const begun = Promise.withResolvers<AnyCall>();
     const stopped = Promise.withResolvers<never>();
     const handler: Handler = (call) => {

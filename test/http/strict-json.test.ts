@@ -27,7 +27,7 @@ const wellFormed = fc
   .filter((text) => !text.includes('__proto__') && !/\\u0000|\\u[dD][89a-fA-F]/.test(text) && text.isWellFormed());
 
 describe('unambiguous JSON', () => {
-  it('is parsed like JSON.parse does', () => {
+  it('is parsed as by JSON.parse', () => {
     fc.assert(
       fc.property(wellFormed, (text) => {
         expect(plain(parseStrictJson(Buffer.from(text)))).toEqual(JSON.parse(text));

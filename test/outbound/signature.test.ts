@@ -29,7 +29,7 @@ describe('a sent message', () => {
     },
   );
 
-  test.each([24, 32, 63, 64])('is signed like openssl does with a secret of %i bytes', (length) => {
+  test.each([24, 32, 63, 64])('has the same signature as by openssl with a secret of %i bytes', (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     expect(sign([secret], BODY, SENT_AT)).toEqual({
       'webhook-id': EVENT_ID,
@@ -38,7 +38,7 @@ describe('a sent message', () => {
     });
   });
 
-  test('is verified by the SDK, and signed like the SDK does', async () => {
+  test('is verified by the SDK, and has the signature that the SDK makes', async () => {
     expect(await verifyWebhook(BODY, sign([SECRETS[0]]), SECRETS[0])).toMatchObject({ event_id: EVENT_ID });
     const bySdk = await signWebhook({ id: EVENT_ID, body: BODY, signedAt: SENT_AT }, SECRETS[0]);
     expect(sign([SECRETS[0]], BODY, SENT_AT)).toEqual(bySdk);

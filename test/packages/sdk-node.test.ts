@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 describe.each([20, 22, 24])('Node %d', (version) => {
-  test('the SDK works like from source', async (context) => {
+  test('the SDK works as it does from source', async (context) => {
     const node = nodeOrSkip(version, context);
     const before = (await service().client.transfers.list({ limit: 100 })).data.length;
     const { stdout, stderr } = await runAsUser(node, ['use-sdk.mjs', service().url, `order-${version}`], {

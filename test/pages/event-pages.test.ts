@@ -94,7 +94,7 @@ describe('the catalogue of events as pages', () => {
     }
   });
 
-  it('reads with the operations for events', () => {
+  it('shows commands that read events with the right operations', () => {
     const commands = EVENT_TYPES.flatMap((type) => readingCommand(type, 'http://localhost:8080') ?? []);
     expect(commands).toHaveLength(EVENT_TYPES.length - 1);
     for (const command of commands) {

@@ -231,7 +231,7 @@ describe('a process that stops between the approval and the change', () => {
     await setTime(asked, 'decided_at', -11);
   };
 
-  test('leaves the rest to the job, which carries the withdrawal out once', async () => {
+  test('leaves the rest to the job, which carries out the withdrawal once', async () => {
     const asked = await waiting();
     const before = await funding();
     await asIfStopped(asked);
@@ -428,7 +428,7 @@ describe('the policy', () => {
     expect([refused.fields.Code, refused.headers.get('error-field')]).toEqual(['change_approval_policy_schema', field]);
   });
 
-  test('concerns a batch of an operator too, which is refused', async () => {
+  test('also applies to batches of operators, which are refused', async () => {
     await withRules({ operation: 'create_transfer' });
     const transfers = [{ amount: 1000, card_id: 'card_active', idempotency_key: randomUUID() }];
     const batch = () =>
@@ -438,7 +438,7 @@ describe('the policy', () => {
     expect((await batch()).status).toBe(200);
   });
 
-  test('costs card programs nothing: their transfers work even if it cannot be read', async () => {
+  test('does not affect card programs: their transfers work even if the policy cannot be read', async () => {
     const { key } = await makeKey(ledger, { program_id: DEMO_PROGRAM, scopes: ['transfers:write'] });
     const headers = () => [
       `Host: localhost:${service.port}`,
@@ -491,12 +491,12 @@ describe('a key', () => {
     expect((await decideOn(olivia, asked, 'approve')).fields).toMatchObject({
       Code: 'invalid_approval_status',
       Message:
-        'The request cannot be approved, because the one who asked used a key of a person who has been blocked. Reject it.',
+        'The request cannot be approved, because the requester used a key of a person who has been blocked. Reject it.',
     });
     expect((await decideOn(olivia, asked, 'reject')).fields.status).toBe('rejected');
   });
 
-  test('with a scope of a rule waits, and the one who asked rolls it to get a secret', async () => {
+  test('with a scope that a rule names waits, and the requester rolls it to get a secret', async () => {
     await withRules({ operation: 'create_key', scopes: ['funding:write'] });
     const body = { name: 'Night job', all_programs: true, role: 'treasurer' };
     const asked = await ada.ask(OPERATIONS.create_key.path, 'POST', body);
@@ -518,10 +518,10 @@ test('someone without the scope cannot decide, and an approver can', async () =>
   expect((await decideOn(omar, asked, 'approve')).fields.status).toBe('carried_out');
 });
 
-test('someone who is blocked after asking is not approved any more', async () => {
+test('a request cannot be approved after its sender is blocked', async () => {
   const lena = await person('treasurer', 'Lena Roth');
   const asked = await waiting(lena);
   await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
   const refused = await decideOn(olivia, asked, 'approve');
-  expect(refused.fields.Message).toContain('the one who asked has been blocked');
+  expect(refused.fields.Message).toContain('the requester has been blocked');
 });

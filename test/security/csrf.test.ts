@@ -204,7 +204,7 @@ describe('creating a session', () => {
 describe('in a sandbox without keys', () => {
   const host = `Host: localhost:${sandbox.port}`;
 
-  test('treats requests without a session as from this machine, and requests with one as from its key', async () => {
+  test('treats a request without a session as from this machine, and one with a session as from its key', async () => {
     expect(await sandbox.ask('GET', SESSION, [host])).toMatchObject({
       status: 200,
       fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', program_name: 'Demo program', key_id: null },

@@ -294,7 +294,7 @@ describe('every level', () => {
 });
 
 describe('a log that cannot be written', () => {
-  test('blocks nothing if the disk is full and the other pipe has no reader', async () => {
+  test('does not block the service if the disk is full and the other pipe has no reader', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {

@@ -120,7 +120,7 @@ describe('a person whose sign-in is older than five minutes', () => {
     expect(byKey.fields).toMatchObject({ Code: 'key_not_found' });
   });
 
-  test('is told about missing permission first', async () => {
+  test('gets the error about a missing permission first', async () => {
     const { ask } = await signIn({ signedInAt: minutesAgo(6) });
     expect((await ask(roll, 'POST')).fields).toMatchObject({ Code: 'forbidden' });
   });

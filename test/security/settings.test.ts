@@ -75,7 +75,7 @@ describe('a URL with a password, set under the name of another setting', () => {
     expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );
 
-  test('is not shown at the start or with the settings', async () => {
+  test('is not shown at startup or with the settings', async () => {
     const url = 'postgresql://service:vorne"hinten<hinten@db.bank.test/ledger';
     // A path that cannot be written, so that a service that does not refuse the URL also ends.
     const DATA_DIR = '/dev/null/ledger';

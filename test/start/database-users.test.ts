@@ -74,7 +74,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('gives a user that inherits no roles a grant that it inherits', async () => {
+  test('gives a user that inherits no roles a grant to inherit them', async () => {
     await superuser.query('create role shy login noinherit');
     await superuser.query('create database shade owner shy');
     const { errors } = await runCommand(['migrate'], settingsOf('shy', 'shade'));
@@ -84,7 +84,7 @@ describe('a database that the service does not own', () => {
     expect(await runCommand(['migrate'], settingsOf('shy', 'shade'))).toMatchObject({ exitCode: 0 });
   });
 
-  test('names the grant to a user that is not a member of the roles', async () => {
+  test('names the missing grant if the user is not a member of the roles', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(

@@ -96,7 +96,7 @@ async function useSilence() {
   return { url, sockets, silent };
 }
 
-test('a start that waits ends at once when it is stopped', async () => {
+test('a waiting start ends at once when it is stopped', async () => {
   const { url, silent } = await useSilence();
   const connected = once(silent, 'connection');
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {

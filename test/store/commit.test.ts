@@ -57,7 +57,7 @@ test('a replay takes two round trips, and a look-up one if the service does not 
 });
 
 describe('a connection that is cut', () => {
-  test('just before COMMIT makes nothing, and the response says so', async () => {
+  test('just before COMMIT creates nothing, and the response says so', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_before');
@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('gives the true outcome while the server continues', async () => {
+  test('gets the true outcome while the server continues', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('gives only true responses in the middle of groups', async () => {
+  test('gets only true responses in the middle of groups', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -108,7 +108,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('is settled in a deposit too', async () => {
+  test('is also settled for a deposit', async () => {
     const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
@@ -127,7 +127,7 @@ describe.each([
 ] as const)('a connection that is cut while %s is committed', (operation, members) => {
   const status = operation === 'change_switch' ? 200 : 201;
 
-  test('gives the first response after the commit, and a retry replays it', async () => {
+  test('gets the first response after the commit, and a retry replays it', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
     const reply = await ledger.call(operation, members, { idempotencyKey });
@@ -141,7 +141,7 @@ describe.each([
     expect(JSON.parse(again.body)).toMatchObject({ key: null, key_omitted: expect.any(String) });
   });
 
-  test('before the commit does nothing, and a retry succeeds', async () => {
+  test('before the commit changes nothing, and a retry succeeds', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_before');
     const failed = await ledger.call(operation, members, { idempotencyKey }).catch((error: unknown) => error);
@@ -192,8 +192,8 @@ describe('a single statement', () => {
   });
 });
 
-describe('a commit whose client has gone', () => {
-  test('is not taken for undone while it waits for a lock', async () => {
+describe('a commit whose client has disconnected', () => {
+  test('does not count as rolled back while it waits for a lock', async () => {
     const stranger = await connect(server.connection);
     const idempotencyKey = randomUUID();
     try {
@@ -243,7 +243,7 @@ describe('a commit whose client has gone', () => {
     await expect(late).rejects.toMatchObject({ sqlState: '23505' });
   });
 
-  test('is found if it has committed', async () => {
+  test('is found if it was committed', async () => {
     const batchId = randomUUID();
     await witness.database.transact({
       batchId,
@@ -255,7 +255,7 @@ describe('a commit whose client has gone', () => {
 });
 
 describe('a database that stops', () => {
-  test('is not noticed if only idle connections were cut, even several', async () => {
+  test('goes unnoticed if only idle connections were cut, even several', async () => {
     await Promise.all(Array.from({ length: 6 }, () => ledger.call('create_card')));
     proxy.cutAll();
     expect((await ledger.call('create_card')).status).toBe(201);

@@ -128,7 +128,7 @@ test('names the first request in a conflict, unless an earlier version stored it
   expect(details).toEqual({});
 });
 
-test('makes no second transfer with a key after 30 days, and frees a refused key', async () => {
+test('makes no second transfer with a key after 30 days, but accepts a refused key again', async () => {
   const made = { body: { amount: 5, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
   const refused = { body: { amount: 5, card_id: 'card_closed' }, key: { idempotencyKey: randomUUID() } };
   const young = { body: { amount: 6, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
@@ -154,7 +154,7 @@ test('makes no second transfer with a key after 30 days, and frees a refused key
   expect(await deleteExpired(ledger.database)).toBe(0);
 });
 
-test('repeats no other operation after 30 days, and shows a card in its current state', async () => {
+test('repeats no other operation after 30 days, and returns the current state of a card', async () => {
   const params = { program_id: DEMO_PROGRAM };
   const requests = [
     ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
@@ -206,7 +206,7 @@ test('repeats no other operation after 30 days, and shows a card in its current 
 });
 
 test.each(['create_deposit', 'create_withdrawal'] as const)(
-  'does not deny that money moved if a replay of %s cannot read the result',
+  'does not say that no money moved if a replay of %s cannot read the result',
   async (operation) => {
     const idempotencyKey = randomUUID();
     const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });

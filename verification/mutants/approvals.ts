@@ -7,7 +7,7 @@ const APPROVALS: Witness = { file: 'test/security/approvals.test.ts' };
 /** Mistakes about the second person. */
 export const SECOND_PEOPLE: Mutants = {
   'own-request-approved': {
-    mistake: 'the one who asked can approve',
+    mistake: 'the requester can approve',
     edits: { refuseDecision: ['if (isOwn) {', "if (isOwn && decision !== 'approve') {"] },
     witnesses: [DECISIONS, { ...APPROVALS, only: 'is approved by someone else' }],
   },

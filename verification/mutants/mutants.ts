@@ -38,7 +38,7 @@ const COMMITS = {
         ['this.#standby)', '$&.catch(() => 0)'],
       ],
     },
-    witnesses: [{ file: 'test/store/commit.test.ts', only: 'makes nothing' }, KILLS],
+    witnesses: [{ file: 'test/store/commit.test.ts', only: 'creates nothing' }, KILLS],
   },
   'commit-asynchronous': {
     mistake: 'COMMIT is acknowledged before its WAL is on disk',

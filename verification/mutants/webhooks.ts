@@ -193,7 +193,7 @@ export const ORDER: Mutants = {
   'webhook-cursor-before-the-answer': {
     mistake: 'the position moves past events that were sent but have no response yet',
     edits: { 'Places.add': ['isDone: false', 'isDone: true'] },
-    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'an event without a response is sent again' }],
+    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'sends an event without a response again' }],
   },
   'webhook-sends-before-it-has-stored': {
     mistake: 'the next event is sent before the response to the previous event is stored',

@@ -53,7 +53,7 @@ export const lossInTransit = (direction: Direction): Nemesis<PairCluster> => ({
 /** The longest time that a primary is hidden or alone. After five seconds, requests reach their deadlines. */
 const MAX_ALONE = 7_000;
 
-/** The longest time that open connections still lead to the old primary, in milliseconds. */
+/** The longest time that open connections still go to the old primary, in milliseconds. */
 const MAX_LINGERING = 3_000;
 
 /** The primary is cut off from its standby and continues, while the standby is promoted. */

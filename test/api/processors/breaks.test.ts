@@ -220,7 +220,7 @@ describe('closing a break with its money', () => {
     expect(await balances()).toEqual(after);
   });
 
-  test('is possible after it was closed with a note only, and happens once for two callers', async () => {
+  test('is possible after closing it with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);

@@ -64,7 +64,7 @@ describe('the token of a card', () => {
     expect(await found(token)).toEqual([`${card_id} by processor_token: Card: closed, balance 0.00 USD`]);
   });
 
-  test('makes one card of twenty that two card programs create at once', async () => {
+  test('creates one card if two card programs try to create twenty with the token at once', async () => {
     const token = `tok_${randomUUID()}`;
     const sent = Array.from({ length: 20 }, (_, at) => create(token, undefined, at % 2 === 0 ? other : undefined));
     const codes = await Promise.all(
@@ -112,7 +112,7 @@ test("lets operators find a card by its token or the token's hash, and see the l
   expect(await found(token.slice(0, -1))).toEqual([]);
 });
 
-test('names cards at startup that were registered twice before this was refused', async () => {
+test('reports at startup cards that an older version registered twice', async () => {
   const token = `tok_${randomUUID()}`;
   await create(token, 'registered-first');
   await create(`${token}-2`, 'registered-second');

@@ -90,7 +90,7 @@ describe('get_card_limits', () => {
     expect(full.most).toBe(999_999_999_999);
   });
 
-  test.each(CARD_STATUSES.filter((status) => status !== 'active'))('follows from the status %s', async (status) => {
+  test.each(CARD_STATUSES.filter((status) => status !== 'active'))('depends on the status %s', async (status) => {
     const { moneyIn, moneyOut, code } = CARD_RULES[status];
     const most = moneyOut ? 5000 : 0;
     const response = await client().cards.limits(`card_${status}`);

@@ -351,7 +351,7 @@ describe('a reversal', () => {
     expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'card_closed' });
   });
 
-  test('succeeds ten times for twenty concurrent ones of a tenth each', async () => {
+  test('succeeds ten times if twenty concurrent requests reverse a tenth each', async () => {
     const card = await newCard(client(), 1000);
     const load = await made(client(), card, 100);
     const calls = Array.from({ length: 20 }, () => () => client().transfers.reverse(load, { amount: 10 }));

@@ -139,7 +139,7 @@ describe('a card whose money is at a processor', () => {
 });
 
 describe('the screen of operators', () => {
-  test('is empty at first, then lists an attempt that needs a person, and opens its transfer with two keys', async () => {
+  test('is empty at first, then lists an attempt that needs attention, and opens its transfer with two keystrokes', async () => {
     const page = await openConsole('/console/processors');
     await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
     await page.getByText('Nothing needs attention').waitFor();
@@ -153,13 +153,13 @@ describe('the screen of operators', () => {
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
     const concerns = page.getByRole('list', { name: 'Open tasks for processors' });
-    await concerns.getByText('1 transfer at processors needs a person.').waitFor();
+    await concerns.getByText('1 transfer at processors needs attention.').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processor-overview');
     await page.locator('main').focus();
     await pressKeys(page, 'g r');
     await expect.poll(() => queue(page).count()).toBe(1);
-    expect(await queue(page).innerText()).toContain('needs a person');
+    expect(await queue(page).innerText()).toContain('needs attention');
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processors');
     await page.locator('main').focus();
@@ -167,7 +167,7 @@ describe('the screen of operators', () => {
     await pressKeys(page, 'j j j Enter');
     await page.waitForURL(`**/console/transfer/${transfer.transfer_id}?*`);
     await untilShown(page);
-    await section(page).getByText('needs a person').waitFor();
+    await section(page).getByText('needs attention').waitFor();
     await page.goBack();
 
     await page.getByRole('button', { name: 'Resolve…' }).click();

@@ -66,7 +66,7 @@ test('compares the clocks', async () => {
   expect(await clock(90)).toMatch(/^problem: .*tokens are refused/);
 });
 
-test('says what claims would become, and why they become nothing', async () => {
+test('says which roles a claim would give, and why it would give none', async () => {
   const become = async (claims: object | string) =>
     (await examine({}, typeof claims === 'string' ? claims : JSON.stringify(claims))).claims;
   expect(await become({ sub: 'ada', name: 'Ada', groups: ['card-ops', 'card-support'] })).toBe(

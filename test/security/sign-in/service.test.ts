@@ -77,7 +77,7 @@ test('a blocked person cannot sign in, and sessions that exist end', async () =>
   );
 });
 
-test('a refused sign-in is in the log and in the error log', async () => {
+test('a refused sign-in is recorded in the log and in the error log', async () => {
   const page = await new Browser().signIn(chosen, 'guest');
   expectRefusal(page, 'no_role', 403, /these values, and OIDC_ROLES gives a role to none of them: 'everyone'/);
   const requestId = page.headers.get('request-id') ?? '';
@@ -88,7 +88,7 @@ test('a refused sign-in is in the log and in the error log', async () => {
   expect(output()).not.toContain(CLIENT_SECRET);
 });
 
-test('without a provider, there is no sign-in with one', async () => {
+test('without a provider, the service offers no single sign-on', async () => {
   const root = async (url: string) => (await (await fetch(url)).json()) as { readonly links: object };
   expect((await root(chosen.url)).links).toMatchObject({ sign_in: '/console/sign-in' });
   expect((await root(plain().url)).links).not.toHaveProperty('sign_in');

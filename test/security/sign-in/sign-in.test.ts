@@ -79,7 +79,7 @@ describe('a sign-in', () => {
     });
   });
 
-  test('at another name of the service begins again at PUBLIC_URL, once', async () => {
+  test('at another host name of the service restarts at PUBLIC_URL, once', async () => {
     const other = `http://127.0.0.1:${service.port}/console/sign-in?return=%2Fconsole%2Fkeys`;
     const moved = await new Browser().visit(other);
     expect([moved.status, moved.headers.get('location')]).toEqual([
@@ -110,13 +110,13 @@ describe('a sign-in', () => {
     expect(page.text).toContain(`content="0; url=${opened}">`);
   });
 
-  test('with roles in one card program is for that one', async () => {
+  test('with roles in one card program is for that program', async () => {
     await new Browser().signIn(service, 'lin');
     const programId = fromWireId('prog', LUMEN);
     expect(service.people).toMatchObject([{ programId, roles: [{ role: 'viewer', programId }], scopes: ROLES.viewer }]);
   });
 
-  test('with roles in several card programs lets the person choose, and has no scope of operators there', async () => {
+  test('with roles in several card programs lets the person choose, and gives no operator scopes there', async () => {
     const browser = new Browser();
     const choice = await browser.signIn(service, 'grace', '?return=%2Fconsole%2Fcards');
     expect([choice.status, choice.headers.getSetCookie().length]).toEqual([200, 1]);
@@ -132,7 +132,7 @@ describe('a sign-in', () => {
     expect(service.people[0]?.scopes).toHaveLength(scopes.length);
   });
 
-  test('that must be fresh asks for the password again, although the person is signed in at the provider', async () => {
+  test('that must be fresh asks for the password again, even if the person is signed in at the provider', async () => {
     const browser = new Browser();
     await browser.signIn(service, 'ada');
     // Without a form: the provider still knows the person.
@@ -286,13 +286,13 @@ describe('with other settings', () => {
 });
 
 describe('signing out', () => {
-  test('ends on a page that does not sign in again', async () => {
+  test('ends on a page that does not start a new sign-in', async () => {
     const page = await new Browser().visit(`${service.url}/console/signed-out`);
     expect([page.status, page.text.includes('http-equiv')]).toEqual([200, false]);
     expect(textOf(page)).toContain('Your session of the console has ended.');
   });
 
-  test('goes through the provider, if it offers that', async () => {
+  test('goes through the provider if it supports that', async () => {
     const browser = new Browser();
     await browser.signIn(service, 'ada');
     const leaving = await browser.visit(`${service.url}/console/signed-out?provider=1`);

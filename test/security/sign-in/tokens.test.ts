@@ -203,7 +203,7 @@ describe('a discovery document', () => {
     return { odd, other, begun: await new Browser().visit(`${other.url}/console/sign-in`) };
   }
 
-  test('of an issuer that differs in the slash at its end is refused, and says so', async () => {
+  test('of an issuer that differs in a trailing slash is refused with that reason', async () => {
     const { begun } = await beginWith({}, (issuer) => `${issuer}/`);
     expectRefusal(begun, 'provider_unavailable', 503, /differs in the slash at its end/);
     const other = await beginWith({ issuer: 'http://127.0.0.1:1/other' });
@@ -284,7 +284,7 @@ describe('a logout token', () => {
     expect(service.refused).toHaveLength(1);
   });
 
-  test('is no token, or missing', async () => {
+  test('may be malformed or missing', async () => {
     expect((await send('token')).fields.Message).toBe(SIGN_IN_ERRORS.logout_token_refused.sample.message);
     expect((await send(undefined)).fields).toMatchObject({ Code: 'logout_token_refused' });
     expect((await fetch(`${service.url}/console/back-channel-logout`, { method: 'PUT' })).status).toBe(405);

@@ -37,7 +37,7 @@ async function publish(programId: string | null): Promise<void> {
   await relayOnce(database);
 }
 
-test('wakes a reader immediately that begins to wait after the event', async () => {
+test('immediately wakes a reader that begins to wait after the event', async () => {
   const programId = newProgram();
   await publish(programId);
   const news = new EventNews(database);

@@ -82,7 +82,7 @@ test('keeps retries due if their events could not be read', async () => {
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
 
-test('leaves the turn to others if a webhook is dropped while its oldest retry is for a deleted event', async () => {
+test('lets others have their turn if a webhook is dropped while its oldest retry is for a deleted event', async () => {
   const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
   await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
     dropped.webhookId,

@@ -6,7 +6,7 @@ import type { Replication } from '../../campaign.ts';
 import { Link } from '../../nemeses/link.ts';
 import { DatabaseNode } from './database-node.ts';
 
-/** How services find the primary: by one address that always leads to it, as with HAProxy, or by the nodes' addresses. */
+/** How services find the primary: by one address that always points to it, as with HAProxy, or by the nodes' addresses. */
 export type Addressing = 'one_address' | 'all_hosts';
 
 /** A primary, its standby, and a link between them that can withhold data. Services reach the primary at `databaseUrl`. */
@@ -113,7 +113,7 @@ export class PairCluster {
     this.#oneEntrance.pass();
   }
 
-  /** Cuts the services' open connections, which may lead to the old primary. */
+  /** Cuts the services' open connections, which may go to the old primary. */
   cutEntrance(): void {
     this.#oneEntrance.cut();
   }
