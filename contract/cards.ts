@@ -295,7 +295,7 @@ export const CARDS = [
     id: 'get_card',
     method: 'GET',
     path: ONE,
-    summary: 'Get a card and its balance, also at an instant in the past',
+    summary: 'Get a card and its balance, now or at an instant in the past',
     reach: 'program',
     scope: 'cards:read',
     query: Type.Object({ as_of: Type.Optional(asOf) }),

@@ -134,7 +134,7 @@ export const CardLimitsRecord = Type.Object({
       ),
       left: Amount('Amount that the card can still receive'),
     }),
-    'The maximum balance of the card; null without such a limit',
+    'The maximum balance of the card; null without a limit',
   ),
   evaluated_at: moment('When the limits were evaluated'),
 });

@@ -37,7 +37,7 @@ export function sender(settings: ClientSettings): Send {
       const outcome = await attempt(settings, request, attempts);
       if (outcome.kind === 'success') {
         const details = detailsOf(outcome, request, attempts);
-        // A response of another form than the operation's must not be taken for it.
+        // A response in another form must not be mistaken for the operation's.
         if (outcome.status === 202) throw new AwaitsApproval(outcome.body as ApprovalRecord, details);
         return withResponse<Operations[Id]['reply']>(outcome.body, details);
       }

@@ -194,7 +194,7 @@ export const ACCESS_ERRORS = {
   approval_pending: errorCode({
     status: 409,
     problem: 'Approve, reject or withdraw a request',
-    meaning: 'An equal request already waits for the approval of a second person.',
+    meaning: 'An identical request already waits for the approval of a second person.',
     causes: ['You or another operator has sent the same request with another idempotency key, or without one.'],
     resolution: 'Ask a second person to decide on the approval that the message names, or withdraw it.',
     alsoCalled:
@@ -204,7 +204,7 @@ export const ACCESS_ERRORS = {
       given: 'a second person',
       request: call('create_withdrawal', { params: { program_id: DEMO_PROGRAM }, body: { amount: 1000 } }),
       message:
-        'An equal request already waits for the approval apr_0196f5c2d9b17e3285d0c4a961f8be27. Ask a second person to decide on it, or withdraw it.',
+        'An identical request already waits for the approval apr_0196f5c2d9b17e3285d0c4a961f8be27. Ask a second person to decide on it, or withdraw it.',
     },
   }),
   own_approval: errorCode({
@@ -231,7 +231,7 @@ export const ACCESS_ERRORS = {
     causes: [
       'Someone else has decided first.',
       'The request was withdrawn, or has expired.',
-      'The requester was blocked, or does not have the scope of the operation any more.',
+      'The requester was blocked, or no longer has the scope of the operation.',
     ],
     resolution: 'Read the approval. If it has ended and the change is still needed, send the request again.',
     alsoCalled: 'already approved, already rejected, approval expired, approval ended, decided by someone else',

@@ -148,7 +148,7 @@ export function reportsMoney(code: ErrorCode): boolean {
  * attempt.
  */
 export function isStored(code: string): code is ErrorCode {
-  // An equal request that waits says nothing about this one, once it has been decided.
+  // An identical request that waits says nothing about this one, once it has been decided.
   return isErrorCode(code) && ERRORS[code].status === 409 && code !== 'approval_pending';
 }
 

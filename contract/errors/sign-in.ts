@@ -18,10 +18,10 @@ export const SIGN_IN_ERRORS = {
   sign_in_not_begun: errorCode({
     status: 400,
     problem: 'Sign-in with the OpenID provider failed',
-    meaning: 'This browser has no sign-in in progress that fits, so it cannot be completed.',
+    meaning: 'This browser has no matching sign-in in progress, so the sign-in cannot be completed.',
     causes: [
       'The sign-in began in another browser, or at another URL of the service than PUBLIC_URL.',
-      'The page was loaded again or found in the history, so its code was used before.',
+      'The page was reloaded or opened from the history, so its code was already used.',
       'The sign-in took longer than ten minutes, or another one began in the same browser.',
       'The browser accepts no cookies.',
     ],
@@ -34,7 +34,7 @@ export const SIGN_IN_ERRORS = {
       given: 'an OpenID provider',
       request: CALLBACK,
       message:
-        'This browser has no sign-in in progress: the cookie of its beginning is missing. It lasts ten minutes and counts once. Sign in again.',
+        'This browser has no sign-in in progress: the cookie from its beginning is missing. It lasts ten minutes and can be used once. Sign in again.',
     },
   }),
   sign_in_refused: errorCode({
@@ -109,7 +109,7 @@ export const SIGN_IN_ERRORS = {
     meaning: 'The OpenID provider cannot be reached, or does not send usable answers, so no one can sign in with it.',
     causes: [
       'The provider is down, or this host cannot reach it.',
-      'OIDC_ISSUER differs from the issuer that the provider names, for example in the slash at its end.',
+      'OIDC_ISSUER differs from the issuer that the provider names, for example in a trailing slash.',
       'Its address is private and not in WEBHOOK_ALLOWED_NETWORKS, or its certificate is not trusted (WEBHOOK_CA).',
     ],
     resolution:
@@ -131,7 +131,7 @@ export const SIGN_IN_ERRORS = {
     meaning: 'The OpenID provider asked to end sessions with a logout token that is not valid, so no session ended.',
     causes: [
       'The token is for another client, from another issuer, older than five minutes, or was used before.',
-      'The token is no logout token: it has a nonce, or no logout event.',
+      'The token is not a logout token: it has a nonce, or no logout event.',
       'The token has no signature by a key of the provider.',
     ],
     resolution:

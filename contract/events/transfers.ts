@@ -139,7 +139,7 @@ export const TRANSFER_EVENTS = {
       'A processor says that it carried out a transfer that it had declined or not carried out before. The event follows transfer.failed, and the transfer stays failed.',
     ],
     notes: [
-      'The money has moved at the processor. An operator of the service settles it: do not send the transfer again. get_transfer_timeline shows when this became known, and the id of the break.',
+      'The money has moved at the processor. An operator of the service will settle this: do not send the transfer again. get_transfer_timeline shows when this became known, and the id of the break.',
     ],
     example: {
       ...NOT_MOVED,

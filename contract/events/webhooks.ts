@@ -58,7 +58,7 @@ export const WEBHOOK_EVENTS = {
   }),
   'webhook.disabled': eventType({
     ...WEBHOOK,
-    summary: 'A webhook was disabled: nothing is sent to it any more.',
+    summary: 'A webhook was disabled: nothing more is sent to it.',
     sent: [
       'update_webhook disables the webhook. `status_reason` is then `requested`.',
       'The URL responded with 410 (`gone`), or everything has failed for 120 hours (`failing`).',

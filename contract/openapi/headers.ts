@@ -282,8 +282,8 @@ export const REQUEST_HEADERS = {
     name: 'Prefer',
     in: 'header',
     description:
-      '`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the processor of the card has carried ' +
-      'out the transfer, or has not. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
+      '`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the outcome at the processor ' +
+      'of the card is known. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
       'preference is ignored, and a replay does not wait.',
     schema: { type: 'string' },
     example: 'wait=4',

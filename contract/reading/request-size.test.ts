@@ -30,7 +30,7 @@ describe('the largest body of create_transfer', () => {
     expect(readFields(schema, { ...body, amount: new JsonNumber('1') }, 'body')).toHaveProperty('fields');
   });
 
-  it('fits in a batch, and so do a thousand rows of 1,024 characters', () => {
+  it('fits in a batch, as do a thousand rows of 1,024 characters', () => {
     const most = OPERATIONS.create_transfer_batch.maxBodyBytes ?? 0;
     expect(Buffer.byteLength(escaped({ transfers: [body] }))).toBeLessThan(most);
     expect(1000 * 4 * 1024).toBeLessThanOrEqual(most);

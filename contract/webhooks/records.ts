@@ -46,7 +46,7 @@ export const WebhookRecord = Type.Object({
   payload: literals(WEBHOOK_PAYLOADS, 'What is sent: the whole event, or the event without `data`'),
   order: literals(WEBHOOK_ORDERS, 'With `strict`, an event is sent only when the one before it has been delivered'),
   concurrency: Type.Integer({ description: 'Maximum number of events sent at the same time; one with `strict` order' }),
-  rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without such a limit' })),
+  rate: nullable(Type.Integer({ description: 'Maximum number of requests per second; null without a limit' })),
   header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
   version: Type.String({ description: 'Version of the API whose format the events have' }),
   status: literals(

@@ -668,7 +668,7 @@ export type CardLimitsRecord = {
       readonly frees_at: string | null;
     }[];
   };
-  /** The maximum balance of the card; null without such a limit. */
+  /** The maximum balance of the card; null without a limit. */
   readonly maximum_balance: {
     /** Maximum balance of the card, in minor units. */
     readonly value: number;
@@ -2426,7 +2426,7 @@ export type NewWebhookRecord = {
   readonly order: 'parallel' | 'strict';
   /** Maximum number of events sent at the same time; one with `strict` order. */
   readonly concurrency: number;
-  /** Maximum number of requests per second; null without such a limit. */
+  /** Maximum number of requests per second; null without a limit. */
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
@@ -4444,7 +4444,7 @@ export type WebhookRecord = {
   readonly order: 'parallel' | 'strict';
   /** Maximum number of events sent at the same time; one with `strict` order. */
   readonly concurrency: number;
-  /** Maximum number of requests per second; null without such a limit. */
+  /** Maximum number of requests per second; null without a limit. */
   readonly rate: number | null;
   /** Names of the headers that are sent with each event. */
   readonly header_names: readonly string[];
@@ -4568,7 +4568,7 @@ export type EventData = {
   readonly 'webhook.tested': WebhookRecord;
   /** Nothing could be delivered to a webhook for an hour. */
   readonly 'webhook.failing': WebhookRecord;
-  /** A webhook was disabled: nothing is sent to it any more. */
+  /** A webhook was disabled: nothing more is sent to it. */
   readonly 'webhook.disabled': WebhookRecord;
   /** A case was opened. */
   readonly 'case.opened': CaseRecord;
@@ -4742,7 +4742,7 @@ export type Operations = {
     readonly reply: Page<CardRecord>;
   };
   /**
-   * get_card: Get a card and its balance, also at an instant in the past. Error codes: `get_card_schema`,
+   * get_card: Get a card and its balance, now or at an instant in the past. Error codes: `get_card_schema`,
    * `card_not_found`, `unknown_get_card`.
    */
   readonly get_card: {
@@ -5405,7 +5405,7 @@ export type Operations = {
     readonly reply: Page<ProgramRecord>;
   };
   /**
-   * get_program: Get a card program and its funding, also at an instant in the past. Requires an operator key.
+   * get_program: Get a card program and its funding, now or at an instant in the past. Requires an operator key.
    * Error codes: `get_program_schema`, `program_not_found`, `unknown_get_program`.
    */
   readonly get_program: {
@@ -5469,8 +5469,8 @@ export type Operations = {
     readonly reply: Page<FundingMovementRecord>;
   };
   /**
-   * get_trial_balance: Compute the trial balance, also at an instant in the past. Requires an operator key. Error
-   * codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
+   * get_trial_balance: Compute the trial balance, now or at an instant in the past. Requires an operator key.
+   * Error codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
    */
   readonly get_trial_balance: {
     readonly call: { readonly query?: GetTrialBalanceQuery | undefined; readonly options?: CallOptions | undefined };
@@ -5849,13 +5849,13 @@ export type ErrorRows = {
   readonly sign_in_again: ErrorRow;
   /** The approval does not exist. */
   readonly approval_not_found: ErrorRow;
-  /** An equal request already waits for the approval of a second person. */
+  /** An identical request already waits for the approval of a second person. */
   readonly approval_pending: ErrorRow;
   /** You cannot decide on your own request: a second person must. */
   readonly own_approval: ErrorRow;
   /** The approval has ended, or can only be rejected. */
   readonly invalid_approval_status: ErrorRow;
-  /** This browser has no sign-in in progress that fits, so it cannot be completed. */
+  /** This browser has no matching sign-in in progress, so the sign-in cannot be completed. */
   readonly sign_in_not_begun: ErrorRow;
   /** The OpenID provider refused the sign-in. The message has its error. */
   readonly sign_in_refused: ErrorRow;

@@ -354,7 +354,7 @@ export class CardsResource {
   }
 
   /**
-   * get_card: Get a card and its balance, also at an instant in the past. Error codes: `get_card_schema`,
+   * get_card: Get a card and its balance, now or at an instant in the past. Error codes: `get_card_schema`,
    * `card_not_found`, `unknown_get_card`.
    */
   get(cardId: string, options?: CallOptions, query: GetCardQuery = {}): Promise<WithResponse<CardAsOf>> {
@@ -546,7 +546,7 @@ export class ProgramsResource {
   }
 
   /**
-   * get_program: Get a card program and its funding, also at an instant in the past. Requires an operator key.
+   * get_program: Get a card program and its funding, now or at an instant in the past. Requires an operator key.
    * Error codes: `get_program_schema`, `program_not_found`, `unknown_get_program`.
    */
   get(programId: string, options?: CallOptions, query: GetProgramQuery = {}): Promise<WithResponse<ProgramAsOf>> {
@@ -704,8 +704,8 @@ export class TrialBalanceResource {
   }
 
   /**
-   * get_trial_balance: Compute the trial balance, also at an instant in the past. Requires an operator key. Error
-   * codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
+   * get_trial_balance: Compute the trial balance, now or at an instant in the past. Requires an operator key.
+   * Error codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
    */
   get(options?: CallOptions, query: GetTrialBalanceQuery = {}): Promise<WithResponse<TrialBalance>> {
     return this.#send('get_trial_balance', { query, options });
