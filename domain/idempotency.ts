@@ -2,7 +2,7 @@ import type { RefusalCode } from './error-codes.ts';
 import { toWireId } from './identifier.ts';
 import { Refusal } from './refusal.ts';
 
-/** Identifies equal requests, as SHA-256 in hex. */
+/** Identifies requests with the same meaning, as SHA-256 in hex. */
 export type Fingerprint = {
   /** Hash of the request as sent. Version 0.1.0, which may run next to this version, compares only this one. */
   readonly asSent: string;

@@ -30,9 +30,9 @@ export type Identity = {
   readonly behind: readonly string[];
 };
 
-/** The maker of a request, as they are now. */
+/** The maker of a request, with their current rights. */
 export type Maker = Identity & {
-  /** Null if the maker may still send the request, otherwise why not, as the end of a sentence. */
+  /** Null if the maker may still send the request, otherwise the reason, as the end of a sentence. */
   readonly lost: string | null;
 };
 
@@ -49,7 +49,7 @@ export type OpenApproval = {
   readonly status: ApprovalStatus;
   readonly operation: string;
   readonly expiresAt: number;
-  /** Id on the wire of who decided. */
+  /** Wire id of the person or key that decided. */
   readonly decidedBy: string | null;
 };
 

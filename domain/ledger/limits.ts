@@ -225,7 +225,7 @@ export function mostAllowed(states: readonly LimitState[]): bigint | null {
   return most;
 }
 
-/** The message for a limit that a transfer would exceed: the limit, its usage, the rest, and when it resets. */
+/** The message for a limit that a transfer would exceed: the limit, its usage, the remaining amount, and when it resets. */
 export function describeBreach(
   state: LimitState,
   amount: bigint,

@@ -115,7 +115,7 @@ export function newAttempt(
   };
 }
 
-/** Whether the attempt has ended, so that no answer of the processor changes the transfer any more. */
+/** Whether the attempt has ended, so that no later answer of the processor changes the transfer. */
 export function isEnded(status: AttemptStatus): boolean {
   return status === 'approved' || hasFailed(status);
 }

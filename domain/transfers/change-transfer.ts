@@ -52,7 +52,7 @@ function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | 
   if (!waitsForProcessor(transfer)) return undefined;
   const message =
     `The transfer ${toWireId('tr', transfer.transferId)} waits for the processor of its card and cannot be ` +
-    `${RESULTS[command]}: it ends when the processor has carried it out or has not.`;
+    `${RESULTS[command]}: it ends when the outcome at the processor is known.`;
   const saw = { status: transfer.status, outcome: transfer.outcome, command };
   return new Refusal('invalid_transfer_status', message, { saw });
 }

@@ -198,7 +198,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     ASKED,
     NOW,
     'unknown',
-    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor of the card has moved it or has not.",
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1' until the outcome at the processor of the card is known.",
   ],
   [
     'not sent yet',
@@ -212,14 +212,14 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...ASKED, attempt: ATTEMPT },
     NOW,
     'unknown',
-    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor 'bank' has moved it or has not.",
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1' until the outcome at the processor 'bank' is known.",
   ],
   [
     'accepted for later',
     { ...ASKED, attempt: { ...ATTEMPT, status: 'pending' } },
     NOW,
     'unknown',
-    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1', until the processor 'bank' has moved it or has not. The processor has accepted the order, and is asked again at 2026-02-01T09:00:00.000Z at the latest.",
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1' until the outcome at the processor 'bank' is known. The processor has accepted the order, and is asked again at 2026-02-01T09:00:00.000Z at the latest.",
   ],
   [
     'unknown, without its attempt',
@@ -247,14 +247,14 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...UNKNOWN, attempt: { ...LOST, status: 'ready' } },
     NOW,
     'unknown',
-    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor does not know it so far, so the same order is sent again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
+    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor does not know it yet, so the same order is sent again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
   ],
   [
     'unknown for so long that a person must check it',
     { ...UNKNOWN, attempt: { ...LOST, status: 'attention', nextAt: null } },
     NOW,
     'unknown',
-    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. An operator of the service has to find out. Do not send the transfer again.",
+    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. An operator of the service must find out. Do not send the transfer again.",
   ],
   [
     'not carried out by its processor',
@@ -273,7 +273,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     },
     NOW,
     'moved_late',
-    "10.00 USD moved from the program's funding to the card 'card_1' after all: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service settles that (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
+    "10.00 USD moved from the program's funding to the card 'card_1' after all: the processor 'bank' said so at 2026-02-01T09:00:00.000Z, after the transfer had failed. An operator of the service will settle this (break brk_0196f5c2d9a67d51b0c7e18f42d965a3). Do not send the transfer again.",
   ],
   [
     'carried out after it had failed, and settled by an operator',
@@ -390,7 +390,7 @@ describe('a processor that contradicts itself', () => {
   const ID = `brk_${BREAK.replaceAll('-', '')}`;
   const MOVED = "10.00 USD moved from the program's funding to the card 'card_1' at 2026-01-31T09:00:00.000Z.";
   const open = (said: string) =>
-    ` But at 2026-02-03T00:00:00.000Z the processor 'bank' said ${said}. An operator of the service finds out which is true (break ${ID}). Do not send the transfer again.`;
+    ` But at 2026-02-03T00:00:00.000Z the processor 'bank' said ${said}. An operator of the service will find out which is true (break ${ID}). Do not send the transfer again.`;
 
   it.each([
     ['approved', 'declined', 'that it has declined the order'],

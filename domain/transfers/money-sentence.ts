@@ -108,7 +108,7 @@ function withContradiction({ attempt }: MoneyFacts, { moved, sentence }: MoneySu
     const settled = momentOf(attempt.contradictionSettledAt);
     return { moved, sentence: `${when}, which an operator of the service settled at ${settled} ${which}.` };
   }
-  const next = `An operator of the service finds out which is true ${which}. Do not send the transfer again.`;
+  const next = `An operator of the service will find out which is true ${which}. Do not send the transfer again.`;
   return { moved: moved === 'yes' || moved === 'no' ? 'unknown' : moved, sentence: `${when}. ${next}` };
 }
 
@@ -208,7 +208,7 @@ function waiting(facts: MoneyFacts): MoneySummary {
         ? ` The processor has accepted the order, and is asked again${next} at the latest.`
         : '';
     return unknown(
-      `It is not known yet whether money moved: ${held}, until ${processor} has moved it or has not.${when}`,
+      `It is not known yet whether money moved: ${held} until the outcome at ${processor} is known.${when}`,
     );
   }
   const since = attempt === null || attempt.unknownSince === null ? '' : ` since ${momentOf(attempt.unknownSince)}`;
@@ -220,11 +220,11 @@ function waiting(facts: MoneyFacts): MoneySummary {
 function whatIsDone(attempt: ProcessorFacts | null, next: string): string {
   switch (attempt?.status) {
     case 'attention':
-      return 'An operator of the service has to find out.';
+      return 'An operator of the service must find out.';
     case 'reversing':
       return `The processor is asked to reverse it, again${next}.`;
     case 'ready':
-      return `The processor does not know it so far, so the same order is sent again${next}.`;
+      return `The processor does not know it yet, so the same order is sent again${next}.`;
     default:
       return `The processor is asked again${next === '' ? ' until it answers' : next}.`;
   }
@@ -268,7 +268,7 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
   const which = `(break ${toWireId('brk', breakId)})`;
   const next =
     lateApprovalSettledAt === null
-      ? `An operator of the service settles that ${which}.`
+      ? `An operator of the service will settle this ${which}.`
       : `An operator of the service settled that at ${momentOf(lateApprovalSettledAt)} ${which}.`;
   return { moved: 'moved_late', sentence: `${moved}: ${known}. ${next} Do not send the transfer again.` };
 }

@@ -66,7 +66,7 @@ function csvLine(record: object, columns: readonly string[], isRaw: boolean): st
 }
 
 /**
- * The first characters that make a spreadsheet take a field for a formula, including full-width forms. No JSON in our records
+ * The first characters that make a spreadsheet treat a field as a formula, including full-width forms. No JSON in our records
  * begins with them. Numbers begin only with a minus, and spreadsheets read those as numbers.
  */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;

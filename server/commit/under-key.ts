@@ -166,7 +166,7 @@ const FINGERPRINT_VERSION = 1;
 type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
 
 /**
- * Identifies equal requests by operation, path parameters, and the meaning of the body. Version 0.1.0 uses the body as sent, so
+ * Identifies identical requests by operation, path parameters, and the meaning of the body. Version 0.1.0 uses the body as sent, so
  * that is compared too. Most bodies are sent in their normal form, and both are the same.
  */
 export function fingerprintOf({ operation, params, sent }: Fingerprinted): Fingerprint {

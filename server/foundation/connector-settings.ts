@@ -18,7 +18,7 @@ import {
 
 export type ConnectorAddress = {
   readonly mode: 'sandbox' | 'live';
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   /** Networks and addresses that are allowed in addition to public ones. In a sandbox loopback is allowed too. */
   readonly allowedNetworks: readonly string[];

@@ -196,7 +196,7 @@ function hostCall() {
   } as const;
 }
 
-/** Ends the rules for approvals, also if no one is left who could approve that. Prints the former policy. */
+/** Ends the rules for approvals, even if no one is left who could approve that. Prints the previous policy. */
 async function removeApprovalPolicy({ databases }: CommandDatabase): Promise<void> {
   const service = { database: databases.background };
   const { rules, expires_after_hours } = (await getApprovalPolicy(service)).record;

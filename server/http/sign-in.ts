@@ -77,7 +77,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
         const [token] = tokens;
         if (token === undefined || tokens.length > 1) {
           throw new Refusal('logout_token_refused', "The body is not a form with one 'logout_token'.", {
-            saw: { refused_because: 'no logout token' },
+            saw: { refused_because: 'not a logout token' },
           });
         }
         await signIn.logOut(token, newDeadline);

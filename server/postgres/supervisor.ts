@@ -281,7 +281,7 @@ async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** The end of the text that was appended to a file since it had a size, or the end of the whole file if it was emptied since. */
+/** Reads the end of the text appended to a file since it had a given size, or of the whole file if it was emptied in between. */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {
     const handle = await open(path, 'r');

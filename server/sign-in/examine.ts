@@ -13,7 +13,7 @@ const ROLES = 'roles';
 
 /**
  * Checks the settings of sign-in against the provider: discovery, the client and its redirect URI, scopes and clocks. With a
- * token or claims (JSON) of a person, also says what they would become. Signs no one in.
+ * token or claims (JSON) of a person, also says which roles they would give. Signs no one in.
  */
 export async function examineSignIn(settings: SignInSettings, claims: string | undefined): Promise<readonly Check[]> {
   const provider = openProvider(settings);

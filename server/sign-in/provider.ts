@@ -19,7 +19,7 @@ export const CLOCK_SKEW_SECONDS = 60;
 
 const KEY_PAUSE_MILLISECONDS = 30_000;
 
-/** Providers change their endpoints hardly ever, but a restart should not be needed for it. */
+/** Providers rarely change their endpoints, but a change should not require a restart. */
 const DISCOVERY_MILLISECONDS = 3_600_000;
 
 export type ProviderSettings = DoorSettings & { readonly clientId: string; readonly clientSecret: string };
@@ -90,11 +90,11 @@ async function discover(settings: ProviderSettings, door: Door): Promise<FoundPr
   return { configuration, keys, fetch: door.fetch };
 }
 
-/** Compares exactly. URLs that differ only in their last slash name different issuers. */
+/** Compares exactly. URLs that differ only in a trailing slash name different issuers. */
 function requireIssuer(expected: string, found: string): void {
   if (found === expected) return;
   const isSlash = found.replace(/\/$/, '') === expected.replace(/\/$/, '');
-  const how = isSlash ? ', which differs in the slash at its end' : '';
+  const how = isSlash ? ', which differs in a trailing slash' : '';
   throw new ProviderOutage(`The provider says that its issuer is '${found}', but OIDC_ISSUER is '${expected}'${how}.`);
 }
 

@@ -62,8 +62,8 @@ export function openLogoutTokens(issuer: string, now: () => number = Date.now) {
     const { iat = 0, jti, sub, sid, nonce, events } = claims;
     const event = typeof events === 'object' && events !== null ? Reflect.get(events, LOGOUT_EVENT) : undefined;
     if (typeof event !== 'object' || event === null)
-      throw bad(`The token is no logout token: it has no event ${LOGOUT_EVENT}.`, 'token: events');
-    if (nonce !== undefined) throw bad("The token is no logout token: it has a 'nonce'.", 'token: nonce');
+      throw bad(`The token is not a logout token: it has no event ${LOGOUT_EVENT}.`, 'token: events');
+    if (nonce !== undefined) throw bad("The token is not a logout token: it has a 'nonce'.", 'token: nonce');
     const subject = typeof sub === 'string' ? sub : undefined;
     const providerSession = typeof sid === 'string' ? sid : undefined;
     if (subject === undefined && providerSession === undefined) {

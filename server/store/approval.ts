@@ -93,7 +93,7 @@ export const findApprovalOfKey = statement(
   `${READ} where key_hash = :keyHash`,
 );
 
-/** Finds a pending approval of an equal request. */
+/** Finds a pending approval of an identical request. */
 export const findEqualApproval = statement(
   'find_equal_approval',
   { meaning: HEX },
@@ -130,7 +130,7 @@ export function listApprovals(filter: ApprovalFilter, after: string | null, coun
   return LIST_APPROVALS({ ...filter, after, count });
 }
 
-/** Stores a decision on a pending approval, which must be locked. The body goes unless the change must still be carried out. */
+/** Stores a decision on a pending approval, which must be locked. Removes the body unless the change must still be carried out. */
 export const decideApproval = statement(
   'decide_approval',
   {
@@ -159,8 +159,8 @@ export const endApproval = statement(
 );
 
 /**
- * Notes, in the transaction of an approved change, that it is carried out. A second time fails, and so does an approval that has
- * ended otherwise (23514).
+ * Records, in the transaction of an approved change, that it was carried out. Fails (23514) the second time, or if the approval
+ * has ended in another way.
  */
 export const noteCarriedOut = statement(
   'note_carried_out',
@@ -216,7 +216,7 @@ const OF_CREDENTIAL = columns({
   scopes: nullable(many(word())),
   /** The roles of a person; for a key, null. */
   roles: nullable(many(TEXT)),
-  /** Why the key or the person may send nothing any more, or null. */
+  /** Why the key or the person may no longer send requests, or null. */
   lost: nullable(word<'revoked' | 'expired' | 'blocked'>()),
   /** The person that a key belongs to. */
   personId: nullable(UUID),
@@ -272,7 +272,7 @@ export function toPolicy(row: Row): Policy {
   return POLICY.read(row);
 }
 
-/** Stores the approval policy, instead of the present one. */
+/** Replaces the approval policy. */
 export const writePolicy = statement(
   'write_approval_policy',
   POLICY.columns,

@@ -98,7 +98,7 @@ export function toStoredResponses(found: readonly Row[]): Map<string, StoredResp
 function toStoredResponse(row: Row): StoredResponse {
   const { body, ...outcome } = RESPONSE.read(row);
   if (body === null || outcome.subjectId === null) return { ...outcome, body };
-  // Only the payloads of transfers are stored in another form than the body.
+  // Only the payloads of transfers are stored in a form that differs from the body.
   const origin = { programId: row.program_id as string, subjectId: toWireId('tr', outcome.subjectId) };
   return { ...outcome, body: fullPayload(body, origin) };
 }

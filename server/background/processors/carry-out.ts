@@ -175,7 +175,7 @@ class AttemptWork {
   }
 
   /**
-   * Marks attempts as sent. Returns the attempts that this process may send, and until when, by the real time of the
+   * Marks attempts as sent. Returns the attempts that this process may send, and until when, in the real time of the
    * database.
    */
   async markSent(ready: readonly ClaimedAttempt[]) {

@@ -62,7 +62,7 @@ const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
 
 /**
  * The traits, in the order for readers. With the defaults, a processor never gets an order twice, and no order is
- * taken for undone.
+ * wrongly considered undone.
  */
 export const TRAITS = {
   hasInquiry: flag('has_inquiry', true, 'whether it can look up an order by its `attempt_id`'),

@@ -146,20 +146,20 @@ function describeWhatRemains(
   const steps = [
     `What was acknowledged after ${end} is not in this ledger. Compare with your callers and your processor before new transfers.`,
     webhookKeys === null
-      ? `Webhooks: copy the file webhook-key from the former data directory, or from where you keep it, to ${dataDirectory}. Without it their secrets cannot be read.`
+      ? `Webhooks: copy the file webhook-key from the previous data directory, or from where you keep it, to ${dataDirectory}. Without it their secrets cannot be read.`
       : 'Webhooks: WEBHOOK_KEY must be the key that was in force at that time, or have it as the previous key.',
     'Consumers of events may have seen events of later times, and their positions will be used again for other events: reset each to the last position before that time.',
     'Keys that were revoked after that time are valid again: revoke them. Keys that were created after it are gone.',
     'Erasures of card holders after that time are undone: repeat them.',
-    'Stop the service of the former ledger, if it still runs, and see that nothing starts it again.',
+    'Stop the service of the previous ledger, if it is still running, and make sure that nothing starts it again.',
     `Start the service with ${isLive ? 'MODE=live, ' : ''}this DATA_DIR and the same BACKUP_DIR: it archives on a new timeline and takes a copy at once. ` +
-      'If the former service was killed, BACKUP_DIR is free 90 s later.',
+      'If the previous service was killed, BACKUP_DIR is free after 90 s.',
   ];
   return [
     'A trial? Run "verify-books" and "audit verify" on it without BACKUP_DIR and METRICS_PORT, then remove it. Ignore the steps below.',
     'Do not start the service on it: it would send webhooks and execute due transfers, as the real one does.',
     '',
-    'To replace the former ledger, you still have to do this:',
+    'To replace the previous ledger, you still have to do this:',
     ...steps.map((step, index) => `${index + 1}. ${step}`),
   ];
 }

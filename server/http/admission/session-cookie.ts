@@ -54,12 +54,13 @@ export function readSessionCookie(
   const { console: purpose } = head;
   if (purpose !== '1' && purpose !== 'background') {
     if (keyless) return undefined;
-    throw refuse("The cookie of a session counts only with the header 'Console: 1'.", 'no Console header');
+    throw refuse("The cookie of a session is accepted only with the header 'Console: 1'.", 'no Console header');
   }
   const transport = transportOf(context, head, trustedProxies);
-  if (transport === undefined) throw refuse('The cookie of a session counts only over HTTPS.', 'session in clear text');
+  if (transport === undefined)
+    throw refuse('The cookie of a session is accepted only over HTTPS.', 'session in clear text');
   if (!isFromOwnPage(head, transport)) {
-    const message = 'The cookie of a session counts only for pages of the service itself.';
+    const message = 'The cookie of a session is accepted only from pages of the service itself.';
     throw refuse(message, 'session from another page');
   }
   const own = sent.filter(({ name }) => name === transport.name);
@@ -79,7 +80,7 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
   if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);
   const isOfBrowser = head.fetchSite !== undefined || head.origin !== undefined;
   if (isOfBrowser && !isFromOwnPage(head, transport))
-    throw new Refusal('forbidden', 'A session can be made only by pages of the service itself.');
+    throw new Refusal('forbidden', 'A session can be created only by pages of the service itself.');
 }
 
 /**

@@ -18,8 +18,8 @@ const WARN = 40;
 export type LineStream = Pick<Writable, 'write' | 'writableLength' | 'once'>;
 
 /**
- * Writes lines to a stream, in order and never twice, without waiting for the reader. Lines beyond its buffer are dropped,
- * and so are lines that the stream fails to write, for example on a full disk. A separate line gives their number as soon
+ * Writes lines to a stream, in order and never twice, without waiting for the reader. Drops lines beyond its
+ * buffer, and lines that the stream fails to write, for example on a full disk. A separate line gives their number as soon
  * as there is room.
  */
 export class LineWriter {

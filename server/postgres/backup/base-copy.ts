@@ -26,7 +26,7 @@ import {
 import { parseSegment, segmentName } from './wal-files.ts';
 
 // Invariant: A copy of the ledger is complete, on disk and restorable, or does not count as a copy
-// Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own sum
+// Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own checksum
 // Tested by: `test/embedded/backup-failures.test.ts`
 
 export type CopySource = {
@@ -263,7 +263,7 @@ async function describeMissing(client: Client, wal: string, file: string): Promi
   if (bavail * bsize < 33_554_432) return diskFullProblem(`The WAL of the copy, ${file}, cannot be archived in ${wal}`);
   return new StartupProblem(
     'backup-failed',
-    `The copy was given up, because it cannot be restored without the WAL file ${file}, which did not arrive in ${wal} in time: ${why}. Check that the user of PostgreSQL can write there.`,
+    `The copy was abandoned, because it cannot be restored without the WAL file ${file}, which did not arrive in ${wal} in time: ${why}. Check that the user of PostgreSQL can write there.`,
   );
 }
 

@@ -175,7 +175,7 @@ function describeDamaged({ plan: { beforeGap }, source, time }: RestoreOptions, 
         `give "--to" a time from ${beforeGap.manifest.endedAt} until shortly before that file was written.`;
   return new StartupProblem(
     'restore-incomplete',
-    `No copy in ${source.base} ${wanted} is as it was stored (${damaged}). Get the damaged files from another copy of the backup.${older}`,
+    `Every copy in ${source.base} ${wanted} has changed since it was stored (${damaged}). Get the damaged files from another copy of the backup.${older}`,
   );
 }
 

@@ -68,7 +68,7 @@ export function divideConnections(total: number): Sizes {
   return sizes;
 }
 
-/** An idle connection is closed after this time, because others may need its place on the server. */
+/** An idle connection is closed after this time, because others may need its slot on the server. */
 const IDLE_MILLISECONDS = 5000;
 
 /**
@@ -265,7 +265,7 @@ async function withClient<Result>(
   );
   const abort = (): void => void client.end().catch(() => undefined);
   return endingAfter(client, async () => {
-    if (signal?.aborted === true) throw new Error('the work was given up');
+    if (signal?.aborted === true) throw new Error('the work was aborted');
     signal?.addEventListener('abort', abort, { once: true });
     try {
       return await run(client);

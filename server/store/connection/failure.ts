@@ -84,7 +84,7 @@ export function isSilence(error: unknown): boolean {
 
 /**
  * Statements that were sent together took too long, one after the other. The server responded in between, so it is slow and not
- * silent. It may still execute the last one, so its connection cannot be used any more.
+ * silent. It may still execute the last one, so its connection can no longer be used.
  */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
@@ -253,7 +253,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Whether an error, or its cause, shows that the database cannot be reached any more. */
+/** Whether an error, or its cause, shows that the database can no longer be reached. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

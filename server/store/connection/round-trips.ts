@@ -6,7 +6,7 @@ import { isPlacement, LIMITS, serverOf } from './session-settings.ts';
 import { hasWaited, LACKS_STANDBY, READ_WAITS, REPLICATED, SETTINGS_READ, type Standby } from './standby.ts';
 import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
-// Invariant: A fence knows the events of its transaction
+// Invariant: A fence lists the events of its transaction
 // Kept by: `insertEvents`, `mergeWrites` and `toFence`
 // Tested by: `test/store/events/relay.test.ts`
 
@@ -42,7 +42,7 @@ export async function load<Name extends string>(
   const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
   if (failed !== undefined) {
     const { reason } = failed as { readonly reason: unknown };
-    // The time of a response counts from the sending of all statements, so waits of one after the other add up.
+    // The time of a response counts from the sending of all statements, so consecutive waits add up.
     const isOverdue = isSilence(reason) && performance.now() - respondedAt < LIMITS.statement;
     throw await rolledBack(client, isOverdue ? new Overdue() : reason);
   }

@@ -28,8 +28,8 @@ const postingsWhere = (side: 'source' | 'destination'): string => `
 const READ_POSTINGS_OF_CAUSES = statement(
   'read_postings_of_causes',
   { sent: rows(CAUSE), programId: UUID, cardId: UUID, maxExamined: NUMBER },
-  // Finds a posting by its number, through the moment, and also among the latest, because the clock of a sandbox may have been
-  // set back.
+  // Looks for a posting by its number: near the moment, and among the latest, because the clock of a sandbox may have been set
+  // back.
   `with of_card as materialized (
       select account.account_id, account.sequence
       from card cross join lateral (
@@ -47,8 +47,8 @@ const READ_POSTINGS_OF_CAUSES = statement(
 );
 
 /**
- * Reads the postings of a card that have one of the causes. At most `maxExamined` lines of the card's statement are compared for
- * each cause: more than one group of transfers can have at one moment.
+ * Reads the postings of a card that have one of the causes. Compares at most `maxExamined` lines of the card's statement for each
+ * cause, which is more than a group of transfers can have at one moment.
  */
 export function readPostingsOfCauses(
   programId: string,

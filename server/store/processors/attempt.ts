@@ -301,7 +301,7 @@ const MARK_SENT = statement(
 
 /**
  * Marks attempts as sent, before their orders leave. Returns the attempts that this process may send, without attempts that the
- * switch has disabled since they were claimed. After `milliseconds` the processor must not execute them any more, and they count
+ * switch has disabled since they were claimed. After `milliseconds` the processor must no longer execute them, and they count
  * as lost unless this process reports on them.
  */
 export function markSent(attempts: readonly Attempt[], milliseconds: number): Statement {

@@ -184,7 +184,7 @@ export const requestDelivery = statement(
     body: nullable(JSON_TEXT),
     createdAt: TIME,
   },
-  // Attempts are due by the real time, even in a sandbox whose clock is ahead.
+  // Attempts are due in real time, even in a sandbox whose clock is ahead.
   `insert into webhook_delivery
       (webhook_id, kind, event_id, program_id, shard, position, body, state, created_at, next_at)
     values (:webhookId, :kind, :eventId, :programId, :shard, :position, :body, 'waiting', :createdAt, clock_timestamp())

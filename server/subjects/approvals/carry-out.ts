@@ -79,14 +79,14 @@ function scopesNow({ scopes, roles }: Credential): readonly string[] {
 }
 
 function lostBy(credential: Credential | undefined, scopes: readonly string[], operation: string): string | null {
-  if (credential === undefined) return 'does not exist any more';
+  if (credential === undefined) return 'no longer exists';
   const isPerson = credential.roles !== null;
   if (credential.lost === 'blocked')
     return isPerson ? 'has been blocked' : 'used a key of a person who has been blocked';
   if (credential.lost !== null)
     return `used a key that ${credential.lost === 'revoked' ? 'was revoked' : 'has expired'}`;
   const needed = OPERATIONS[operation as OperationId].scope;
-  return needed === null || includesScope(scopes, needed) ? null : `does not have the scope '${needed}' any more`;
+  return needed === null || includesScope(scopes, needed) ? null : `no longer has the scope '${needed}'`;
 }
 
 /** Returns the request of an approval as a call of the requester. */

@@ -148,7 +148,7 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
   const key = keyOf(call);
   const makerId = credentialOf(call.caller) ?? NO_PROGRAM;
   const load = {
-    // An equal request waits for this one, and so does another request with the same key.
+    // Identical requests and requests with the same key wait for this one.
     names: lockNames([
       { programId: NO_PROGRAM, kind: 'approval', name: fingerprint.ofMeaning },
       ...(key === undefined ? [] : [key]),
@@ -230,6 +230,6 @@ function accept(approval: ShownApproval, now: number, isReplay = false): Accepte
 
 function isPending(approval: ShownApproval): Refusal {
   const approvalId = toWireId('apr', approval.approvalId);
-  const message = `An equal request already waits for the approval ${approvalId}. Ask a second person to decide on it, or withdraw it.`;
+  const message = `An identical request already waits for the approval ${approvalId}. Ask a second person to decide on it, or withdraw it.`;
   return new Refusal('approval_pending', message, { saw: { approval_id: approvalId } });
 }

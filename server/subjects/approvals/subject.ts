@@ -61,7 +61,7 @@ async function readRecord(run: Run, call: AnyCall, operation: OperationId): Prom
     const reply = await run({ ...read, operation, query: OPERATIONS[operation].query === undefined ? undefined : {} });
     return toRecord(reply);
   } catch (thrown) {
-    // The check of the request itself says what is missing.
+    // The validation of the request itself reports what is missing.
     if (thrown instanceof Refusal) return null;
     throw thrown;
   }
@@ -97,7 +97,7 @@ export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest
   };
 }
 
-/** What is left of a transfer to reverse. Null for anything else. */
+/** The part of a transfer that can still be reversed. Null for anything else. */
 function restOf(found: Found | null): bigint | null {
   const { amount, reversed_amount: reversed } = found ?? {};
   return typeof amount === 'number' && typeof reversed === 'number' ? BigInt(amount) - BigInt(reversed) : null;

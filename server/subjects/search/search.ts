@@ -62,7 +62,7 @@ const MAX_PROGRAMS = 1000;
 
 const MAX_RESULTS = 5;
 
-/** Reads one result more than are shown, to find out whether there are more. */
+/** Reads one result more than it shows, to find out whether there are more. */
 const COUNT = MAX_RESULTS + 1;
 
 /** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */

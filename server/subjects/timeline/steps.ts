@@ -148,9 +148,9 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   return steps;
 }
 
-/** Returns the end of a sentence about a break. Until the break is settled, it says that an operator settles it. */
+/** Returns the end of a sentence about a break. Until the break is settled, it says that an operator will settle this. */
 function toBeSettled(which: string, settledAt: number | null): string {
-  return settledAt === null ? `. An operator of the service settles that ${which}.` : ` ${which}.`;
+  return settledAt === null ? `. An operator of the service will settle this ${which}.` : ` ${which}.`;
 }
 
 /** The processor's answer that an attempt's status implies, or undefined if there is no answer yet. */

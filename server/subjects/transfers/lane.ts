@@ -166,7 +166,7 @@ function chainedWork(
 }
 
 /**
- * Whether an outcome may reveal an earlier commit. A success does, and so does a refusal due to the state of the ledger.
+ * Whether an outcome may reveal an earlier commit. Successes do, and refusals due to the state of the ledger.
  */
 function showsState(outcome: Decision | Blocked): boolean {
   if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;

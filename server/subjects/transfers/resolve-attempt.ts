@@ -91,7 +91,7 @@ function notResolvable({ attemptId, status }: Attempt, wasExecuted: boolean): Re
   }
   const message =
     status === 'ready'
-      ? 'The attempt has not been sent, so there is nothing to resolve. It is sent, or fails, by itself.'
+      ? 'The attempt has not been sent, so there is nothing to resolve. The service will send it or fail it.'
       : 'The attempt was just sent, and its answer can still come. If none comes, its status becomes unknown.';
   return new Refusal('invalid_attempt_status', message, { saw });
 }

@@ -84,7 +84,7 @@ test.each<[string, string]>([
   ['postgresql://u:geheim@h1,[h2]/db', 'one of them cannot be read'],
   ['postgresql://u:geheim@h1:0,h2/db', 'a number from 1 to 65535'],
   ['postgresql://u:geheim@h1,h2:65536/db', 'a number from 1 to 65535'],
-  ['postgresql://u:geheim@h1,h2,h3/db?port=1,2', 'another number of ports'],
+  ['postgresql://u:geheim@h1,h2,h3/db?port=1,2', 'does not have one port for each host'],
   ['postgresql://u:geheim@/db?host=h1,h2&port=x', 'a number from 1 to 65535'],
   ['postgresql://u:geheim@/db?host=h1,h2&host=h3,h4', 'Keep one of each'],
   ['postgresql://u:geheim@/db?host=h1,', 'one of them cannot be read'],

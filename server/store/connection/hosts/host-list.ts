@@ -126,7 +126,7 @@ function withPorts(places: readonly Place[], list: string | null): readonly Plac
   const ports = list?.split(',') ?? [];
   if (ports.length > 1 && ports.length !== places.length) {
     throw new HostListProblem(
-      'The parameter port of DATABASE_URL has another number of ports than there are hosts. ' +
+      'The parameter port of DATABASE_URL does not have one port for each host. ' +
         'Write one for each host, or one for all.',
     );
   }
