@@ -64,7 +64,7 @@ export async function profileTransfers(given: Stage, keepIn: string): Promise<Pr
   const nodeOptions = `--cpu-prof --cpu-prof-interval=${INTERVAL_MICROSECONDS} --cpu-prof-dir=${directory}`;
   const service = await serve(stage, ledger, { NODE_OPTIONS: nodeOptions });
   await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, options.warmUpSeconds * 2);
-  // The profiler uses the monotonic clock of the machine, and so does this. It shows which samples belong to the run.
+  // The profiler also uses the machine's monotonic clock, so this shows which samples belong to the run.
   const begun = Number(process.hrtime.bigint() / 1000n);
   await resetStatements(server);
   const threadsBefore = readThreadTimes(service.processId);

@@ -7,7 +7,7 @@ import { Name } from './name.tsx';
 
 /**
  * Shows an id as a link to its screen, with a button that copies the whole id. If the record has a name, the link shows the
- * name. Cards can have any id, so pass `kind="card"`. Pass `programId` for a link into another program than the chosen one.
+ * name. Cards can have any id, so pass `kind="card"`. Pass `programId` if the link leads to a program other than the chosen one.
  */
 export function Id({
   id,

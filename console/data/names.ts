@@ -31,7 +31,7 @@ const NOTHING: Naming = { name: undefined, isLoading: false, isMissing: false };
 
 /**
  * Returns the name of a program, key, webhook or card: `useName('key', keyId).name`. Renders again when the name is known or
- * changes. Pass `programId` for a card or webhook of another program than the chosen one.
+ * changes. Pass `programId` for a card or webhook of a program other than the chosen one.
  */
 export function useName(kind: NamedKind, id: string | null | undefined, programId?: string | null): Naming {
   const book = useContext(NameContext);

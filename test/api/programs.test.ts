@@ -228,7 +228,7 @@ describe('list_funding_movements', () => {
     expect({ ...(await movements(programId, { limit: 2, cursor })) }).toEqual({ data: [made[0]], next_cursor: null });
   });
 
-  test('shows who made each of them, and why, also in the command', async () => {
+  test('shows who made each of them, and why, in the API and in the command', async () => {
     const { program_id: programId } = await client().programs.create({ name: 'Signed', currency: 'USD' });
     await client().deposits.create(programId, { amount: 900, description: 'wire 1' });
     const { key, key_id } = await withSecret(client().keys.create(operatorKey('Treasury')));

@@ -287,7 +287,7 @@ class Run {
     });
   }
 
-  /** Sends the request in other bytes that mean the same. */
+  /** Sends the request in another spelling with the same meaning. */
   #sendRespelled(operation: Operation, sent: Sent, random: Random): Promise<Received> {
     const made = this.#draftOf(operation, sent);
     respellBytes(made, random);

@@ -359,7 +359,7 @@ test('abandons a copy whose WAL is not archived, and says why', async () => {
   await mkdir(wal, { mode: 0o700 });
   await chmod(wal, 0o500);
   const taken = takeCopy(source, { fast: true, archiveTimeoutMilliseconds: 3_000 });
-  await expect(taken).rejects.toThrow(/The copy was given up, because it cannot be restored without the WAL file 0/);
+  await expect(taken).rejects.toThrow(/The copy was abandoned, because it cannot be restored without the WAL file 0/);
   expect([await copies(), await unfinished()]).toEqual([before, []]);
   // Transfers do not wait for the archive.
   await transfer();

@@ -119,7 +119,7 @@ test('restores to a time, without later changes, and says what it verified', asy
   expect(output).toMatch(
     /^Restored to .*\n\nA trial\? .* Ignore the steps below\.\nDo not start the service on it: .*\n\n/m,
   );
-  expect(output).toContain('To replace the former ledger, you still have to do this:\n1. ');
+  expect(output).toContain('To replace the previous ledger, you still have to do this:\n1. ');
   expect(await found(target, [early, late])).toEqual([true, false]);
   expect(await readdir(target)).not.toContainEqual(expect.stringContaining('postgresql.restore-'));
 });

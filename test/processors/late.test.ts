@@ -116,7 +116,7 @@ async function expectSaid(transferId: string): Promise<void> {
   expect(after.money.sentence).toMatch(
     RegExp(` An operator of the service settled that at \\S+ \\(break ${found.id}\\)\\.`),
   );
-  expect(after.steps.map(({ text }) => text).join('\n')).not.toContain('settles that');
+  expect(after.steps.map(({ text }) => text).join('\n')).not.toContain('will settle this');
   const [ended] = (await client.transfers.attempts(transferId)).data;
   expect(ended?.late_approval_settled_at).not.toBeNull();
 }

@@ -142,7 +142,7 @@ describe('a withdrawal above the amount of a rule', () => {
     expect(await count()).toEqual(before);
   });
 
-  test('is one approval, however many equal requests arrive at the same time', async () => {
+  test('becomes one approval, however many identical requests arrive at the same time', async () => {
     const description = randomUUID();
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => withdraw(tariq, 20_000, randomUUID(), { description })),
@@ -258,7 +258,7 @@ describe('a process that stops between the approval and the change', () => {
     expect((await ada.ask(program)).fields.name).toBe('Demo program');
   });
 
-  // The job sees another state than the process that stopped, here one in which it must refuse the request.
+  // The job does not see the state that the stopped process saw, here one in which it must refuse the request.
   test.each([
     ['is carried out, if that process had moved the money', true, 'carried_out'],
     ['has failed, if it had not, and its key can never move money', false, 'failed'],

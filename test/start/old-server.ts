@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net';
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * A server that responds like PostgreSQL 13, because no package of that version exists any more. It refuses a startup
+ * A server that responds like PostgreSQL 13, because there is no longer a package of that version. It refuses a startup
  * option that came later, and answers the first query with its facts. The service asks nothing else before it checks
  * the version.
  */

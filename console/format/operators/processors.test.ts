@@ -51,7 +51,7 @@ it('offers to resolve only attempts that were sent and have not ended', () => {
   expect(sentenceOf({ status: 'failed', ...none, ...settled })).toMatch(/ An operator settled that \(break brk_1\)\.$/);
   const contradicted = { ...none, status: 'approved', contradiction: 'not_executed', break_id: 'brk_1' } as const;
   expect(sentenceOf(contradicted)).toBe(
-    'The processor carried it out. But later it said "not executed". An operator finds out which is true (break brk_1).',
+    'The processor carried it out. But later it said "not executed". An operator will find out which is true (break brk_1).',
   );
   expect(sentenceOf({ ...contradicted, contradiction_settled_at: '2026-01-31T09:30:00.000Z' })).toMatch(
     / An operator settled that \(break brk_1\)\.$/,

@@ -51,7 +51,7 @@ export function sentenceOf(
   if (contradiction !== null && at === null && id !== null) {
     const then =
       settled === null
-        ? `An operator finds out which is true (break ${id}).`
+        ? `An operator will find out which is true (break ${id}).`
         : `An operator settled that (break ${id}).`;
     return `${ATTEMPT_SENTENCES[status]} But later it said "${contradiction.replaceAll('_', ' ')}". ${then}`;
   }

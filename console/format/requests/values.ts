@@ -30,7 +30,7 @@ type Checked = {
  * ignored, because they come from callers.
  */
 export function currencyOfError({ code, message, request }: Checked): string | undefined {
-  // The amount in this message is only an example, and may be in another currency than the card's.
+  // The amount in this message is only an example, and may not be in the card's currency.
   const plain = code === 'invalid_amount' ? '' : message.replaceAll(/'[^']*'/g, '');
   const named = new Set([...plain.matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
   if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;

@@ -21,7 +21,7 @@ const MEANINGS: Readonly<Record<CardRecord['status'], string>> = {
   stolen: 'It can no longer receive money; its balance can be moved off. It is never used again.',
   fraud: 'No money moves to or from it until someone decides.',
   expired: 'It can no longer receive money; its balance can be moved off.',
-  closed: 'No money moves to or from it any more.',
+  closed: 'Money can no longer move to or from it.',
 };
 
 const STATUSES: Readonly<Record<CardRecord['status'], string>> = {

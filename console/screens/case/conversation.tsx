@@ -224,7 +224,7 @@ function CloseDialog({ record: { case_id: id, status }, onDone, onClose }: EndPa
       onClose={onClose}
     >
       <p>
-        {status === 'resolved' ? '' : 'It was not resolved. '}No one can write in it any more. This cannot be undone.
+        {status === 'resolved' ? '' : 'It was not resolved. '}No one can write in it after that. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

@@ -42,7 +42,7 @@ export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
 /** The screens of cases and incidents also work for callers who can't search. */
 const OF_SUPPORT = /^(?:case|inc)_[0-9a-f]{32}$/;
 
-/** Searches for a text. A request, a case or an incident opens at once, and so does any other single hit. */
+/** Searches for a text. A request, a case or an incident opens at once, as does any other single hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
   const path = isRequestId(q) || OF_SUPPORT.test(q) ? pathOf(q) : undefined;

@@ -31,7 +31,7 @@ test('finds no problem at a provider that knows the client', async () => {
 
 test.each<[string, Partial<SignInSettings>, string, RegExp]>([
   [
-    'an issuer with a slash at its end',
+    'an issuer with a trailing slash',
     { issuer: `${provider.issuer}/x/` },
     'OpenID provider',
     /^problem: .*no valid discovery/,

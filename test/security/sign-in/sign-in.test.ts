@@ -191,7 +191,7 @@ describe('a refused sign-in', () => {
     }
     jar.set(LOGIN, 'e');
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /no sign-in in progress/);
-    // Another verifier than the one that the provider has the challenge of.
+    // A verifier that does not match the challenge at the provider.
     set({ ...login, codeVerifier: 'x'.repeat(43) });
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /invalid_grant/);
   });

@@ -116,7 +116,7 @@ describe('an identity token', () => {
       withClaims({ iss: 'https://evil.test' }),
     ],
     [
-      'of an issuer with a slash at its end',
+      'of an issuer with a trailing slash',
       'token: iss',
       /from another issuer/,
       withClaims({ iss: `${provider.issuer}/` }),
@@ -205,7 +205,7 @@ describe('a discovery document', () => {
 
   test('of an issuer that differs in a trailing slash is refused with that reason', async () => {
     const { begun } = await beginWith({}, (issuer) => `${issuer}/`);
-    expectRefusal(begun, 'provider_unavailable', 503, /differs in the slash at its end/);
+    expectRefusal(begun, 'provider_unavailable', 503, /differs in a trailing slash/);
     const other = await beginWith({ issuer: 'http://127.0.0.1:1/other' });
     expectRefusal(
       other.begun,
