@@ -189,6 +189,7 @@ export const HTTP_ERRORS = {
       'More requests are waiting than the service can process in time.',
       'A transaction that does not end has locked the account.',
       'The database responds, but has no free connection for the request.',
+      'The trial balance could not be computed in time. The message says what to do if it happens again.',
       'The service requires a synchronous standby for its database, but none is configured (DATABASE_STANDBY).',
     ],
     resolution:

@@ -243,6 +243,8 @@ export class OperationFailure extends Error {
   readonly busy: boolean;
   /** The state of the service that made it busy, if known. */
   readonly readiness: ReadinessReason | undefined;
+  /** What the caller can do, if it is more than to try again. The response then shows it after `message`. */
+  readonly advice: string | undefined;
   readonly moneyMoved: MoneyMoved;
   /** Id on the wire of a transfer that may or may not exist. */
   readonly transferId: string | undefined;
@@ -254,6 +256,7 @@ export class OperationFailure extends Error {
     facts: {
       readonly busy?: boolean;
       readonly readiness?: ReadinessReason | undefined;
+      readonly advice?: string;
       readonly moneyMoved: MoneyMoved;
       readonly transferId?: string;
       readonly endsIn?: number | undefined;
@@ -263,6 +266,7 @@ export class OperationFailure extends Error {
     super(message, { cause: facts.cause });
     this.busy = facts.busy ?? false;
     this.readiness = facts.readiness;
+    this.advice = facts.advice;
     this.moneyMoved = facts.moneyMoved;
     this.transferId = facts.transferId;
     this.endsIn = facts.endsIn;

@@ -365,8 +365,21 @@ describe('a failure', () => {
     const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
     const response = await ask(post(BODY));
     expectRecord(response, 503, 'service_unavailable');
+    expect(messageOf(response)).toContain('The service is overloaded and did not process this request.');
     expect(response.headers.get('retry-after')).toBe('1');
     expect(response.headers.get('money-moved')).toBe('no');
+  });
+
+  it('is a 503 with advice if the failure has some', async () => {
+    const failure = new OperationFailure('It took too long.', {
+      busy: true,
+      moneyMoved: 'no',
+      advice: 'Run it on the host.',
+    });
+    const { ask } = await serve(throwing(failure));
+    const response = await ask(post(BODY));
+    expectRecord(response, 503, 'service_unavailable');
+    expect(messageOf(response)).toMatch(/^It took too long\. Run it on the host\./);
   });
 
   it('gets a response at the time-out if the operation never ends', async () => {

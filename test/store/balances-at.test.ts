@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { readFundingAt, sumKindsAt, toBalancesAt, toKindSumsAt } from '../../server/store/ledger/balances-at.ts';
+import { connect } from '../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
@@ -40,6 +41,36 @@ async function newProgram(): Promise<{ programId: string; funding: string; world
   );
   return { programId, funding, world };
 }
+
+/** Runs a call while another connection keeps all reads of a table waiting, so that they take longer than a request. */
+async function whileLocked(table: string, run: () => Promise<unknown>): Promise<unknown> {
+  const stranger = await connect(server.connection);
+  try {
+    await stranger.query(`begin; lock table ${table} in access exclusive mode`);
+    return await run();
+  } finally {
+    await stranger.end();
+  }
+}
+
+test('a trial balance that takes too long says what to do instead', async () => {
+  const past = () => ledger.call('get_trial_balance', { as_of: '2026-01-31T23:59:59.999Z' });
+  await expect(whileLocked('posting', past)).rejects.toMatchObject({
+    name: 'Refusal',
+    code: 'get_trial_balance_schema',
+    message:
+      'The ledger has too many postings to sum them in the 4.5 seconds of a request. Sum the exported statements ' +
+      "(export_postings) instead, or read single balances with 'as_of' of get_card and get_program.",
+    details: { field: '/as_of' },
+  });
+  const current = () => ledger.call('get_trial_balance');
+  await expect(whileLocked('account', current)).rejects.toMatchObject({
+    busy: true,
+    message: 'The balances of all accounts could not be summed in time.',
+    advice: expect.stringContaining('run "transfer-service verify-books" on the host'),
+  });
+  await expect(current()).resolves.toMatchObject({ status: 200 });
+});
 
 test('a balance counts exactly the postings up to the instant, however many there are in one millisecond', async () => {
   await fc.assert(

@@ -85,12 +85,12 @@ function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMo
   return movesMoney(operation) ? known : 'no';
 }
 
+const OVERLOADED = 'The service is overloaded and did not process this request.';
+
 function busyFault(failure: OperationFailure, moneyMoved: MoneyMoved | undefined): Fault {
-  const { readiness } = failure;
-  const { message, details } =
-    readiness === undefined
-      ? { message: 'The service is overloaded and did not process this request.', details: {} }
-      : notReady(readiness);
+  const { readiness, advice } = failure;
+  const overloaded = advice === undefined ? OVERLOADED : `${failure.message} ${advice}`;
+  const { message, details } = readiness === undefined ? { message: overloaded, details: {} } : notReady(readiness);
   return {
     code: 'service_unavailable',
     entry: ERRORS.service_unavailable,

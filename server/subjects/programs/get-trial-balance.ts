@@ -1,6 +1,6 @@
 import type { TrialBalance } from '../../../contract/programs.ts';
 import { toWire, toWireSum } from '../../../domain/ledger/money.ts';
-import { type Call, OperationFailure, type Reply, type Service } from '../../calls/call.ts';
+import { type Call, OperationFailure, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readAsOf, refuseUnsettled } from '../../calls/fields.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import type { Database, Row, Statement } from '../../store/connection/database.ts';
@@ -17,6 +17,13 @@ import {
 /** Time limit for each of the three reads of a trial balance. Together they must fit in the time of a request. */
 const READ_MILLISECONDS = 1500;
 
+/** Time limit for the only read of the trial balance of an instant. */
+const SUM_MILLISECONDS = 3 * READ_MILLISECONDS;
+
+/** Advice if there may be too many accounts for a request. */
+const ON_THE_HOST =
+  'Try again when the service has less load, or run "transfer-service verify-books" on the host, which has no time limit.';
+
 /**
  * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. Comparing
  * the postings of a large ledger takes longer than a request. Then `postings_compared` is false, and "transfer-service
@@ -31,9 +38,13 @@ export async function getTrialBalance(
 ): Promise<Reply<'get_trial_balance'>> {
   const before = readAsOf(call.query);
   if (before === undefined) return { record: await drawUpTrialBalance(database, READ_MILLISECONDS) };
-  const rows = await survey(database, sumKindsAt(before), 3 * READ_MILLISECONDS);
+  const rows = await survey(database, sumKindsAt(before), SUM_MILLISECONDS);
   if (rows === undefined) {
-    throw new OperationFailure('the postings could not be summed in time', { busy: true, moneyMoved: 'no' });
+    // Not a 503: clients would repeat the longest read of the service in vain, because the number of postings only grows.
+    const message =
+      `The ledger has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Sum the exported ` +
+      "statements (export_postings) instead, or read single balances with 'as_of' of get_card and get_program.";
+    throw schemaRefusal(call, message, '/as_of');
   }
   const now = toClock(rows);
   refuseUnsettled(call, now);
@@ -54,12 +65,12 @@ export async function getTrialBalance(
 export async function drawUpTrialBalance(database: Database, timeoutMilliseconds: number): Promise<TrialBalance> {
   const rows = await survey(database, SUM_KINDS, timeoutMilliseconds);
   if (rows === undefined) {
-    throw new OperationFailure('the balances could not be summed in time', { busy: true, moneyMoved: 'no' });
+    throw tooSlow('The balances of all accounts could not be summed in time.');
   }
   const compared = await survey(database, FIND_DIFFERING_ACCOUNTS, timeoutMilliseconds);
   const held = await survey(database, COUNT_DIFFERING_HOLDS, timeoutMilliseconds);
   if (held === undefined) {
-    throw new OperationFailure('the holds could not be summed in time', { busy: true, moneyMoved: 'no' });
+    throw tooSlow('The holds of all accounts could not be summed in time.');
   }
   const differingHolds = Number(held[0]?.accounts);
   const differing = (compared ?? []).map(toDifferingAccount);
@@ -78,6 +89,10 @@ export async function drawUpTrialBalance(database: Database, timeoutMilliseconds
     drawn_up_at: ((rows[0]?.now as Date | undefined) ?? new Date()).toISOString(),
     as_of: null,
   };
+}
+
+function tooSlow(problem: string): OperationFailure {
+  return new OperationFailure(problem, { busy: true, moneyMoved: 'no', advice: ON_THE_HOST });
 }
 
 async function survey(
