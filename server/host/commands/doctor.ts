@@ -233,8 +233,8 @@ async function examineApprovals(
   return [
     warning(
       name,
-      `T${policy.slice(1)}, but no one could approve every request: OIDC_ISSUER is not set, and no valid key with ` +
-        'approvals:write or operator belongs to a person. Set up single sign-on (guide "Single sign-on"), or remove the ' +
+      `Requests need an approval (${policy}), but there is no one who can approve them: OIDC_ISSUER is not set, and no ` +
+        'person has a valid key with operator, or with operator:read and approvals:write. Set up single sign-on (guide "Single sign-on"), or remove the ' +
         'rules: npx transfer-service approval-policy remove',
       'approval-waiting',
     ),

@@ -101,7 +101,7 @@ test('finds no schema, then no operator key, then only hints, as a live service 
   expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
 });
 
-test('warns if requests need an approval but no one could approve', async () => {
+test('warns if requests need an approval but there is no one who can approve them', async () => {
   const client = await connect({ ...embedded.connection, user: 'postgres', database: 'examined' });
   const settings = live();
   await runCommand(['migrate'], settings);
@@ -120,7 +120,7 @@ test('warns if requests need an approval but no one could approve', async () => 
     name: 'approvals',
     outcome: 'warning',
     message: expect.stringMatching(
-      /^The approval policy has a rule, but no one .*: npx transfer-service approval-policy remove$/,
+      /^Requests need an approval \(the approval policy has a rule\), but there is no one who can approve them: .* remove$/,
     ),
     runbook: 'docs/runbook/approval-waiting.md',
   };
