@@ -2,9 +2,11 @@ import { render } from 'preact';
 import { App } from './app/app.tsx';
 import { findRoute, preload } from './app/routes.ts';
 import { applyTheme } from './app/theme.tsx';
+import { removeOldForms } from './data/kept-forms.ts';
 import { navigate } from './data/location.ts';
 
 applyTheme();
+removeOldForms();
 followLinks();
 // The code of the first screen loads while the session is read.
 const found = findRoute(window.location.pathname.replace(/(.)\/+$/, '$1'));

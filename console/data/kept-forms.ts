@@ -1,12 +1,12 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { parseJson } from '../../sdk/generated/parse-json.ts';
-import { hasCardNumber } from '../format/card-numbers.ts';
+import { hasCardNumber, hasKey } from '../format/card-numbers.ts';
 import { useSession } from './session.ts';
 
 /** The values of the open forms of a screen, while their user signs in again at another page. */
 type Kept = {
   readonly path: string;
-  readonly personId: string | null;
+  readonly personId: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly values: Readonly<Record<string, unknown>>;
@@ -15,14 +15,17 @@ type Kept = {
 const NAME = 'console.forms';
 /** Enough for a password and a second factor. Later, the user may no longer remember what the form was about. */
 const MAX_AGE_MILLISECONDS = 10 * 60_000;
-const KEY = /ts_[0-9a-f]{16}/;
 
 /** The current value of each mounted `useKeptState`, by name. */
 const shown = new Map<string, unknown>();
 let returned: (Omit<Kept, 'values'> & { readonly values: Map<string, unknown> }) | undefined;
 
-/** Stores the values of the open forms in this tab, before its user leaves the screen to sign in again. */
+/**
+ * Stores the values of the open forms in this tab, before its user leaves the screen to sign in again. Stores nothing if no person
+ * is signed in, because values return only to the same person.
+ */
 export function keepForms(personId: string | null): void {
+  if (personId === null) return;
   const values = Object.fromEntries(shown);
   const kept: Kept = { path: window.location.pathname, personId, at: Date.now(), values };
   try {
@@ -32,9 +35,23 @@ export function keepForms(personId: string | null): void {
   }
 }
 
-/** Empties texts that contain a card number or a key, in case a user pasted one into the wrong field. */
+/** Empties texts that contain a card number, a key or a secret, in case a user pasted one into the wrong field. */
 function withoutSecrets(_name: string, value: unknown): unknown {
-  return typeof value === 'string' && (hasCardNumber(value) || KEY.test(value)) ? '' : value;
+  return typeof value === 'string' && (hasCardNumber(value) || hasKey(value)) ? '' : value;
+}
+
+/** Removes values whose user did not come back in time. Call it when the console starts, even if no one is signed in. */
+export function removeOldForms(): void {
+  try {
+    const text = window.sessionStorage.getItem(NAME);
+    if (text !== null && isOld(parseJson(text) as Kept)) window.sessionStorage.removeItem(NAME);
+  } catch {
+    // Storage is blocked: nothing was stored.
+  }
+}
+
+function isOld({ at }: Pick<Kept, 'at'>): boolean {
+  return Date.now() - at > MAX_AGE_MILLISECONDS;
 }
 
 /** Takes the stored values out of the browser. Call it when someone has signed in, before the screen is shown. */
@@ -70,7 +87,7 @@ export function useKeptState<State>(name: string, initial: State): readonly [Sta
 
 function takeValue(name: string, personId: string | null): unknown {
   if (returned === undefined || personId === null || returned.personId !== personId) return undefined;
-  if (returned.path !== window.location.pathname || Date.now() - returned.at > MAX_AGE_MILLISECONDS) return undefined;
+  if (returned.path !== window.location.pathname || isOld(returned)) return undefined;
   const value = returned.values.get(name);
   returned.values.delete(name);
   return value;

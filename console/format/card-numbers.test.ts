@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasCardNumber } from './card-numbers.ts';
+import { hasCardNumber, hasKey } from './card-numbers.ts';
 
 test.each([
   '4111111111111111',
@@ -24,3 +24,21 @@ test.each([
 ])('%s has none', (text) => {
   expect(hasCardNumber(text)).toBe(false);
 });
+
+test.each([
+  `ts_${'0123456789abcdef'.repeat(5)}01234567`,
+  'TS_0123456789ABCDEF',
+  'the key is ts_7f3a9c',
+  'ts_Qm2Lk9Rd3Ew7Vb5Xy',
+  'whsec_Zm9vYmFyYmF6',
+  'secret=WHSEC_Zm9vYmFyYmF6',
+])('%s has a key or a secret', (text) => {
+  expect(hasKey(text)).toBe(true);
+});
+
+test.each(['ts_', 'ts_till', 'accounts_0123456789abcdef', 'whsec_short', 'Till of the shop', ''])(
+  '%s has no key',
+  (text) => {
+    expect(hasKey(text)).toBe(false);
+  },
+);

@@ -14,6 +14,14 @@ export function hasCardNumber(text: string): boolean {
   });
 }
 
+/** The same patterns as in `server/foundation/redaction.ts`: keys, even a part of one, and secrets of webhooks. */
+const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})|whsec_[\w+/=-]{8,}/i;
+
+/** Whether a text contains an API key, even a mistyped or truncated one, or the secret of a webhook. */
+export function hasKey(text: string): boolean {
+  return KEY.test(text);
+}
+
 /** Whether there are 12 to 19 digits, from an industry that issues cards, with a valid check digit. */
 function isCardNumber(digits: string): boolean {
   if (!/^[1-9][0-9]{11,18}$/.test(digits)) return false;

@@ -90,6 +90,15 @@ async function leaveToSignIn(page: Page): Promise<void> {
 /** Returns everything that the tab stores for the console's forms. */
 const storedForms = (page: Page) => page.evaluate(() => window.sessionStorage.getItem('console.forms'));
 
+/** Makes the stored forms older than 10 minutes, while no screen of the console is open. */
+async function makeOld(page: Page): Promise<void> {
+  await page.goto(`${publicUrl}/errors`);
+  await page.evaluate(() => {
+    const kept = JSON.parse(window.sessionStorage.getItem('console.forms') ?? '');
+    window.sessionStorage.setItem('console.forms', JSON.stringify({ ...kept, at: kept.at - 600_001 }));
+  });
+}
+
 const CREATE = { name: 'Create a key' };
 
 describe('a form that needs a fresh sign-in', () => {
@@ -143,11 +152,7 @@ describe('a form that needs a fresh sign-in', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
     await fillAndLeave(page, 'Late');
-    await page.goto(`${publicUrl}/errors`);
-    await page.evaluate(() => {
-      const kept = JSON.parse(window.sessionStorage.getItem('console.forms') ?? '');
-      window.sessionStorage.setItem('console.forms', JSON.stringify({ ...kept, at: kept.at - 600_001 }));
-    });
+    await makeOld(page);
     await page.goto(`${publicUrl}/console/keys`);
     await untilShown(page);
     expect(await page.getByRole('dialog').count()).toBe(0);
@@ -162,9 +167,23 @@ describe('a form that needs a fresh sign-in', () => {
     leftTheService(page);
   });
 
-  test('keeps no card number and no key', async () => {
+  test('loses its values after 10 minutes even if no one signs in again', async () => {
     const page = await openAsGrace('/console/keys');
-    for (const secret of ['4111 1111 1111 1111', await keyOf('support')]) {
+    await fillAndLeave(page, 'Left');
+    await page.context().clearCookies();
+    await page.goto(`${publicUrl}/console/keys`);
+    await page.getByRole('link', { name: 'Sign in with your organization' }).waitFor();
+    expect(await storedForms(page)).toContain('Left');
+    await makeOld(page);
+    await page.goto(`${publicUrl}/console/keys`);
+    await page.getByRole('link', { name: 'Sign in with your organization' }).waitFor();
+    expect(await storedForms(page)).toBeNull();
+    leftTheService(page);
+  });
+
+  test('keeps no card number, key or secret', async () => {
+    const page = await openAsGrace('/console/keys');
+    for (const secret of ['4111 1111 1111 1111', await keyOf('support'), 'whsec_Zm9vYmFyYmF6cXV4cXV1eA']) {
       await fillAndLeave(page, secret);
       await page.goto(`${publicUrl}/errors`);
       const stored = await storedForms(page);

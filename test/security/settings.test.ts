@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { hasKey } from '../../console/format/card-numbers.ts';
 import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { showConfiguration } from '../../server/foundation/configuration/show.ts';
@@ -154,6 +155,27 @@ describe('the log', () => {
     const [whole, longer] = ['🙂'.repeat(4_000), '🙂'.repeat(4_001)];
     expect(withoutSecrets(whole, 4_000)).toBe(whole);
     expect(withoutSecrets(longer, 4_000)).toBe(`${whole}…`);
+  });
+
+  test('redacts the same keys and secrets that the console removes from its forms', () => {
+    const starts = ['', 'key: ', 'x', '9', '"', 'a=b&'];
+    const prefixes = ['ts_', 'TS_', 'Ts-', 'whsec_', 'WHSEC_', 'whsec'];
+    const bodies = [
+      '',
+      'till',
+      '7f3a9',
+      '7F3A9C',
+      '7f3a9c',
+      'Qm2Lk9Rd3Ew7Vb5',
+      'Qm2Lk9Rd3Ew7Vb5X',
+      'Zm9v/YmFy+YmF6=',
+      'Zm9vYmF',
+      'a b c d e f',
+    ];
+    const texts = starts.flatMap((start) => prefixes.flatMap((prefix) => bodies.map((body) => start + prefix + body)));
+    const redacted = texts.filter((text) => withoutSecrets(text) !== text);
+    expect(redacted.length).toBeGreaterThan(50);
+    expect(texts.filter(hasKey)).toEqual(redacted);
   });
 
   test('redacts adversarial texts in linear time', () => {

@@ -1,0 +1,53 @@
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { keepForms, removeOldForms } from './kept-forms.ts';
+
+const NAME = 'console.forms';
+const PERSON = 'per_0196f5c2d9a18b40a5d2c08e6f1b3a97';
+
+/** The storage of the tab, and a window with it before the modules of the console are loaded, which need one. */
+const { stored, tab } = vi.hoisted(() => {
+  const stored = new Map<string, string>();
+  const sessionStorage = {
+    getItem: (name: string): string | null => stored.get(name) ?? null,
+    setItem: (name: string, text: string) => void stored.set(name, text),
+    removeItem: (name: string) => void stored.delete(name),
+  };
+  const location = new URL('https://cards.bank.test/console/keys');
+  const tab = { sessionStorage, location, addEventListener: () => undefined };
+  vi.stubGlobal('window', tab);
+  return { stored, tab };
+});
+
+beforeEach(() => {
+  stored.clear();
+  vi.stubGlobal('window', tab);
+  vi.useFakeTimers({ now: Date.parse('2026-11-23T06:00:00.000Z') });
+});
+afterEach(() => void vi.useRealTimers());
+afterAll(() => void vi.unstubAllGlobals());
+
+test('stores nothing if no person is signed in', () => {
+  keepForms(null);
+  expect(stored.size).toBe(0);
+  keepForms(PERSON);
+  expect(stored.get(NAME)).toContain(PERSON);
+});
+
+test('the start of the console removes values after 10 minutes, and not earlier', () => {
+  removeOldForms();
+  keepForms(PERSON);
+  vi.advanceTimersByTime(10 * 60_000);
+  removeOldForms();
+  expect(stored.has(NAME)).toBe(true);
+  vi.advanceTimersByTime(1);
+  removeOldForms();
+  expect(stored.has(NAME)).toBe(false);
+});
+
+test('blocked storage does not prevent the start', () => {
+  const refuse = () => {
+    throw new Error('The operation is insecure.');
+  };
+  vi.stubGlobal('window', { ...tab, sessionStorage: { getItem: refuse } });
+  expect(removeOldForms).not.toThrow();
+});
