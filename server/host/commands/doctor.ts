@@ -234,8 +234,8 @@ async function examineApprovals(
     warning(
       name,
       `Requests need an approval (${policy}), but there is no one who can approve them: OIDC_ISSUER is not set, and no ` +
-        'person has a valid key with operator, or with operator:read and approvals:write. Set up single sign-on (guide "Single sign-on"), or remove the ' +
-        'rules: npx transfer-service approval-policy remove',
+        'person has a valid key with operator, or with operator:read and approvals:write. Set up single sign-on (guide ' +
+        '"Single sign-on"), or remove the rules: npx transfer-service approval-policy remove',
       'approval-waiting',
     ),
   ];
