@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_REQUEST_ID } from './samples.ts';
-import { cursor, idText, limit, moment, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
+import { cursor, idText, limit, moment, nullable, pageOf, raw, text, textOrNull } from './schema-parts.ts';
 
 export const AuditEntryRecord = Type.Object({
   entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
@@ -52,42 +52,56 @@ export const AuditPortion = Type.Object({
   ),
 });
 
+const FILTERS = {
+  action: Type.Optional(text(100, 'Only this action, such as change_switch')),
+  actor: Type.Optional(
+    text(255, 'Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
+  ),
+  program_id: Type.Optional(idText('prog', 'Only entries about this card program')),
+  created_from: Type.Optional(moment('Only entries at or after this time')),
+  created_to: Type.Optional(moment('Only entries before this time')),
+};
+
+const PATH = '/api/v0.1/operator/audit';
+const DISABLED = {
+  actor: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+  action: 'change_switch',
+  program_id: null,
+  subject_id: 'service',
+  request_id: EXAMPLE_REQUEST_ID,
+  details: { scope: 'service', disabled: true, reason: 'Maintenance' },
+} as const;
+
 export const AUDIT = [
   operation({
     id: 'list_audit_entries',
     method: 'GET',
-    path: '/api/v0.1/operator/audit',
+    path: PATH,
     summary: 'List what operators did and which credentials were refused, newest first',
     reach: 'operator',
     scope: 'operator:read',
-    query: Type.Object({
-      limit,
-      cursor,
-      action: Type.Optional(text(100, 'Only this action, such as change_switch')),
-      actor: Type.Optional(
-        text(255, 'Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
-      ),
-      program_id: Type.Optional(idText('prog', 'Only entries about this card program')),
-      created_from: Type.Optional(moment('Only entries at or after this time')),
-      created_to: Type.Optional(moment('Only entries before this time')),
-    }),
+    query: Type.Object({ limit, cursor, ...FILTERS }),
     reply: pageOf(AuditEntryRecord),
     failure: 'The audit log could not be listed',
-    example: {
-      reply: {
-        actor: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
-        action: 'change_switch',
-        program_id: null,
-        subject_id: 'service',
-        request_id: EXAMPLE_REQUEST_ID,
-        details: { scope: 'service', disabled: true, reason: 'Maintenance' },
-      },
-    },
+    example: { reply: DISABLED },
+  }),
+  operation({
+    id: 'export_audit_entries',
+    method: 'GET',
+    path: `${PATH}/export`,
+    summary: 'Export the audit log as comma-separated values, oldest entry first',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({ ...FILTERS, raw }),
+    csv: true,
+    reply: AuditEntryRecord,
+    failure: 'The audit log could not be exported',
+    example: { reply: DISABLED },
   }),
   operation({
     id: 'verify_audit',
     method: 'GET',
-    path: '/api/v0.1/operator/audit/verify',
+    path: `${PATH}/verify`,
     summary: 'Verify that no entry of the audit log was changed or removed, up to 1,000 entries at a time',
     reach: 'operator',
     scope: 'operator:read',

@@ -19,7 +19,7 @@ import {
   openPolicyMemory,
   type PolicyMemory,
 } from './subjects/approvals/policy.ts';
-import { listAuditEntries } from './subjects/audit/list-audit-entries.ts';
+import { exportAuditEntries, listAuditEntries } from './subjects/audit/list-audit-entries.ts';
 import { verifyAuditPortion } from './subjects/audit/verify-audit.ts';
 import { createCard } from './subjects/cards/create-card.ts';
 import { eraseCardHolder } from './subjects/cards/erase-card-holder.ts';
@@ -37,7 +37,12 @@ import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from '
 import { closeBreak } from './subjects/processors/close-break.ts';
 import { listAttempts, listBreaks, listConnectors, searchAttempts } from './subjects/processors/processors.ts';
 import { receiveNotice } from './subjects/processors/receive-notice.ts';
-import { createDeposit, createWithdrawal, listFundingMovements } from './subjects/programs/funding.ts';
+import {
+  createDeposit,
+  createWithdrawal,
+  exportFundingMovements,
+  listFundingMovements,
+} from './subjects/programs/funding.ts';
 import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';
 import { createProgram, getProgram, listPrograms, updateProgram } from './subjects/programs/manage-programs.ts';
 import { findRequest, findRequestOfProgram, getRequest, inspectRequest } from './subjects/requests/get-request.ts';
@@ -183,6 +188,7 @@ const HANDLERS = {
   create_deposit: createDeposit,
   create_withdrawal: createWithdrawal,
   list_funding_movements: listFundingMovements,
+  export_funding_movements: exportFundingMovements,
   get_switch: getSwitch,
   change_switch: changeSwitch,
   preview_switch: previewSwitch,
@@ -211,6 +217,7 @@ const HANDLERS = {
   count_errors: countErrors,
   inspect_request: inspectRequest,
   list_audit_entries: listAuditEntries,
+  export_audit_entries: exportAuditEntries,
   verify_audit: verifyAuditPortion,
   move_clock: moveClock,
   list_cases: listCases,

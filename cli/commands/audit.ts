@@ -1,10 +1,11 @@
 import { printable } from '../../domain/printable-text.ts';
 import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList, TIME_OPTIONS } from '../command.ts';
+import { type AddCommands, addCommand, addList, type OptionsFor, TIME_OPTIONS } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
 import { runAdministration } from '../host/commands.ts';
 import { alignedLines } from '../output.ts';
 import type { Session } from '../session.ts';
+import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 
 const VERIFY_NOTES = `
 Runs on the host of the service, with the settings of the service, whether it
@@ -17,20 +18,31 @@ head of the log.`;
 
 type VerifyOptions = { readonly expect?: string; readonly remote?: boolean };
 
+type Filters = Omit<ListAuditEntriesQuery, 'limit' | 'cursor'>;
+
+const FILTER_OPTIONS: OptionsFor<Filters> = {
+  action: { flag: '--action <name>', help: 'filter by action, such as change_switch' },
+  actor: { flag: '--actor <actor>', help: 'filter by who did it: key_..., per_..., host' },
+  program_id: { flag: '--program <program_id>', help: 'filter by card program' },
+  ...TIME_OPTIONS,
+};
+
 export const addAudit: AddCommands = (program, context) => {
   const audit = program.command('audit').description('the log of operator actions and rejected credentials');
-  addList<AuditEntryRecord, Omit<ListAuditEntriesQuery, 'limit' | 'cursor'>>(audit, context, {
+  addList<AuditEntryRecord, Filters>(audit, context, {
     name: 'list',
     description: 'list audit entries, newest first',
-    options: {
-      action: { flag: '--action <name>', help: 'filter by action, such as change_switch' },
-      actor: { flag: '--actor <actor>', help: 'filter by who did it: key_..., per_..., host' },
-      program_id: { flag: '--program <program_id>', help: 'filter by card program' },
-      ...TIME_OPTIONS,
-    },
+    options: FILTER_OPTIONS,
     columns: ['position', 'created_at', 'actor', 'action', 'program_id', 'subject_id'],
     list: (service, query) => service.audit.list(query),
     empty: { text: 'No audit entries.', filtered: [['all entries', 'audit list']] },
+  });
+  addCommand<Filters & OutputOption>(audit, context, {
+    name: 'export',
+    description: 'export audit entries as CSV, oldest first',
+    options: { ...FILTER_OPTIONS, ...OUTPUT_OPTION },
+    notes: EXPORT_NOTES,
+    run: (session, { output, ...filters }) => showExport(session, output, () => session.service.audit.export(filters)),
   });
   addCommand<VerifyOptions>(audit, context, {
     name: 'verify',

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import {
   type CreateProgramBody,
+  type ExportFundingMovementsQuery,
   type FundingMovementBody,
   type FundingMovementRecord,
   InvalidArgument,
@@ -17,11 +18,13 @@ import {
   KEY_OPTION,
   type KeyOption,
   readWholeNumber,
+  TIME_OPTIONS,
   VERSION_OPTION,
   type VersionOption,
 } from '../command.ts';
 import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved, showVersioned } from '../session.ts';
+import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 import {
   METADATA_CHANGE_OPTIONS,
@@ -111,6 +114,15 @@ export const addPrograms: AddCommands = (program, context) => {
       next: [['deposit', 'deposits create --program <program_id> --amount "1000.00 USD"']],
       filtered: [['all deposits and withdrawals', 'programs movements <program_id>']],
     },
+  });
+  addCommand<Omit<ExportFundingMovementsQuery, 'raw'> & OutputOption>(programs, context, {
+    name: 'export-movements <program_id>',
+    argument: PROGRAM_ID,
+    description: 'export the deposits and withdrawals of a card program as CSV, oldest first',
+    options: { ...TIME_OPTIONS, ...OUTPUT_OPTION },
+    notes: EXPORT_NOTES,
+    run: (session, { output, ...period }, programId) =>
+      showExport(session, output, () => session.service.programs.exportMovements(programId, period)),
   });
   addUpdate(programs, context);
 };

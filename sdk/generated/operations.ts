@@ -1464,6 +1464,40 @@ export type ExportAccessQuery = {
   readonly raw?: boolean | undefined;
 };
 
+/** The query of export_audit_entries. */
+export type ExportAuditEntriesQuery = {
+  /** Only this action, such as change_switch. At most 100 characters. */
+  readonly action?: string | undefined;
+  /**
+   * Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
+   */
+  readonly actor?: string | undefined;
+  /** Only entries about this card program. */
+  readonly program_id?: string | undefined;
+  /** Only entries at or after this time. */
+  readonly created_from?: string | undefined;
+  /** Only entries before this time. */
+  readonly created_to?: string | undefined;
+  /**
+   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
+   * with an apostrophe.
+   */
+  readonly raw?: boolean | undefined;
+};
+
+/** The query of export_funding_movements. */
+export type ExportFundingMovementsQuery = {
+  /** Only deposits and withdrawals at or after this time. */
+  readonly created_from?: string | undefined;
+  /** Only deposits and withdrawals before this time. */
+  readonly created_to?: string | undefined;
+  /**
+   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
+   * with an apostrophe.
+   */
+  readonly raw?: boolean | undefined;
+};
+
 /** The query of export_postings. */
 export type ExportPostingsQuery = {
   /** Only lines at or after this time. */
@@ -5469,6 +5503,20 @@ export type Operations = {
     readonly reply: Page<FundingMovementRecord>;
   };
   /**
+   * export_funding_movements: Export the deposits and withdrawals of a program's funding as comma-separated
+   * values, oldest first. The export is complete only when the loop over it ends without an error. Requires an
+   * operator key. Error codes: `export_funding_movements_schema`, `program_not_found`,
+   * `unknown_export_funding_movements`.
+   */
+  readonly export_funding_movements: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly query?: ExportFundingMovementsQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: TextChunks;
+  };
+  /**
    * get_trial_balance: Compute the trial balance, now or at an instant in the past. Requires an operator key.
    * Error codes: `get_trial_balance_schema`, `unknown_get_trial_balance`.
    */
@@ -5715,6 +5763,15 @@ export type Operations = {
   readonly list_audit_entries: {
     readonly call: { readonly query?: ListAuditEntriesQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<AuditEntryRecord>;
+  };
+  /**
+   * export_audit_entries: Export the audit log as comma-separated values, oldest entry first. The export is
+   * complete only when the loop over it ends without an error. Requires an operator key. Error codes:
+   * `export_audit_entries_schema`, `unknown_export_audit_entries`.
+   */
+  readonly export_audit_entries: {
+    readonly call: { readonly query?: ExportAuditEntriesQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: TextChunks;
   };
   /**
    * verify_audit: Verify that no entry of the audit log was changed or removed, up to 1,000 entries at a time.
@@ -6147,6 +6204,8 @@ export type ErrorRows = {
   readonly create_withdrawal_schema: ErrorRow;
   /** The request does not match the schema of list_funding_movements. */
   readonly list_funding_movements_schema: ErrorRow;
+  /** The request does not match the schema of export_funding_movements. */
+  readonly export_funding_movements_schema: ErrorRow;
   /** The request does not match the schema of get_trial_balance. */
   readonly get_trial_balance_schema: ErrorRow;
   /** The request does not match the schema of create_key. */
@@ -6207,6 +6266,8 @@ export type ErrorRows = {
   readonly get_overview_schema: ErrorRow;
   /** The request does not match the schema of list_audit_entries. */
   readonly list_audit_entries_schema: ErrorRow;
+  /** The request does not match the schema of export_audit_entries. */
+  readonly export_audit_entries_schema: ErrorRow;
   /** The request does not match the schema of verify_audit. */
   readonly verify_audit_schema: ErrorRow;
   /** The request does not match the schema of move_clock. */
@@ -6391,6 +6452,8 @@ export type ErrorRows = {
   readonly unknown_create_withdrawal: ErrorRow;
   /** The movements could not be listed because of an internal error. */
   readonly unknown_list_funding_movements: ErrorRow;
+  /** The movements could not be exported because of an internal error. */
+  readonly unknown_export_funding_movements: ErrorRow;
   /** The trial balance could not be computed because of an internal error. */
   readonly unknown_get_trial_balance: ErrorRow;
   /** The key could not be created because of an internal error. */
@@ -6451,6 +6514,8 @@ export type ErrorRows = {
   readonly unknown_get_overview: ErrorRow;
   /** The audit log could not be listed because of an internal error. */
   readonly unknown_list_audit_entries: ErrorRow;
+  /** The audit log could not be exported because of an internal error. */
+  readonly unknown_export_audit_entries: ErrorRow;
   /** The audit log could not be verified because of an internal error. */
   readonly unknown_verify_audit: ErrorRow;
   /** The clock could not be moved because of an internal error. */

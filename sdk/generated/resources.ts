@@ -48,6 +48,8 @@ import type {
   ErrorCounts,
   EventPage,
   ExportAccessQuery,
+  ExportAuditEntriesQuery,
+  ExportFundingMovementsQuery,
   ExportPostingsQuery,
   ExportTransfersQuery,
   FailedAttemptQuery,
@@ -587,6 +589,20 @@ export class ProgramsResource {
   ): AsyncGenerator<FundingMovementRecord, void, undefined> {
     return everyItem((cursor) => this.movements(programId, { ...query, cursor }, options), query.cursor);
   }
+
+  /**
+   * export_funding_movements: Export the deposits and withdrawals of a program's funding as comma-separated
+   * values, oldest first. The export is complete only when the loop over it ends without an error. Requires an
+   * operator key. Error codes: `export_funding_movements_schema`, `program_not_found`,
+   * `unknown_export_funding_movements`.
+   */
+  exportMovements(
+    programId: string,
+    query: ExportFundingMovementsQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<TextChunks>> {
+    return this.#send('export_funding_movements', { params: { program_id: programId }, query, options });
+  }
 }
 
 /** Money paid into a card program's funding account; for operators. */
@@ -989,6 +1005,15 @@ export class AuditResource {
   /** Every item of list_audit_entries, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
   listAll(query: ListAuditEntriesQuery = {}, options?: CallOptions): AsyncGenerator<AuditEntryRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * export_audit_entries: Export the audit log as comma-separated values, oldest entry first. The export is
+   * complete only when the loop over it ends without an error. Requires an operator key. Error codes:
+   * `export_audit_entries_schema`, `unknown_export_audit_entries`.
+   */
+  export(query: ExportAuditEntriesQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
+    return this.#send('export_audit_entries', { query, options });
   }
 
   /**

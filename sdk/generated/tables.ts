@@ -92,6 +92,7 @@ update_program PATCH operator/program/{program_id} programs:write
 create_deposit POST operator/program/{program_id}/deposit funding:write required money
 create_withdrawal POST operator/program/{program_id}/withdrawal funding:write required money
 list_funding_movements GET operator/program/{program_id}/movement operator:read
+export_funding_movements GET operator/program/{program_id}/movement/export operator:read csv
 get_trial_balance GET operator/trial-balance operator:read
 create_key POST operator/key keys:write optional
 list_keys GET operator/key operator:read
@@ -122,6 +123,7 @@ preview_switch GET operator/switch/preview operator:read
 get_status GET operator/status operator:read
 get_overview GET operator/overview operator:read
 list_audit_entries GET operator/audit operator:read
+export_audit_entries GET operator/audit/export operator:read csv
 verify_audit GET operator/audit/verify operator:read
 move_clock POST sandbox/clock operator sandbox optional
 stop_database POST sandbox/database/stop operator sandbox

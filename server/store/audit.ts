@@ -105,6 +105,67 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
+/** Reads the position of the last row, or null in an empty log. */
+export const READ_LAST_POSITION: Statement = {
+  name: 'read_last_audit_position',
+  text: 'select max(position) as position from audit_entry',
+  values: [],
+};
+
+/** How to read the next rows of an export: at most `count` among the `maxExamined` after one position, and up to another. */
+type AuditChunk = {
+  readonly after: bigint;
+  readonly until: bigint;
+  readonly count: number;
+  readonly maxExamined: number;
+};
+
+const EXPORT_AUDIT_ENTRIES = statement(
+  'export_audit_entries',
+  {
+    after: BIGINT,
+    until: BIGINT,
+    action: nullable(TEXT),
+    actor: nullable(TEXT),
+    programId: nullable(UUID),
+    from: nullable(DATE),
+    to: nullable(DATE),
+    count: NUMBER,
+    maxExamined: NUMBER,
+  },
+  `with examined as materialized (
+      select * from audit_entry where position > :after and position <= :until order by position limit :maxExamined
+    )
+    select walk.last_examined, entry.* from (select max(position) as last_examined from examined) as walk
+    left join lateral (
+      select ${COLUMNS} from examined
+      where (:action::text is null or action = :action)
+        and (:actor::text is null or actor = :actor)
+        and (:programId::uuid is null or program_id = :programId)
+        and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
+      order by position limit :count
+    ) as entry on true
+    order by entry.position`,
+);
+
+/** Reads the next rows of an export, oldest first. */
+export function exportAuditEntries(filter: AuditFilter, chunk: AuditChunk): Statement {
+  return EXPORT_AUDIT_ENTRIES({ ...filter, ...chunk });
+}
+
+const WALK = columns({ lastExamined: nullable(BIGINT) });
+
+/** The rows of {@link exportAuditEntries}, and the position to continue after, or null at the end. */
+export function toAuditChunk(
+  rows: readonly Row[],
+  { count }: AuditChunk,
+): { readonly entries: readonly AuditEntry[]; readonly next: bigint | null } {
+  const entries = rows.filter(({ position }) => position !== null).map(toAuditEntry);
+  const last = entries.length === count ? entries.at(-1)?.position : undefined;
+  const [walk] = rows;
+  return { entries, next: last ?? (walk === undefined ? null : WALK.read(walk).lastExamined) };
+}
+
 export const findAuditEntry = statement(
   'find_audit_entry',
   { entryId: UUID },

@@ -175,6 +175,8 @@ sequence  created_at               purpose  direction     amount    balance  sou
     sends: { amount: '500', description: 'wire' },
     shows: 'kind:            withdrawal\n',
   },
+  export_funding_movements: { reply: CSV, shows: CSV },
+  export_audit_entries: { reply: CSV, shows: CSV },
   list_funding_movements: { shows: 'deposit  50,000.00 USD' },
   get_approval_policy: {
     shows: 'rule 1:              {"operation":"create_withdrawal","over":10000,"currency":"USD"}\n',

@@ -45,6 +45,12 @@ describe('the audit log', () => {
     await waitFor('the person', async () => (await entries.count()) === 1);
     await entries.getByText('Maria stopped unloads for Lumen Gift Cards: OPS-311').waitFor();
     await page.getByLabel('Card program').selectOption('Lumen Gift Cards');
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
+    expect(saved.suggestedFilename()).toBe('audit.csv');
+    await page.getByText('Saved 1 entries.').waitFor();
     await page.getByLabel('Time', { exact: true }).selectOption('Last hour');
     await page.waitForURL(/period=hour/);
     await entries.getByRole('button', { name: /^Details of entry/ }).click();

@@ -37,6 +37,12 @@ describe('programs and funding', () => {
     await withdrawal.getByRole('button', { name: 'Withdraw 0.50 USD' }).click();
     await withdrawal.waitFor({ state: 'detached' });
     await page.locator('.highlights').getByText('1,500.00').waitFor();
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as CSV' }).click(),
+    ]);
+    expect(saved.suggestedFilename()).toBe('deposits-and-withdrawals.csv');
+    await page.getByText('Saved 2 deposits and withdrawals.').waitFor();
     const programId = /prog_[0-9a-f]{32}/.exec(page.url())?.[0] ?? '';
     const { funding } = await service().client.programs.get(programId);
     expect(funding).toEqual([{ currency: 'USD', balance: 150_000, available: 150_000 }]);
@@ -64,7 +70,7 @@ describe('programs and funding', () => {
     });
     await page.getByRole('button', { name: 'Change', exact: true }).click();
     await page.getByLabel('Alert below').fill('99,999.00');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save Shop' }).click();
     await page.getByText('funds are low').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'program-phone');

@@ -153,6 +153,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('create_deposit', () => deposits.create(id, { amount: 900, description: 'wire' }));
   await call('create_withdrawal', () => withdrawals.create(id, { amount: 100 }));
   await call('list_funding_movements', () => programs.movements(id));
+  await call('export_funding_movements', async () => linesOf(await programs.exportMovements(id)));
   const key = await call('create_key', () =>
     keys.create({ name: 'shop', program_id: id, scopes: ['transfers:read'], expires_at: '2090-05-04T03:02:01Z' }),
   );

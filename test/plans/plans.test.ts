@@ -5,7 +5,14 @@ import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { lowestIdAt } from '../../server/foundation/ids.ts';
-import { findAuditEntries, findAuditEntry, listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
+import {
+  exportAuditEntries,
+  findAuditEntries,
+  findAuditEntry,
+  listAuditEntries,
+  READ_LAST_POSITION,
+  readAuditChain,
+} from '../../server/store/audit.ts';
 import {
   deleteCardMetadata,
   readAccountsOfCard,
@@ -27,7 +34,12 @@ import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../serv
 import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { readCardAt, readFundingAt } from '../../server/store/ledger/balances-at.ts';
-import { EVERY_MOVEMENT, listFundingMovements, readMovementReference } from '../../server/store/ledger/funding.ts';
+import {
+  EVERY_MOVEMENT,
+  exportFundingMovements,
+  listFundingMovements,
+  readMovementReference,
+} from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { listProcesses } from '../../server/store/overview/service-process.ts';
@@ -103,6 +115,10 @@ const OF_REQUEST = { requestId: after, subjects: ['tr_x'] };
 
 const MOVEMENT_PAIR = { reference: null, metadata: { name: 'shop', value: '7' } };
 
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+const AUDIT_CHUNK = { after: 1n, until: 50_000n, count: 1000, maxExamined: 5000 };
+
 const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
 /** Reads of a program outside transactions, with the plan for these values. */
@@ -155,6 +171,9 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_audit_entries of an actor', listAuditEntries({ ...NO_ACTION, actor: 'host' }, null, 20)],
   ['list_audit_entries of a program', listAuditEntries({ ...NO_ACTION, programId: PROGRAM }, null, 20)],
   ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
+  ['export_audit_entries', exportAuditEntries(NO_ACTION, AUDIT_CHUNK)],
+  ['export_audit_entries of an action', exportAuditEntries({ ...NO_ACTION, action: 'move_clock' }, AUDIT_CHUNK)],
+  ['the last entry of the audit log', READ_LAST_POSITION],
   ['the entry of a cursor', findAuditEntry({ entryId: after })],
   ['the chain of the audit log', readAuditChain(1n, 1000)],
   ['the transfers of a day', readTransferCounts(lastHour.from, { programId: null, type: null })],
@@ -175,6 +194,8 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
+  ['export_funding_movements', exportFundingMovements(PROGRAM, after, LAST_ID, 1000)],
+  ['export_funding_movements of a time', exportFundingMovements(PROGRAM, lowestIdAt(lastHour.from), LAST_ID, 250)],
   [
     'list_funding_movements by reference',
     listFundingMovements(PROGRAM, { ...MOVEMENT_PAIR, reference: 'bank 7' }, null, 20),

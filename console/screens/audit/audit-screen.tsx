@@ -1,6 +1,7 @@
 import { useId, useState } from 'preact/hooks';
 import type { AuditEntryRecord } from '../../../sdk/client.ts';
 import { CopyButton } from '../../components/button.tsx';
+import { useCsvExport } from '../../components/csv-export.tsx';
 import { Details } from '../../components/details.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters, PeriodFilter } from '../../components/filters.tsx';
@@ -43,14 +44,15 @@ export function AuditScreen() {
 function Entries() {
   const [filters, setFilters] = useUrlState(FILTERS);
   const { action, actor, of } = filters;
+  const query = () => {
+    const { from, to } = boundsOf(filters, Date.now());
+    return { action, actor, program_id: of, created_from: from, created_to: to };
+  };
   const entries = usePages(
-    (api, options, cursor) => {
-      const { from, to } = boundsOf(filters, Date.now());
-      const query = { action, actor, program_id: of, created_from: from, created_to: to, cursor };
-      return api.audit.list({ limit: PAGE_ROWS, ...given(query) }, options);
-    },
+    (api, options, cursor) => api.audit.list({ limit: PAGE_ROWS, ...given({ ...query(), cursor }) }, options),
     { deps: [filters] },
   );
+  const csv = useCsvExport('audit.csv', 'entries', (api, options) => api.audit.export(given(query()), options));
   const isFiltered = Object.values(filters).some((value) => value !== '');
   return (
     <>
@@ -65,6 +67,8 @@ function Entries() {
         <ProgramFilter value={of} onChange={(chosen) => setFilters({ of: chosen })} />
         <PeriodFilter label="Time" value={filters} onChange={setFilters} />
       </Filters>
+      <p>{csv.button}</p>
+      {csv.note}
       <PagedList pages={entries}>
         {(rows, stale) =>
           rows.length === 0 ? (

@@ -3,6 +3,7 @@ import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.t
 import { PendingApproval } from '../../components/approval.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
+import { useCsvExport } from '../../components/csv-export.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { Id } from '../../components/id.tsx';
@@ -47,9 +48,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
     >
       <PendingApproval record={data} />
       <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
-      <Section title="Deposits and withdrawals">
-        <Movements programId={programId} moves={moves} />
-      </Section>
+      <Movements programId={programId} moves={moves} />
       {data !== undefined && (open === 'deposit' || open === 'withdrawal') && (
         <MoveDialog program={data} kind={open} {...dialog} />
       )}
@@ -141,16 +140,22 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
       api.programs.movements(programId, { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
     { deps: [programId, moves] },
   );
+  const csv = useCsvExport('deposits-and-withdrawals.csv', 'deposits and withdrawals', (api, options) =>
+    api.programs.exportMovements(programId, {}, options),
+  );
   return (
-    <PagedTable
-      pages={movements}
-      label="Deposits and withdrawals"
-      columns={COLUMNS}
-      rowKey={({ movement_id: id }) => id}
-      empty={
-        <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
-      }
-    />
+    <Section title="Deposits and withdrawals" actions={csv.button}>
+      {csv.note}
+      <PagedTable
+        pages={movements}
+        label="Deposits and withdrawals"
+        columns={COLUMNS}
+        rowKey={({ movement_id: id }) => id}
+        empty={
+          <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
+        }
+      />
+    </Section>
   );
 }
 

@@ -1,9 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { TransferStatus } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { useCsvExport } from '../../components/csv-export.tsx';
 import type { Column } from '../../components/data-table.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -15,12 +14,10 @@ import { useNow } from '../../data/clock.ts';
 import { hrefTo } from '../../data/location.ts';
 import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { formatCount } from '../../format/amounts.ts';
 import { pathOf } from '../../format/ids.ts';
 import { TransferFilterForm } from './transfer-filter-form.tsx';
 import { filtersSet, NO_FILTERS, queryOf, type TransferFilters } from './transfer-filters.ts';
 import './transfers.css';
-import { type CsvState, useCsv } from './use-csv.ts';
 
 const ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
@@ -61,22 +58,12 @@ export function TransfersScreen() {
     { deps: [filters], pollMilliseconds: POLL_MILLISECONDS },
   );
   const currency = useLastCurrency(transfers.rows);
-  const csv = useCsv('transfers.csv');
-  const isReading = csv.state.kind === 'reading';
+  const csv = useCsvExport('transfers.csv', 'transfers', (api, options) =>
+    api.transfers.export(queryOf(filters, now), options),
+  );
   return (
-    <Page
-      title="Transfers"
-      actions={
-        isReading ? (
-          <Button onClick={csv.cancel}>Stop the export</Button>
-        ) : (
-          <Button onClick={() => void csv.save((api, options) => api.transfers.export(queryOf(filters, now), options))}>
-            Save as CSV
-          </Button>
-        )
-      }
-    >
-      <CsvNote state={csv.state} />
+    <Page title="Transfers" actions={csv.button}>
+      {csv.note}
       <TransferFilterForm
         filters={filters}
         onChange={setFilters}
@@ -124,26 +111,4 @@ function NoTransfers({ filters, hasMore }: { readonly filters: TransferFilters; 
     return <Empty title="No transfer matches">Remove a filter, or press / to search for an id.</Empty>;
   }
   return <Empty title="No transfers yet">They appear here as soon as the card program makes one.</Empty>;
-}
-
-function CsvNote({ state }: { readonly state: CsvState }) {
-  if (state.kind === 'failed') {
-    return (
-      <div>
-        <p>Nothing was saved: the export was cut off.</p>
-        <ErrorRecord error={state.error} />
-      </div>
-    );
-  }
-  const text =
-    state.kind === 'reading'
-      ? `Reading: ${formatCount(state.lines)} transfers so far…`
-      : state.kind === 'saved'
-        ? `Saved ${formatCount(state.lines)} transfers.`
-        : '';
-  return (
-    <p class={text === '' ? 'hidden' : 'quiet'} role="status">
-      {text}
-    </p>
-  );
 }

@@ -145,6 +145,21 @@ export function listFundingMovements(
   return LIST_MOVEMENTS(name, text, { programId, after, reference, ...pair, count });
 }
 
+const EXPORT_MOVEMENTS = statement(
+  'export_funding_movements',
+  { programId: UUID, after: UUID, until: UUID, count: NUMBER },
+  `select ${COLUMNS} from (
+      select * from funding_movement
+      where program_id = :programId and movement_id > :after and movement_id < :until
+      order by movement_id limit :count
+    ) as funding_movement ${WITH_POSTING} order by movement_id`,
+);
+
+/** Reads the next deposits and withdrawals of a program between two ids (inner UUIDs), oldest first. */
+export function exportFundingMovements(programId: string, after: string, until: string, count: number): Statement {
+  return EXPORT_MOVEMENTS({ programId, after, until, count });
+}
+
 const AFTERWARDS = columns({ balance: BIGINT, createdAt: TIME });
 
 /** A deposit or withdrawal, the balance of the funding account after it, and when it was made. */

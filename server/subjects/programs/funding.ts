@@ -1,23 +1,26 @@
-import type { FundingMovementRecord } from '../../../contract/programs.ts';
+import { FundingMovementRecord } from '../../../contract/programs.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../../domain/ledger/money.ts';
 import { type CountedMovement, countMovement } from '../../../domain/people/operator-limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Call, Reply, Service } from '../../calls/call.ts';
-import { readPair } from '../../calls/fields.ts';
+import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
+import { readPair, readPeriod } from '../../calls/fields.ts';
 import { countedActor } from '../../calls/operator-limits.ts';
 import { readPage } from '../../calls/page.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
-import { readAgain } from '../../calls/read-rows.ts';
+import { readAgain, readRows } from '../../calls/read-rows.ts';
 import { lowFunding } from '../../calls/records/event.ts';
+import { forEachPiece, readInTurn } from '../../calls/turns.ts';
 import { ensureFunding } from '../../commit/ensure-funding.ts';
 import { type Done, type Moment, transactUnderKey } from '../../commit/under-key.ts';
-import { idAt } from '../../foundation/ids.ts';
+import { idAt, lowestIdAt } from '../../foundation/ids.ts';
 import type { Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import {
+  exportFundingMovements as exportStatement,
   type FundingMovement,
   insertFundingMovement,
   listFundingMovements as listStatement,
@@ -27,6 +30,7 @@ import {
   toFundingMovement,
   toReferenceHolder,
 } from '../../store/ledger/funding.ts';
+import type { Period } from '../../store/ledger/statement.ts';
 import { nameOfOperator } from '../../store/locks.ts';
 import { readCountedMovements, toCountedMovement, writeCountedMovements } from '../../store/operator-movement.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
@@ -191,6 +195,46 @@ export async function listFundingMovements(
     show: toMovementRecord,
   });
   return { record };
+}
+
+/** export_funding_movements: comma-separated values, oldest first. A movement that is made during the export can be in it. */
+export async function exportFundingMovements(
+  service: Service,
+  call: Call<'export_funding_movements'>,
+): Promise<Reply<'export_funding_movements'>> {
+  const period = readPeriod(call, call.query);
+  const { programId } = await loadProgram(service, call.params.program_id);
+  const pages = readPages(service, call, programId, period);
+  return { csv: await writeCsv('deposits-and-withdrawals', FundingMovementRecord, pages, call.query.raw === true) };
+}
+
+/** In version 0.1.0, the time in an id can differ from `created_at` by as much as the clocks of the process and the database. */
+const CLOCKS_DIFFER_MILLISECONDS = 3_600_000;
+
+/** The time of the last possible Date, in milliseconds since 1970. */
+const LAST_DATE = 8.64e15;
+
+async function* readPages(
+  { database }: Service,
+  call: Call<'export_funding_movements'>,
+  programId: string,
+  { from, to }: Period,
+): Pages {
+  const turns = forEachPiece(call);
+  const idNear = (time: number) => lowestIdAt(new Date(time));
+  let after = idNear(from === null ? 0 : from.getTime() - CLOCKS_DIFFER_MILLISECONDS);
+  const until = idNear(to === null ? LAST_DATE : to.getTime() + CLOCKS_DIFFER_MILLISECONDS);
+  const isWithin = ({ createdAt }: MadeMovement): boolean =>
+    (from === null || createdAt >= from.getTime()) && (to === null || createdAt < to.getTime());
+  let count = LINES_FIRST;
+  let isLast: boolean;
+  do {
+    const page = exportStatement(programId, after, until, count);
+    const made = (await readInTurn(turns, () => readRows(database, page))).map(toFundingMovement);
+    isLast = made.length < count;
+    after = made.at(-1)?.movement.movementId ?? after;
+    count = yield made.filter(isWithin).map(toMovementRecord);
+  } while (!isLast);
 }
 
 function movementIdOf({ kind, movementId }: Pick<FundingMovement, 'kind' | 'movementId'>): string {

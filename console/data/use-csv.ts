@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { CallOptions, TextChunks, TransferService } from '../../../sdk/client.ts';
-import { client } from '../../data/client.ts';
-import { useProgramId } from '../../data/program.ts';
+import type { CallOptions, TextChunks, TransferService } from '../../sdk/client.ts';
+import { client } from './client.ts';
+import { useProgramId } from './program.ts';
 
 export type CsvState =
   | { readonly kind: 'idle' }
