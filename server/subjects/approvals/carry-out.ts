@@ -79,17 +79,17 @@ function scopesNow({ scopes, roles }: Credential): readonly string[] {
 }
 
 function lostBy(credential: Credential | undefined, scopes: readonly string[], operation: string): string | null {
-  if (credential === undefined) return 'does not exist any more';
+  if (credential === undefined) return 'no longer exists';
   const isPerson = credential.roles !== null;
   if (credential.lost === 'blocked')
     return isPerson ? 'has been blocked' : 'used a key of a person who has been blocked';
   if (credential.lost !== null)
     return `used a key that ${credential.lost === 'revoked' ? 'was revoked' : 'has expired'}`;
   const needed = OPERATIONS[operation as OperationId].scope;
-  return needed === null || includesScope(scopes, needed) ? null : `does not have the scope '${needed}' any more`;
+  return needed === null || includesScope(scopes, needed) ? null : `no longer has the scope '${needed}'`;
 }
 
-/** Returns the request of an approval as a call of the one who asked. */
+/** Returns the request of an approval as a call of the requester. */
 export function toCall(approval: ShownApproval, caller: Caller, deadline: number): AnyCall {
   const operation = approval.operation as OperationId;
   const { body: schema, method, reach, query } = OPERATIONS[operation];
@@ -123,7 +123,7 @@ export type Ended = { readonly approval: ShownApproval; readonly now: number; re
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
 /**
- * Carries out an approved request under its idempotency key, as the one who asked, and stores how that ended. A refusal ends the
+ * Carries out an approved request under its idempotency key, as the requester, and stores how that ended. A refusal ends the
  * approval too, and is not retried. Rejects if the outcome is not known: the job tries again.
  */
 export async function carryOut(service: Service, run: Run, approvalId: string, deadline: number): Promise<Ended> {
@@ -153,7 +153,7 @@ const CARRIED_OUT = { status: 'carried_out', result: null, error: null, moneyMov
 async function tryToCarryOut(service: Service, run: Run, approval: ShownApproval, deadline: number): Promise<Outcome> {
   const { maker, caller } = await readMaker(service, approval);
   try {
-    if (maker.lost !== null) throw new Refusal('forbidden', `The one who asked ${maker.lost}.`);
+    if (maker.lost !== null) throw new Refusal('forbidden', `The requester ${maker.lost}.`);
     const reply = await run(toCall(approval, caller, deadline));
     const result = toResult(approval.operation, reply);
     return { status: 'carried_out', result, error: null, moneyMoved: movedBy(reply) };
