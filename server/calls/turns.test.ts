@@ -62,7 +62,7 @@ test('gives a half-closed caller all its turns after the first', async () => {
   expect(await Promise.all(all)).toEqual(['one', 'two', 'three']);
 });
 
-test('does not begin work after its caller has gone, and serves the next caller at once', async () => {
+test('does not begin work after its caller has disconnected, and serves the next caller at once', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
   let hasGone = false;
@@ -104,7 +104,7 @@ test('serves a caller that has ended its input only if it need not wait', async 
   expect(began).toEqual(['served']);
 });
 
-test('refuses work beyond the limits of a program and of all programs, without counting callers that have gone', async () => {
+test('refuses work beyond the limits of a program and of all programs, without counting disconnected callers', async () => {
   const turns = new Turns({ atOnce: 1, waitingOfOne: 2, waitingOfAll: 3 });
   const { began, work, end } = bench();
   let hasGone = false;

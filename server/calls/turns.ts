@@ -121,7 +121,7 @@ export class Turns {
   }
 }
 
-const gone = (): Error => new CallerGone('The caller has gone.');
+const gone = (): Error => new CallerGone('The caller has disconnected.');
 
 export function tooLate(): Error {
   return new OperationFailure('the request waited too long for its turn', { busy: true, moneyMoved: 'no' });

@@ -51,7 +51,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
   mount(router, service, `${SIGN_IN}/callback`, async (context, head, query) => {
     requireTransport(context, head, trustedProxies);
     const login = readLoginCookie(context, head, trustedProxies);
-    // A login in progress counts once, whatever its outcome.
+    // A login in progress can be used once, whether it succeeds or not.
     const ending = loginCookie(context, trustedProxies, null);
     context.setCookie = ending;
     const outcome = await signIn.finish(query, login, newDeadline);

@@ -50,7 +50,7 @@ function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, t
       html`Each code has <a href="/errors">a page</a> with its causes and its resolution, and a request id leads to the values that were checked.`,
     ],
     [
-      'Money moves once, whatever fails',
+      'Money moves once, even if something fails',
       html`With an <a href="/guides/idempotency">idempotency key</a> you can always send a request again. Every response says whether money moved.`,
     ],
     [

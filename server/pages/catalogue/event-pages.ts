@@ -26,7 +26,7 @@ function overview(): Html {
 <p>${joined(
     [
       html`<a href="/docs/list_events"><code>list_events</code></a> lists the events of a card program, waits for the next one, or streams them; operators read the events of all programs with <a href="/docs/search_events"><code>search_events</code></a>.`,
-      html`Each event has a <code>position</code>: 1, 2, 3 and so on in its card program, without a gap. Remember the last one that you have processed, and go on after it.`,
+      html`Each event has a <code>position</code>: 1, 2, 3 and so on in its card program, without a gap. Remember the last one that you have processed, and continue after it.`,
       html`Filter by type, or by all types of a subject; separate several by commas: <code>type=transfer.*,card.created</code>.`,
     ],
     ' ',

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Places } from './places.ts';
 
-test('moves past all events before the first open one, in whatever order they end', () => {
+test('moves past all events before the first open one, regardless of the order in which they end', () => {
   const order = fc.uniqueArray(fc.nat({ max: 3_000 }), { minLength: 1, maxLength: 2_500 });
   fc.assert(
     fc.property(order, fc.integer({ min: 1, max: 3 }), (ends, apart) => {
