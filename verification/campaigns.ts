@@ -85,7 +85,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'and their own, and briefly disable transfers',
     checkers: ['approvals'],
     proves:
-      'no amount above that of a rule moves without the approval of a second person, nothing moves twice, and every ' +
+      'no amount above the limit of a rule moves without the approval of a second person, nothing moves twice, and every ' +
       'acknowledged request and decision is kept',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',

@@ -91,7 +91,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
-    // The time is longer if the reason waits for a person.
+    // The time is longer if an operator must act.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
     // Present while the database is stopped, unless the caller must first check the outcome.
@@ -124,7 +124,7 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
 }
 
 /**
- * Checks that a search for the message finds the code or its family first. Messages that it does not find are missing in
+ * Checks that a search for the message finds the code or its family first. Messages that it does not find are missing from
  * `KNOWN_MESSAGES`.
  */
 export function expectFound(message: string, code: ErrorCode): void {

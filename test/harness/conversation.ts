@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** A response as its bytes said it. */
+/** A response, parsed from its bytes. */
 export type ReceivedResponse = {
   readonly status: number;
   /** Status line and headers. */
@@ -8,22 +8,22 @@ export type ReceivedResponse = {
   readonly body: string;
 };
 
-/** What came of some requests that were sent one behind the other. */
+/** The responses to pipelined requests. */
 export type Exchange = {
   readonly responses: readonly ReceivedResponse[];
-  /** Bytes behind the last whole response. */
+  /** The bytes after the last complete response. */
   readonly rest: string;
   /** Whether the service has ended the connection. */
   readonly isEnded: boolean;
 };
 
-/** One that is to be answered; the response to HEAD has no body, whatever its headers say. */
+/** A request that must get a response. The response to HEAD has no body, even if its headers say so. */
 export type Awaited = { readonly method: string };
 
-/** A response takes six seconds at most; one that takes longer than this never comes. */
+/** A response takes at most six seconds. After this time it never comes. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
-/** A connection to the service, opened when it is needed and kept as long as the service keeps it. */
+/** A connection to the service. It opens on first use, and again after the service has closed it. */
 export class Conversation {
   readonly #port: number;
   #socket: Socket | undefined;
@@ -35,7 +35,7 @@ export class Conversation {
     this.#port = port;
   }
 
-  /** Sends bytes and reads a response for each of `awaited`, or up to the end of the connection. */
+  /** Sends bytes and reads a response for each of `awaited`, or until the connection ends. */
   async exchange(bytes: Buffer, awaited: readonly Awaited[], endsAfter: boolean): Promise<Exchange> {
     const socket = await this.#open();
     socket.write(bytes);
@@ -51,7 +51,7 @@ export class Conversation {
     return this.#conclude(responses, endsAfter);
   }
 
-  /** Sends bytes, ends, and reads whatever comes until the service ends, too. */
+  /** Sends bytes, half-closes the connection, and reads everything until the service closes it too. */
   async sendAndEnd(bytes: Buffer): Promise<Exchange> {
     const socket = await this.#open();
     socket.end(bytes);
@@ -82,7 +82,7 @@ export class Conversation {
     this.close();
     this.#received = Buffer.alloc(0);
     this.#isEnded = false;
-    // Half open, so that our side can end before the response has come.
+    // Half open, so that the test can end its side before the response arrives.
     const socket = connect({ port: this.#port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     const end = (): void => {
@@ -100,7 +100,7 @@ export class Conversation {
     return socket;
   }
 
-  /** False when nothing has come in time. */
+  /** Resolves to false if nothing arrives in time. */
   #arrival(deadline: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), Math.max(0, deadline - performance.now()));
@@ -125,7 +125,7 @@ export class Conversation {
     return { status, head, body };
   }
 
-  /** A response whose body comes in chunks, the last of which is empty. */
+  /** Takes a response with a chunked body. The last chunk is empty. */
   #takeChunks(response: Pick<ReceivedResponse, 'status' | 'head'>, start: number): ReceivedResponse | undefined {
     const pieces: Buffer[] = [];
     for (let at = start; ; ) {
@@ -144,7 +144,7 @@ export class Conversation {
   }
 }
 
-/** Whether a response is the last one of its connection. */
+/** Whether a response says that it is the last one on its connection. */
 export function saysClose({ head }: ReceivedResponse): boolean {
   return /^Connection: close$/im.test(head);
 }

@@ -8,9 +8,9 @@ export type PersonClaims = Readonly<Record<string, unknown>>;
 
 export type OpenidProvider = {
   readonly issuer: string;
-  /** The persons who can sign in, by their `sub`. A test may add some. */
+  /** The people who can sign in, by their `sub`. A test may add some. */
   readonly people: Map<string, PersonClaims>;
-  /** Errors that the provider has reported to itself, for messages. */
+  /** Errors that the provider has logged, for the messages of failed tests. */
   readonly problems: string[];
   readonly stop: () => Promise<void>;
 };

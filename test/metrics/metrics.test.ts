@@ -255,7 +255,7 @@ test('every alert has tests that it fires and is silent, and the URL of a page t
   for (const [, alert = '', url = ''] of alerts) {
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} fires`));
     expect(tests, alert).toMatch(new RegExp(`name: '?${alert} is silent`));
-    // Replaced as Prometheus does.
+    // Prometheus replaces the label in the same way.
     urls.add(url.replace('{{ $externalLabels.service_url }}', service().url));
   }
   for (const url of urls) {

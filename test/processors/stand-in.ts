@@ -42,9 +42,9 @@ export type Doing = {
   readonly reply: Reply;
   /** It moves less than ordered and says so, until a question without this arrives. */
   readonly isShort?: boolean;
-  /** Delays the execution. A delayed question is not executed if its sender has gone, unless it `waitsOutside`. */
+  /** Delays the execution. A delayed question is not executed if its sender has disconnected, unless it `waitsOutside`. */
   readonly before?: Promise<void>;
-  /** The delay is on the way to the processor, so the question arrives even if its sender has gone. */
+  /** The delay is on the way to the processor, so the question arrives even if its sender has disconnected. */
   readonly waitsOutside?: boolean;
   /** Delays the answer after the execution. */
   readonly until?: Promise<void>;
@@ -64,7 +64,7 @@ export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 export class StandIn {
   readonly orders: ArrivedOrder[] = [];
   isHealthy = true;
-  /** The executed and not reversed amounts in minor units, by attempt. */
+  /** The amounts that were executed and not reversed, in minor units, by attempt. */
   readonly #book = new Map<string, number>();
   readonly #executions = new Map<string, number>();
   /** Attempts that were executed with less than ordered. */
@@ -72,7 +72,7 @@ export class StandIn {
   readonly #scripts = new Map<string, Script>();
   /** Attempts that it has promised never to execute. */
   readonly #refused = new Set<string>();
-  /** The number of open questions by transfer. A question ends when its sender has gone. */
+  /** The number of open questions by transfer. A question ends when its sender disconnects. */
   readonly #open = new Map<string, number>();
   readonly #watches: { readonly tokens: ReadonlySet<string>; open: number; most: number }[] = [];
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];

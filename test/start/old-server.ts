@@ -6,7 +6,7 @@ export type OldServer = { readonly databaseUrl: string; readonly close: () => vo
 
 /**
  * A server that responds like PostgreSQL 13, because there is no longer a package of that version. It refuses a startup
- * option that came later, and answers the first query with its facts. The service asks nothing else before it checks
+ * option that was added later, and answers the first query with its facts. The service asks nothing else before it checks
  * the version.
  */
 export async function startOldServer(): Promise<OldServer> {

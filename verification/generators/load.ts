@@ -42,7 +42,7 @@ export type Mix = {
   readonly changes: number;
   /** Acknowledged transfers without a hold that are reversed later. */
   readonly reversible: number;
-  /** Holds and others that can be changed a second time, so that two requests compete. */
+  /** Transfers that can be changed a second time, so that two requests compete. */
   readonly changedAgain: { readonly hold: number; readonly other: number };
   /** Transfers on cards that change, and transfers with a reference. */
   readonly changing: number;
@@ -67,7 +67,7 @@ const MIX: Mix = {
   retries: true,
 };
 
-/** The time until a hold expires that expires soon, in milliseconds. */
+/** The time until a short hold expires, in milliseconds. */
 const EXPIRES_IN = 3_000;
 
 /** The share of references that were used before. */

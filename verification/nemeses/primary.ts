@@ -9,7 +9,7 @@ import type { Nemesis, Target } from './nemesis.ts';
 export type Replicated = {
   /** Shuts the primary down, or lets it hand over. */
   readonly handOver: () => Promise<void>;
-  /** Ends the primary like a power loss. */
+  /** Ends the primary as a power loss would. */
   readonly losePrimary: () => Promise<void>;
   /** Promotes a standby, or waits until one has been promoted. */
   readonly replacePrimary: () => Promise<void>;

@@ -15,7 +15,7 @@ import { OUTCOMES, STATUS_TONES, statusOf } from '../../format/support/cases.ts'
 /** Errors of the same key shortly before and after often show the cause. */
 const WINDOW_MILLISECONDS = 10 * 60_000;
 
-/** Maximum number of errors to read. The service lists the errors of all keys, and the screen picks those of one key. */
+/** Maximum number of errors to read. The service lists the errors of all keys, and the screen picks the errors of one key. */
 const MAX_ERRORS = 100;
 
 /** Lists failed requests of the same key, from ten minutes before to ten minutes after. */

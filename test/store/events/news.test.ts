@@ -100,7 +100,7 @@ test('ends a wait at its time limit and when it is canceled', async () => {
   expect(news.waiting).toBe(0);
 });
 
-test('shares one read between waits that one event wakes, even if some of them have gone', async () => {
+test('shares one read between waits that one event wakes, even if some of their callers have disconnected', async () => {
   const programId = newProgram();
   await publish(programId);
   let statements = 0;

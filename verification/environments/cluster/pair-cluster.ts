@@ -83,7 +83,7 @@ export class PairCluster {
     this.#canFollow = true;
   }
 
-  /** Ends the primary like a power loss. Data in transit to the standby is lost. */
+  /** Ends the primary as a power loss would. Data in transit to the standby is lost. */
   async losePrimary(): Promise<void> {
     this.#entrance?.leadTo(undefined);
     await this.#primary.kill();
@@ -91,7 +91,7 @@ export class PairCluster {
     this.#entrance?.cut();
   }
 
-  /** Promotes the standby, and leads new connections to it. The new primary has no standby to wait for yet. */
+  /** Promotes the standby, and directs new connections to it. The new primary has no standby to wait for yet. */
   async replacePrimary(): Promise<void> {
     await this.#standby.ask('select pg_promote()');
     [this.#primary, this.#standby] = [this.#standby, this.#primary];

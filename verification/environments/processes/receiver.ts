@@ -107,7 +107,7 @@ export class Receiver {
     if (kind === 'black hole') return;
     if (kind === 'closes') return void request.socket.destroy();
     if (kind === 'slow') await pause(this.#random() * MAX_DELAY);
-    // The sender may be gone, or the receiver has stopped.
+    // The sender may have disconnected, or the receiver has stopped.
     if (request.socket.destroyed) return;
     delivery.status = kind === 'limits' ? 429 : kind === 'fails' ? 500 : 204;
     response.writeHead(delivery.status, kind === 'limits' ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}).end();
