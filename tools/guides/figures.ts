@@ -205,7 +205,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MAX_WEBHOOK_HEADERS, 'Up to {} headers to send'],
   [DUPLICATE_WINDOW_SECONDS / 60, 'type and amount within {} minutes, oldest first'],
   [MIN_CONNECTIONS, 'by default, at least {})'],
-  [MAX_PATH_LENGTH, 'f an unknown path {} characters are stored', 'Unknown paths are cut at {} characters'],
+  [MAX_PATH_LENGTH, 'only {} characters of an unknown path are stored', 'Unknown paths are cut at {} characters'],
   [
     MAX_PARAMETER_LENGTH,
     'store ids as text of up to {} characters',
@@ -218,7 +218,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
 /** Numbers of days, hours and characters in guides that no constant of the code has. */
 const OTHERS: readonly RegExp[] = [
   // The period of the service level objectives, in ops/alerts.yml, with the alerts of a job and of an incident.
-  /Over 30 days:|budget of 30 days|of 30 days' requests|6 times the allowed rate, over both 6 hours/,
+  /Over 30 days:|budget of 30 days|of the requests in 30 days|6 times the allowed rate, over both 6 hours/,
   /26 hours: twice in a row|alert ends 26 hours after|was not updated for 4 hours/,
   // The longest day of any time zone, and the 24 points of the overview.
   /a day has up to 25 hours|each of the last 24 hours/,

@@ -17,8 +17,8 @@ export function bundledService(): { readonly main: string; readonly environment:
 }
 
 /**
- * Bundles this clone's service as for its package, because a bundle needs 40 % less processor time to start. The service takes it
- * for the clone: only its programs come from the bundle. vitest calls this before the first file, after the templates. Each run
+ * Bundles this clone's service as for its package, because a bundle needs 40 % less processor time to start. The service treats
+ * it as the clone: only its programs come from the bundle. vitest calls this before the first file, after the templates. Each run
  * has its own bundle, because a run in a changed copy of the clone inherits the templates.
  */
 export default async function bundleService(): Promise<void> {
