@@ -91,12 +91,17 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
   forbidden: [
     "This operation needs the scope '…', which only operator keys can have. This key has: …",
     'This API key does not belong to the card program in the Program-Id header',
+    'Only the requester can withdraw the request. You can reject it',
+    'A session can be created only by pages of the service itself',
   ],
   headers_too_large: ['The request has … headers; the maximum is …'],
   invalid_card_status: ["The card '…' is '…' (last valid day: …) and cannot change to '…'"],
   invalid_idempotency_key: [
     'The Idempotency-Key begins with a quotation mark but is not a valid quoted string',
     'The Idempotency-Key header was sent more than once',
+  ],
+  invalid_transfer_status: [
+    'The transfer … waits for the processor of its card and cannot be …: it ends when the outcome at the processor is known',
   ],
   limit_exceeded: [
     "The card '…' has …; the maximum of one transfer is …. Unload the card in parts, then close it",

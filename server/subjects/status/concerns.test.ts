@@ -61,7 +61,10 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
     { webhooks: { ...HEALTHY.webhooks, failing: 2 } },
     /^2 webhooks failing for 15 minutes or more, 0 paused/,
   ],
-  error_spool_filling: [{ error_log: { ...HEALTHY.error_log, spool_bytes: 26 } }, /^26 bytes of errors wait/],
+  error_spool_filling: [
+    { error_log: { ...HEALTHY.error_log, spool_bytes: 26 } },
+    /^Errors that wait for the database take 26 of \d+ bytes/,
+  ],
   errors_dropped: [{ error_log: { ...HEALTHY.error_log, dropped: 1 } }, /^1 error could not be recorded/],
   relay_late: [{ relay_lag_seconds: 61 }, /the oldest has waited for 61 seconds/],
   due_transfers_late: [{ due_late_seconds: 3_600 }, /is 60 minutes late/],
