@@ -69,7 +69,7 @@ export const ApprovalRecord = Type.Object({
   requested_at: moment('When it was requested'),
   expires_at: moment('When it expires, if no one decides'),
   decided_by: textOrNull('per_ or key_ id of who decided; null without a decision'),
-  decided_by_name: textOrNull('Name of that person or key; null without one'),
+  decided_by_name: textOrNull('Name of that person or key; null if there is none'),
   decided_at: nullable(moment('When it was decided; null without a decision')),
   reason: textOrNull('Why it was decided so; null without a reason'),
   result: jsonOrNull(

@@ -118,7 +118,7 @@ export const CardRecord = Type.Object({
   held: Amount('Part of the balance that is on hold'),
   available: Amount('Part of the balance that can be spent'),
   incoming: Amount('Amount on hold in other accounts for the card'),
-  holder_reference: textOrNull('Your reference for the holder; null without one, and once the holder was erased'),
+  holder_reference: textOrNull('Your reference for the holder; null if there is none, and once the holder was erased'),
   last_four: textOrNull('Last four digits of the card number; null if they were not sent'),
   expires_on: nullable(
     Type.String({
@@ -163,9 +163,9 @@ export const PostingRecord = Type.Object({
   reversal_id: textOrNull('The reversal that caused the line; null for other lines'),
   created_at: moment('When the money moved'),
   description: textOrNull(
-    'Description of the reversal that caused the line, otherwise of the transfer; null without one',
+    'Description of the reversal that caused the line, otherwise of the transfer; null if there is none',
   ),
-  reference: textOrNull('Reference of the transfer; null without one'),
+  reference: textOrNull('Reference of the transfer; null if there is none'),
 });
 
 const CARD_FILTERS = {
@@ -202,8 +202,8 @@ export const HoldRecord = Type.Object({
   destination_card_id: textOrNull(
     'The card that would receive the money of a card_to_card transfer; null for other types',
   ),
-  description: textOrNull('Description of the transfer; null without one'),
-  reference: textOrNull('Reference of the transfer; null without one'),
+  description: textOrNull('Description of the transfer; null if there is none'),
+  reference: textOrNull('Reference of the transfer; null if there is none'),
   created_at: moment('When the transfer was created'),
   expires_at: nullable(moment('When the hold expires; null if it does not')),
 });

@@ -30,9 +30,9 @@ export const LoggedErrorRecord = Type.Object({
   field: textOrNull('JSON pointer to the invalid field; null if the error does not concern one field'),
   method: textOrNull('HTTP method; null if the request could not be read'),
   path: textOrNull('Path template of the request; null if no route has its path'),
-  card_id: textOrNull('The card that caused the error; otherwise the card in the request; null without one'),
-  transfer_id: textOrNull('The transfer that exists or may exist; null without one'),
-  idempotency_key: textOrNull('Idempotency-Key of the request; null without one'),
+  card_id: textOrNull('The card that caused the error; otherwise the card in the request; null if there is none'),
+  transfer_id: textOrNull('The transfer that exists or may exist; null if there is none'),
+  idempotency_key: textOrNull('Idempotency-Key of the request; null if there is none'),
   key_id: textOrNull(
     '`key_id` of the API key of the request, or of its session; null without a key, for a key that is not known, and for ' +
       'errors of earlier versions',

@@ -122,9 +122,9 @@ export const FundingMovementRecord = Type.Object({
   amount: Amount('Amount that moved'),
   currency,
   balance: Amount('Balance of the funding account afterwards'),
-  description: textOrNull('Free text of the request, such as the bank reference; null without one'),
+  description: textOrNull('Free text of the request, such as the bank reference; null if there is none'),
   reference: textOrNull(
-    'Your reference, unique among the deposits and withdrawals of the card program; null without one',
+    'Your reference, unique among the deposits and withdrawals of the card program; null if there is none',
   ),
   metadata: Metadata,
   created_by: Type.String({

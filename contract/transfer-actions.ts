@@ -39,7 +39,7 @@ export const ReversalRecord = Type.Object({
   amount: Amount('Amount that was reversed'),
   currency,
   status: literals(['completed'], 'A reversal is completed when it is created'),
-  description: textOrNull('Reason for the reversal; null without one'),
+  description: textOrNull('Reason for the reversal; null if there is none'),
   created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older reversals'),
   created_at: moment('When it was created'),
 });

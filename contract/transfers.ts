@@ -132,14 +132,14 @@ export const TransferRecord = Type.Object({
   ),
   expires_at: nullable(moment('When the hold expires unless it is captured first; null with automatic capture')),
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
-  description: textOrNull('Free text of the request; null without one'),
+  description: textOrNull('Free text of the request; null if there is none'),
   reference: textOrNull(
-    'Your reference; other transfers may have it once this one has ended without moving money. Null without one',
+    'Your reference; other transfers may have it once this one has ended without moving money. Null if there is none',
   ),
   metadata: Metadata,
   request_id: Type.String({ description: 'Request-Id of the request that created it' }),
   idempotency_key: textOrNull(
-    'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null without one, and for older transfers',
+    'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null if there is none, and for older transfers',
   ),
   created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older transfers'),
   error: errorOrNull('Why the transfer failed; null unless its status is failed'),

@@ -80,7 +80,7 @@ export const TimelineStep = Type.Object({
   code: textOrNull('Error code; null without an error'),
   status: nullable(
     Type.Integer({
-      description: 'HTTP status of the error response, or of the response of the receiver; null without one',
+      description: 'HTTP status of the error response, or of the response of the receiver; null if there is none',
     }),
   ),
 });

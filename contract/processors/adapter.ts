@@ -86,10 +86,10 @@ const answer = (statuses: readonly OrderStatus[]) => ({
   processor_reference: nullable(
     plain(
       255,
-      "The processor's own reference, in printable ASCII. A card number in it is not stored. Null without one",
+      "The processor's own reference, in printable ASCII. A card number in it is not stored. Null if there is none",
     ),
   ),
-  code: nullable(plain(64, "The processor's own code, such as `51`, in printable ASCII; null without one")),
+  code: nullable(plain(64, "The processor's own code, such as `51`, in printable ASCII; null if there is none")),
   retry_after_seconds: nullable(
     Type.Integer({
       minimum: 0,

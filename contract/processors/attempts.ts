@@ -46,7 +46,7 @@ export const ProcessorAttemptRecord = Type.Object({
     moment('When the service next sends, asks or reverses it; null if it has ended or waits for an operator'),
   ),
   processor_reference: textOrNull("The processor's reference; null if it gave none"),
-  code: textOrNull("The processor's code, as it sent it; null without one"),
+  code: textOrNull("The processor's code, as it sent it; null if there is none"),
   retry_after_seconds: nullable(
     Type.Integer({
       description: 'How many seconds to wait before a new transfer, as the processor advises; null without advice',
@@ -57,7 +57,7 @@ export const ProcessorAttemptRecord = Type.Object({
     moment('When the processor said that it has moved the money of the failed transfer; null if it has not said so'),
   ),
   late_approval_settled_at: nullable(
-    moment('When an operator settled the late approval; null before that, or without one'),
+    moment('When an operator settled the late approval; null before that, or if there is none'),
   ),
   contradicted_at: nullable(
     moment(
@@ -66,10 +66,10 @@ export const ProcessorAttemptRecord = Type.Object({
   ),
   contradiction: textOrNull('What the processor said instead, such as `declined`; null without a contradiction'),
   contradiction_settled_at: nullable(
-    moment('When an operator settled the contradiction; null before that, or without one'),
+    moment('When an operator settled the contradiction; null before that, or if there is none'),
   ),
   break_id: textOrNull(
-    'The break about a late approval or a contradiction, for an operator to settle; null without one',
+    'The break about a late approval or a contradiction, for an operator to settle; null if there is none',
   ),
   created_at: moment('When it was created, with its transfer'),
   updated_at: moment('When it was last changed; a late approval or a contradiction does not count'),
@@ -86,7 +86,7 @@ export const OperatorAttemptRecord = Type.Object({
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(
-    'Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null without one, or ' +
+    'Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null if there is none, or ' +
       'once the note is erased',
   ),
 });

@@ -34,7 +34,7 @@ export const BreakRecord = Type.Object({
   attempt_id: textOrNull('The attempt; null if the service does not know it'),
   transfer_id: textOrNull('The transfer; null if it is not known'),
   amount: nullable(Amount('Amount of the attempt; null if it is not known')),
-  currency: textOrNull('Currency of the amount; null without one'),
+  currency: textOrNull('Currency of the amount; null if there is none'),
   expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
   found: Type.String({
     description:

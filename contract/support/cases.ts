@@ -88,8 +88,8 @@ export const CaseRecord = Type.Object({
   status: literals(CASE_STATUSES, "`open`: support's turn; `waiting`: the caller's turn"),
   severity,
   request_id: textOrNull('The request that it is about; null if it is about a transfer, or only a text'),
-  transfer_id: textOrNull('The transfer that it is about; null without one'),
-  operation: textOrNull(`The operation of the request; null without one${NO_SCOPE}`),
+  transfer_id: textOrNull('The transfer that it is about; null if there is none'),
+  operation: textOrNull(`The operation of the request; null if there is none${NO_SCOPE}`),
   code: textOrNull(`Error code of the request; null without an error${NO_SCOPE}`),
   type: nullable(literals(ERROR_TYPES, `Type of that error; null without an error${NO_SCOPE}`)),
   money_moved: nullable(
@@ -104,14 +104,14 @@ export const CaseRecord = Type.Object({
     Type.Object({
       message_id: Type.String({ description: 'Id of the message: msg_ and 32 hex digits' }),
       from: Side('Whose message it is'),
-      external_id: textOrNull('Id of the message in another system; null without one'),
+      external_id: textOrNull('Id of the message in another system; null if there is none'),
     }),
-    'The last message, so that a bridge to another system recognises its own; null without one',
+    'The last message, so that a bridge to another system recognises its own; null if there is none',
   ),
   outcome: nullable(outcome('Outcome of the case; null until the case is resolved')),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
-  first_response_at: nullable(moment("When support's first message came; null without one")),
+  first_response_at: nullable(moment("When support's first message came; null if there is none")),
   resolved_at: nullable(moment('When it was resolved; null if it is not')),
   closed_at: nullable(moment('When it was closed; null if it is not')),
 });
@@ -123,37 +123,40 @@ export const CaseMessage = Type.Object({
     "Name of support's key, or `key_id` of the caller's; `sandbox` without a key, null for the end of an incident",
   ),
   text: textOrNull('The message, as plain text; null once it is erased'),
-  external_author: textOrNull('Who wrote it in another system; null without one, and once it is erased'),
-  external_id: textOrNull('Id of the message in another system; null without one'),
+  external_author: textOrNull('Who wrote it in another system; null if there is none, and once it is erased'),
+  external_id: textOrNull('Id of the message in another system; null if there is none'),
   created_at: moment('When it was written'),
 });
 
 const SNAPSHOT = {
   taken_at: moment('When the case was created'),
   summary: Type.String({ description: 'What happened, and whether money moved, in a sentence' }),
-  received_at: nullable(moment('When the request was received; null without one')),
+  received_at: nullable(moment('When the request was received; null without a request')),
 };
 const TRANSFER = describedOrNull(
   TransferRecord,
-  'The transfer at that time; null without one, and for a key without transfers:read',
+  'The transfer at that time; null if there is none, and for a key without transfers:read',
 );
 
 /** What was known about the request or the transfer when the case was created. */
 export const CaseSnapshot = Type.Object({
   ...SNAPSHOT,
   summary: textOrNull('What happened, and whether money moved; null for a key without the scopes of get_request'),
-  error: describedOrNull(LoggedErrorRecord, 'The error response; null without one, and for a key without errors:read'),
+  error: describedOrNull(
+    LoggedErrorRecord,
+    'The error response; null if there is none, and for a key without errors:read',
+  ),
   transfer: TRANSFER,
 });
 
 /** The same for operators: with the checks and the causes of the error. */
 export const OperatorCaseSnapshot = Type.Object({
   ...SNAPSHOT,
-  error: describedOrNull(InspectedErrorRecord, 'The error response with its checks and causes; null without one'),
+  error: describedOrNull(InspectedErrorRecord, 'The error response with its checks and causes; null if there is none'),
   transfer: TRANSFER,
 });
 
-const ERASED = 'null without one, and once it is erased';
+const ERASED = 'null if there is none, and once it is erased';
 
 const TEXTS = {
   text: textOrNull(`What the caller wrote when the case was created; ${ERASED}`),

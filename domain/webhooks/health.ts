@@ -2,7 +2,7 @@ import { type FailedAttempt, probePause } from './schedule.ts';
 import type { WebhookStatus } from './webhook.ts';
 
 // Invariant: A webhook is not disabled because the service was down
-// Kept by: this file moves the start of the failures by the time without any try
+// Kept by: this file moves the start of the failures forward by the time in which nothing was sent
 // Tested by: `domain/webhooks/health.test.ts`, `test/delivery/failures.test.ts`
 
 /** The record of a webhook's deliveries. Times are in milliseconds since 1970. */

@@ -78,11 +78,13 @@ export type AdapterNotice = {
   /** The currency of the order. */
   readonly currency: string;
   /**
-   * The processor's own reference, in printable ASCII. A card number in it is not stored. Null without one. At
-   * most 255 characters.
+   * The processor's own reference, in printable ASCII. A card number in it is not stored. Null if there is none.
+   * At most 255 characters.
    */
   readonly processor_reference: string | null;
-  /** The processor's own code, such as `51`, in printable ASCII; null without one. At most 64 characters. */
+  /**
+   * The processor's own code, such as `51`, in printable ASCII; null if there is none. At most 64 characters.
+   */
   readonly code: string | null;
   /**
    * For a decline, how many seconds to wait before a new order, as the processor advises; null without advice. 0
@@ -162,7 +164,7 @@ export type ApprovalRecord = {
   readonly expires_at: string;
   /** per_ or key_ id of who decided; null without a decision. */
   readonly decided_by: string | null;
-  /** Name of that person or key; null without one. */
+  /** Name of that person or key; null if there is none. */
   readonly decided_by_name: string | null;
   /** When it was decided; null without a decision. */
   readonly decided_at: string | null;
@@ -424,7 +426,7 @@ export type BreakRecord = {
   readonly transfer_id: string | null;
   /** Amount of the attempt; null if it is not known, in minor units. */
   readonly amount: number | null;
-  /** Currency of the amount; null without one. */
+  /** Currency of the amount; null if there is none. */
   readonly currency: string | null;
   /** What the books say, such as the status of the attempt. */
   readonly expected: string;
@@ -488,7 +490,7 @@ export type CardAsOf = {
   readonly available: number;
   /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
-  /** Your reference for the holder; null without one, and once the holder was erased. */
+  /** Your reference for the holder; null if there is none, and once the holder was erased. */
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
@@ -702,7 +704,7 @@ export type CardRecord = {
   readonly available: number;
   /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
-  /** Your reference for the holder; null without one, and once the holder was erased. */
+  /** Your reference for the holder; null if there is none, and once the holder was erased. */
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
@@ -737,11 +739,11 @@ export type CaseDetails = {
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
   /** The request that it is about; null if it is about a transfer, or only a text. */
   readonly request_id: string | null;
-  /** The transfer that it is about; null without one. */
+  /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
   /**
-   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
-   * about a transfer.
+   * The operation of the request; null if there is none, and for a key without errors:read, or transfers:read if
+   * it is about a transfer.
    */
   readonly operation: string | null;
   /**
@@ -760,13 +762,13 @@ export type CaseDetails = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null without one. */
+  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
     /** Whose message it is. */
     readonly from: 'caller' | 'support';
-    /** Id of the message in another system; null without one. */
+    /** Id of the message in another system; null if there is none. */
     readonly external_id: string | null;
   } | null;
   /** Outcome of the case; null until the case is resolved. */
@@ -775,15 +777,15 @@ export type CaseDetails = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null without one. */
+  /** When support's first message came; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
   /** When it was closed; null if it is not. */
   readonly closed_at: string | null;
-  /** What the caller wrote when the case was created; null without one, and once it is erased. */
+  /** What the caller wrote when the case was created; null if there is none, and once it is erased. */
   readonly text: string | null;
-  /** How to reach the caller; null without one, and once it is erased. */
+  /** How to reach the caller; null if there is none, and once it is erased. */
   readonly contact: string | null;
   /** What was found and done; null until the case is resolved, and once it is erased. */
   readonly resolution: string | null;
@@ -791,7 +793,7 @@ export type CaseDetails = {
   readonly messages: readonly CaseMessage[];
   /** The caller: `key_id` of the API key, or `sandbox`. */
   readonly created_by: string;
-  /** What was known about its request or transfer; null without one, and once it is erased. */
+  /** What was known about its request or transfer; null if there is none, and once it is erased. */
   readonly snapshot: CaseSnapshot | null;
 };
 
@@ -807,9 +809,9 @@ export type CaseMessage = {
   readonly author: string | null;
   /** The message, as plain text; null once it is erased. */
   readonly text: string | null;
-  /** Who wrote it in another system; null without one, and once it is erased. */
+  /** Who wrote it in another system; null if there is none, and once it is erased. */
   readonly external_author: string | null;
-  /** Id of the message in another system; null without one. */
+  /** Id of the message in another system; null if there is none. */
   readonly external_id: string | null;
   /** When it was written. */
   readonly created_at: string;
@@ -830,11 +832,11 @@ export type CaseRecord = {
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
   /** The request that it is about; null if it is about a transfer, or only a text. */
   readonly request_id: string | null;
-  /** The transfer that it is about; null without one. */
+  /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
   /**
-   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
-   * about a transfer.
+   * The operation of the request; null if there is none, and for a key without errors:read, or transfers:read if
+   * it is about a transfer.
    */
   readonly operation: string | null;
   /**
@@ -853,13 +855,13 @@ export type CaseRecord = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null without one. */
+  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
     /** Whose message it is. */
     readonly from: 'caller' | 'support';
-    /** Id of the message in another system; null without one. */
+    /** Id of the message in another system; null if there is none. */
     readonly external_id: string | null;
   } | null;
   /** Outcome of the case; null until the case is resolved. */
@@ -868,7 +870,7 @@ export type CaseRecord = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null without one. */
+  /** When support's first message came; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -882,11 +884,11 @@ export type CaseSnapshot = {
   readonly taken_at: string;
   /** What happened, and whether money moved; null for a key without the scopes of get_request. */
   readonly summary: string | null;
-  /** When the request was received; null without one. */
+  /** When the request was received; null without a request. */
   readonly received_at: string | null;
-  /** The error response; null without one, and for a key without errors:read. */
+  /** The error response; null if there is none, and for a key without errors:read. */
   readonly error: LoggedErrorRecord | null;
-  /** The transfer at that time; null without one, and for a key without transfers:read. */
+  /** The transfer at that time; null if there is none, and for a key without transfers:read. */
   readonly transfer: TransferRecord | null;
 };
 
@@ -1261,7 +1263,7 @@ export type CurrentSession = {
   readonly all_programs: boolean;
   /** The card program of a request without a Program-Id header; null if it has to name one. */
   readonly program_id: string | null;
-  /** Name of that card program; null without one. */
+  /** Name of that card program; null if there is none. */
   readonly program_name: string | null;
   /** The key; for a session, the key that created it. null for a request without a key. */
   readonly key_id: string | null;
@@ -1271,7 +1273,7 @@ export type CurrentSession = {
   readonly key_expires_at: string | null;
   /** The person who signed in; null for a key or a request without one. */
   readonly person_id: string | null;
-  /** Name of the person; null without one, or if the provider sent none. */
+  /** Name of the person; null if there is none, or if the provider sent none. */
   readonly person_name: string | null;
   /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
@@ -1367,7 +1369,7 @@ export type EndedSession = {
   readonly key_name: string | null;
   /** The person who signed in; null for the session of a key. */
   readonly person_id: string | null;
-  /** Name of the person; null without one, or if the provider sent none. */
+  /** Name of the person; null if there is none, or if the provider sent none. */
   readonly person_name: string | null;
   /** When the person last proved their identity to the provider; null without a person. */
   readonly signed_in_at: string | null;
@@ -1658,9 +1660,11 @@ export type FundingMovementRecord = {
   readonly currency: string;
   /** Balance of the funding account afterwards, in minor units. */
   readonly balance: number;
-  /** Free text of the request, such as the bank reference; null without one. */
+  /** Free text of the request, such as the bank reference; null if there is none. */
   readonly description: string | null;
-  /** Your reference, unique among the deposits and withdrawals of the card program; null without one. */
+  /**
+   * Your reference, unique among the deposits and withdrawals of the card program; null if there is none.
+   */
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -1720,9 +1724,9 @@ export type HoldRecord = {
   readonly card_id: string;
   /** The card that would receive the money of a card_to_card transfer; null for other types. */
   readonly destination_card_id: string | null;
-  /** Description of the transfer; null without one. */
+  /** Description of the transfer; null if there is none. */
   readonly description: string | null;
-  /** Reference of the transfer; null without one. */
+  /** Reference of the transfer; null if there is none. */
   readonly reference: string | null;
   /** When the transfer was created. */
   readonly created_at: string;
@@ -1772,11 +1776,11 @@ export type InspectedCase = {
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
   /** The request that it is about; null if it is about a transfer, or only a text. */
   readonly request_id: string | null;
-  /** The transfer that it is about; null without one. */
+  /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
   /**
-   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
-   * about a transfer.
+   * The operation of the request; null if there is none, and for a key without errors:read, or transfers:read if
+   * it is about a transfer.
    */
   readonly operation: string | null;
   /**
@@ -1795,13 +1799,13 @@ export type InspectedCase = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null without one. */
+  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
     /** Whose message it is. */
     readonly from: 'caller' | 'support';
-    /** Id of the message in another system; null without one. */
+    /** Id of the message in another system; null if there is none. */
     readonly external_id: string | null;
   } | null;
   /** Outcome of the case; null until the case is resolved. */
@@ -1810,15 +1814,15 @@ export type InspectedCase = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null without one. */
+  /** When support's first message came; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
   /** When it was closed; null if it is not. */
   readonly closed_at: string | null;
-  /** What the caller wrote when the case was created; null without one, and once it is erased. */
+  /** What the caller wrote when the case was created; null if there is none, and once it is erased. */
   readonly text: string | null;
-  /** How to reach the caller; null without one, and once it is erased. */
+  /** How to reach the caller; null if there is none, and once it is erased. */
   readonly contact: string | null;
   /** What was found and done; null until the case is resolved, and once it is erased. */
   readonly resolution: string | null;
@@ -1826,7 +1830,7 @@ export type InspectedCase = {
   readonly messages: readonly CaseMessage[];
   /** The caller: `key_id` of the API key, or `sandbox`. */
   readonly created_by: string;
-  /** What was known about its request or transfer; null without one, and once it is erased. */
+  /** What was known about its request or transfer; null if there is none, and once it is erased. */
   readonly snapshot: OperatorCaseSnapshot | null;
   /** Name of the card program. */
   readonly program_name: string;
@@ -1858,11 +1862,11 @@ export type InspectedErrorRecord = {
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
-  /** The card that caused the error; otherwise the card in the request; null without one. */
+  /** The card that caused the error; otherwise the card in the request; null if there is none. */
   readonly card_id: string | null;
-  /** The transfer that exists or may exist; null without one. */
+  /** The transfer that exists or may exist; null if there is none. */
   readonly transfer_id: string | null;
-  /** Idempotency-Key of the request; null without one. */
+  /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
    * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
@@ -2341,11 +2345,11 @@ export type LoggedErrorRecord = {
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
-  /** The card that caused the error; otherwise the card in the request; null without one. */
+  /** The card that caused the error; otherwise the card in the request; null if there is none. */
   readonly card_id: string | null;
-  /** The transfer that exists or may exist; null without one. */
+  /** The transfer that exists or may exist; null if there is none. */
   readonly transfer_id: string | null;
-  /** Idempotency-Key of the request; null without one. */
+  /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
    * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
@@ -2561,7 +2565,7 @@ export type OperatorAttemptRecord = {
   readonly next_at: string | null;
   /** The processor's reference; null if it gave none. */
   readonly processor_reference: string | null;
-  /** The processor's code, as it sent it; null without one. */
+  /** The processor's code, as it sent it; null if there is none. */
   readonly code: string | null;
   /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
@@ -2571,7 +2575,7 @@ export type OperatorAttemptRecord = {
    * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
    */
   readonly late_approval_at: string | null;
-  /** When an operator settled the late approval; null before that, or without one. */
+  /** When an operator settled the late approval; null before that, or if there is none. */
   readonly late_approval_settled_at: string | null;
   /**
    * When the processor contradicted its earlier answer, such as by a decline after an approval; null if it has
@@ -2580,9 +2584,11 @@ export type OperatorAttemptRecord = {
   readonly contradicted_at: string | null;
   /** What the processor said instead, such as `declined`; null without a contradiction. */
   readonly contradiction: string | null;
-  /** When an operator settled the contradiction; null before that, or without one. */
+  /** When an operator settled the contradiction; null before that, or if there is none. */
   readonly contradiction_settled_at: string | null;
-  /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
+  /**
+   * The break about a late approval or a contradiction, for an operator to settle; null if there is none.
+   */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
@@ -2599,8 +2605,8 @@ export type OperatorAttemptRecord = {
   /** After this time the processor must not carry out the order; null before it is sent. */
   readonly not_after: string | null;
   /**
-   * Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null without
-   * one, or once the note is erased.
+   * Why the outcome was unknown, why nothing was sent, or the note of the operator who resolved it; null if there
+   * is none, or once the note is erased.
    */
   readonly detail: string | null;
 };
@@ -2611,11 +2617,11 @@ export type OperatorCaseSnapshot = {
   readonly taken_at: string;
   /** What happened, and whether money moved, in a sentence. */
   readonly summary: string;
-  /** When the request was received; null without one. */
+  /** When the request was received; null without a request. */
   readonly received_at: string | null;
-  /** The error response with its checks and causes; null without one. */
+  /** The error response with its checks and causes; null if there is none. */
   readonly error: InspectedErrorRecord | null;
-  /** The transfer at that time; null without one, and for a key without transfers:read. */
+  /** The transfer at that time; null if there is none, and for a key without transfers:read. */
   readonly transfer: TransferRecord | null;
 };
 
@@ -2641,11 +2647,11 @@ export type OperatorErrorRecord = {
   readonly method: string | null;
   /** Path template of the request; null if no route has its path. */
   readonly path: string | null;
-  /** The card that caused the error; otherwise the card in the request; null without one. */
+  /** The card that caused the error; otherwise the card in the request; null if there is none. */
   readonly card_id: string | null;
-  /** The transfer that exists or may exist; null without one. */
+  /** The transfer that exists or may exist; null if there is none. */
   readonly transfer_id: string | null;
-  /** Idempotency-Key of the request; null without one. */
+  /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
    * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
@@ -2841,9 +2847,9 @@ export type PostingRecord = {
   readonly reversal_id: string | null;
   /** When the money moved. */
   readonly created_at: string;
-  /** Description of the reversal that caused the line, otherwise of the transfer; null without one. */
+  /** Description of the reversal that caused the line, otherwise of the transfer; null if there is none. */
   readonly description: string | null;
-  /** Reference of the transfer; null without one. */
+  /** Reference of the transfer; null if there is none. */
   readonly reference: string | null;
 };
 
@@ -2919,7 +2925,7 @@ export type ProcessorAttemptRecord = {
   readonly next_at: string | null;
   /** The processor's reference; null if it gave none. */
   readonly processor_reference: string | null;
-  /** The processor's code, as it sent it; null without one. */
+  /** The processor's code, as it sent it; null if there is none. */
   readonly code: string | null;
   /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
@@ -2929,7 +2935,7 @@ export type ProcessorAttemptRecord = {
    * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
    */
   readonly late_approval_at: string | null;
-  /** When an operator settled the late approval; null before that, or without one. */
+  /** When an operator settled the late approval; null before that, or if there is none. */
   readonly late_approval_settled_at: string | null;
   /**
    * When the processor contradicted its earlier answer, such as by a decline after an approval; null if it has
@@ -2938,9 +2944,11 @@ export type ProcessorAttemptRecord = {
   readonly contradicted_at: string | null;
   /** What the processor said instead, such as `declined`; null without a contradiction. */
   readonly contradiction: string | null;
-  /** When an operator settled the contradiction; null before that, or without one. */
+  /** When an operator settled the contradiction; null before that, or if there is none. */
   readonly contradiction_settled_at: string | null;
-  /** The break about a late approval or a contradiction, for an operator to settle; null without one. */
+  /**
+   * The break about a late approval or a contradiction, for an operator to settle; null if there is none.
+   */
   readonly break_id: string | null;
   /** When it was created, with its transfer. */
   readonly created_at: string;
@@ -3116,11 +3124,11 @@ export type QueuedCase = {
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
   /** The request that it is about; null if it is about a transfer, or only a text. */
   readonly request_id: string | null;
-  /** The transfer that it is about; null without one. */
+  /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
   /**
-   * The operation of the request; null without one, and for a key without errors:read, or transfers:read if it is
-   * about a transfer.
+   * The operation of the request; null if there is none, and for a key without errors:read, or transfers:read if
+   * it is about a transfer.
    */
   readonly operation: string | null;
   /**
@@ -3139,13 +3147,13 @@ export type QueuedCase = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null without one. */
+  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
     /** Whose message it is. */
     readonly from: 'caller' | 'support';
-    /** Id of the message in another system; null without one. */
+    /** Id of the message in another system; null if there is none. */
     readonly external_id: string | null;
   } | null;
   /** Outcome of the case; null until the case is resolved. */
@@ -3154,7 +3162,7 @@ export type QueuedCase = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null without one. */
+  /** When support's first message came; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -3405,7 +3413,7 @@ export type ReversalRecord = {
   readonly currency: string;
   /** A reversal is completed when it is created. */
   readonly status: 'completed';
-  /** Reason for the reversal; null without one. */
+  /** Reason for the reversal; null if there is none. */
   readonly description: string | null;
   /** `key_id` of the API key that created it; `sandbox` without a key; null for older reversals. */
   readonly created_by: string | null;
@@ -3835,7 +3843,7 @@ export type SessionRecord = {
   readonly key_name: string | null;
   /** The person who signed in; null for the session of a key. */
   readonly person_id: string | null;
-  /** Name of the person; null without one, or if the provider sent none. */
+  /** Name of the person; null if there is none, or if the provider sent none. */
   readonly person_name: string | null;
   /** When the person last proved their identity to the provider; null without a person. */
   readonly signed_in_at: string | null;
@@ -4047,7 +4055,7 @@ export type TimelineStep = {
   readonly attempt_id: string | null;
   /** Error code; null without an error. */
   readonly code: string | null;
-  /** HTTP status of the error response, or of the response of the receiver; null without one. */
+  /** HTTP status of the error response, or of the response of the receiver; null if there is none. */
   readonly status: number | null;
 };
 
@@ -4196,10 +4204,11 @@ export type TransferRecord = {
   readonly expires_at: string | null;
   /** When the transfer was or will be executed; null if that was at once. */
   readonly scheduled_for: string | null;
-  /** Free text of the request; null without one. */
+  /** Free text of the request; null if there is none. */
   readonly description: string | null;
   /**
-   * Your reference; other transfers may have it once this one has ended without moving money. Null without one.
+   * Your reference; other transfers may have it once this one has ended without moving money. Null if there is
+   * none.
    */
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -4207,8 +4216,8 @@ export type TransferRecord = {
   /** Request-Id of the request that created it. */
   readonly request_id: string;
   /**
-   * Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null without one, and
-   * for older transfers.
+   * Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null if there is
+   * none, and for older transfers.
    */
   readonly idempotency_key: string | null;
   /** `key_id` of the API key that created it; `sandbox` without a key; null for older transfers. */

@@ -116,7 +116,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     MIN_KEY_RETENTION_DAYS,
     'byte for byte **for at least {} days',
     'loses its body before the {} days are over',
-    'under an idempotency key are promised for {} days',
+    'to the letter, are promised for {} days',
     'but not for less than {} days',
     'refusals (409) {} days and more',
   ],
