@@ -62,7 +62,7 @@ export type Attempt = {
   readonly resolvedBy: string | null;
   /** When the processor said that it executed the order after all, although its transfer had failed. */
   readonly lateApprovalAt: number | null;
-  /** The break for settling the late approval, or null without one. */
+  /** The break for settling the late approval, or null if there is none. */
   readonly breakId: string | null;
   readonly lateApprovalSettledAt: number | null;
   /** When the processor contradicted the known outcome, or null if it has not. */

@@ -177,7 +177,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...SCHEDULED, status: 'canceled', capture: 'manual', expiresAt: ENDS, updatedAt: LATER },
     LATER,
     'no',
-    'No money moved: the transfer was canceled, and nothing of it is held.',
+    'No money moved: the transfer was canceled, and nothing is held.',
   ],
   [
     'expired',
@@ -191,7 +191,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...HELD, status: 'expired', scheduledFor: DUE },
     AFTER_END,
     'no',
-    'No money moved: the transfer expired at 2026-02-07T09:00:00.000Z, and nothing of it is held.',
+    'No money moved: the transfer expired at 2026-02-07T09:00:00.000Z, and nothing is held.',
   ],
   [
     'waiting for its processor, without its attempt',

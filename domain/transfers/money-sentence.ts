@@ -276,7 +276,7 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
 function expiredSentence(facts: MoneyFacts): string {
   const end = momentOf(facts.expiresAt);
   // A scheduled transfer that waited past its end never held anything, but the stored record does not show whether this one did.
-  if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing of it is held.`;
+  if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing is held.`;
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }
 
@@ -285,7 +285,7 @@ function whatWasHeld(facts: MoneyFacts): string {
   if (facts.scheduledFor !== null && facts.updatedAt < facts.scheduledFor) return ' before it was due';
   if (facts.capture === 'automatic') return '';
   if (facts.scheduledFor === null) return `, and the hold of ${amountOf(facts)} was released`;
-  return ', and nothing of it is held';
+  return ', and nothing is held';
 }
 
 function amountOf({ amount, currency }: MoneyFacts): string {

@@ -62,7 +62,7 @@ export type MetadataPair = { readonly name: string; readonly value: string };
 
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
 
-/** The pair in the query of a list, or null without one. Half a pair is refused, because it would filter nothing. */
+/** The pair in the query of a list, or null if there is none. Half a pair is refused, because it would filter nothing. */
 export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
   const { metadata_name: name, metadata_value: value } = call.query;
   if (name !== undefined && value !== undefined) return { name, value };

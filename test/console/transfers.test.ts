@@ -114,7 +114,7 @@ describe('Transfers', () => {
     await page.getByText(`Saved ${data.length} transfers.`).waitFor();
   });
 
-  test('saves nothing of an interrupted export', async () => {
+  test('does not save an interrupted export', async () => {
     const { card_id } = await client.cards.create();
     const rows = Array.from({ length: 1000 }, (_, at) => ({ amount: 1, card_id, idempotency_key: `${card_id}-${at}` }));
     await createAll(client, rows);

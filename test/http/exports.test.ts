@@ -223,7 +223,7 @@ describe('an export that fails midway', () => {
     const connection = await started.connect(GET);
     connection.socket.pause();
     await waitFor('the report', async () => started.reports.length > 0);
-    expect(String(started.reports[0]?.cause)).toContain('read nothing of the export for 50 ms');
+    expect(String(started.reports[0]?.cause)).toContain('did not read the export for 50 ms');
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);
   });

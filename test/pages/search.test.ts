@@ -59,7 +59,7 @@ describe('the search', () => {
     }
   });
 
-  it('finds nothing of the sandbox in live mode', async () => {
+  it('finds nothing about the sandbox in live mode', async () => {
     expect(found(await page('/docs?q=move_clock'))).toContain('/docs/move_clock');
     const elements = await page('/docs?q=move_clock', 'live');
     for (const link of found(elements)) expect((await ask(link, BROWSER, 'live')).status).toBe(200);

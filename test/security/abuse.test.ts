@@ -93,7 +93,7 @@ describe('a body that is expensive to read', () => {
 
   it('is read at little cost if its names collide in the hash tables of other languages', async () => {
     const server = await serve();
-    // "Aa" and "BB" have the same hash in Java and PHP 5, and so do all strings made of them.
+    // "Aa" and "BB" have the same hash in Java and PHP 5, like all strings of the same length made of them.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>
       Array.from({ length: 14 }, (__, bit) => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
     );

@@ -125,7 +125,7 @@ class Trial {
   }
 
   /**
-   * On one program, the two services break each other's chains, and so do changes and locks. On separate programs, each
+   * On one program, the two services, changes and locks break chains. On separate programs, each
    * service has a chain until the next change.
    */
   async #attack([hot, one, two]: readonly ProgramCards[]): Promise<void> {

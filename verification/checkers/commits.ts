@@ -46,8 +46,8 @@ export type Commits = {
 };
 
 /**
- * Records the order of transactions. Every update of an account takes a number, and so does the fence that each
- * transaction inserts. Two transactions exclude each other if they need the same account, or if either changes the switch
+ * Records the order of transactions. Every update of an account, and the fence that each transaction inserts,
+ * takes a number. Two transactions exclude each other if they need the same account, or if either changes the switch
  * or the rules of a program: the first takes its numbers under its locks before the second does. So the highest number of a
  * transaction is its position in an equivalent serial order. A chained group inserts its fence early, but it updates each
  * account that it has read after its predecessor does.

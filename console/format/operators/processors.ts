@@ -56,7 +56,7 @@ export function sentenceOf(
     return `${ATTEMPT_SENTENCES[status]} But later it said "${contradiction.replaceAll('_', ' ')}". ${then}`;
   }
   if (at === null || id === null) return ATTEMPT_SENTENCES[status];
-  const settles = attempt.late_approval_settled_at === null ? 'settles' : 'settled';
+  const settles = attempt.late_approval_settled_at === null ? 'will settle' : 'settled';
   return `The money did move: the processor said so after the transfer had failed. An operator ${settles} that (break ${id}).`;
 }
 

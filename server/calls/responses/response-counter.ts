@@ -7,8 +7,8 @@ import { Latencies } from './latencies.ts';
 // The page of metrics shows all counts since the start, and the operators' overview only the recent ones.
 
 /**
- * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, are
- * `stray`, and so are errors of the console's own requests. Input that is not a request, and errors of pages, are `none`.
+ * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, and
+ * errors of the console's own requests are `stray`. Input that is not a request, and errors of pages, are `none`.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 

@@ -147,7 +147,7 @@ export const CONNECTORS: Kind<Connectors> = {
 type Refuse = (problem: string) => Error;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The content of the file. A message quotes nothing of it, because it may contain a secret by mistake. */
+/** The content of the file. Messages do not quote it, because it may contain a secret by mistake. */
 function readFile(path: string, refuse: Refuse): unknown {
   let content: string;
   try {

@@ -31,8 +31,8 @@ type Callback = (error?: Error | null) => void;
  * Ensures that every response with a status of 400 or above is an error record (specification, section 2.1), no matter
  * where it came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
  * handler has run. The head and body of such a response are held back until its end. Unless they are the record of a known
- * code with its status and type, they are replaced. Responses below 400 are sent unchanged. A browser at an unknown path
- * gets an HTML page with the headers of the record, and so does one whose sign-in is refused.
+ * code with its status and type, they are replaced. Responses below 400 are sent unchanged. A browser gets an HTML page
+ * with the headers of the record at an unknown path, and if its sign-in is refused.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response, once the service has read it. */

@@ -54,7 +54,7 @@ async function waitUntilDrained(service: HttpService, context: RequestContext): 
     await withTimeout(context, readTimeoutMilliseconds, drained(context.response));
   } catch (thrown) {
     if (service.isClosing) throw thrown;
-    throw new NoResponseError(`The caller read nothing of the export for ${readTimeoutMilliseconds} ms.`);
+    throw new NoResponseError(`The caller did not read the export for ${readTimeoutMilliseconds} ms.`);
   }
 }
 

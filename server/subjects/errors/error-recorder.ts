@@ -258,7 +258,7 @@ class Recorder {
 type UnauthenticatedSettings = {
   /** Maximum number at once, over all addresses. */
   readonly maxUnauthenticatedBurst: number;
-  /** Errors per second in the long run, over all addresses. */
+  /** Errors per second on average, over all addresses. */
   readonly unauthenticatedPerSecond: number;
   readonly maxUnauthenticatedPerAddressMinute: number;
 };

@@ -64,7 +64,7 @@ test('counts refusals by rules, other caller errors and service faults separatel
   });
 });
 
-test('counts only the codes of reads and pages, and nothing of stray requests and disconnected callers', () => {
+test('counts only the codes of reads and pages, and ignores stray requests and disconnected callers', () => {
   const { requests, note, pass } = open();
   const seen = { ...transfer(404), milliseconds: 1 };
   note({ ...seen, operation: 'get_card', code: 'card_not_found' });

@@ -23,7 +23,7 @@ type Origin = {
   readonly traceparent?: string | undefined;
   /** Set if the spans of the request are exported. */
   readonly trace?: RequestTrace | undefined;
-  /** The idempotency key, or null without one. */
+  /** The idempotency key, or null if there is none. */
   readonly key: (KeyInScope & { readonly fingerprint: Fingerprint }) | null;
   /** The operator who sent it, as the audit log names them. Null for a card program. */
   readonly operator: string | null;

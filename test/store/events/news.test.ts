@@ -137,7 +137,7 @@ test('shares one read between waits that one event wakes, even if some of their 
   const all = await Promise.all(Array.from({ length: 50 }, (_, at) => wait(undefined, () => at === 0)));
   expect(all).toEqual(Array(50).fill(alone));
   expect(statements).toBe(ofOne);
-  // Other filters need another read, and so does a later wait with the same filter.
+  // Other filters, and a later wait with the same filter, need another read.
   expect(
     (await Promise.all([wait(undefined, () => false), wait(['card.*'], () => false)])).map(
       ({ events }) => events.length,

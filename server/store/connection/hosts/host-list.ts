@@ -10,7 +10,7 @@ export type HostList = {
   readonly mustWrite: boolean;
 };
 
-/** A list of hosts that cannot be used. The message says what to set, and repeats nothing of the address. */
+/** A list of hosts that cannot be used. The message says what to set, and does not repeat any part of the address. */
 export class HostListProblem extends Error {
   override readonly name = 'HostListProblem';
 }
