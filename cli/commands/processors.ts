@@ -12,7 +12,7 @@ import type {
   ResolveAttemptBody,
   SearchAttemptsQuery,
 } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList } from '../command.ts';
+import { type AddCommands, addCommand, addList, readWholeNumber } from '../command.ts';
 import { type Column, money, moneyColumn, pairsOf, table } from '../output.ts';
 import { type CommandContext, showChanged } from '../session.ts';
 import { SETTING_COLUMNS } from './switch.ts';
@@ -158,8 +158,13 @@ function addBreaks(program: Command, context: CommandContext): void {
       note: { flag: '--note <text>', help: 'what you found and did', required: true },
       book_against: {
         flag: '--against <account>',
-        help: 'the account that bears the difference: funding, clearing (the processor has undone it) or loss; see `bookings`',
+        help: 'the account that bears the difference: funding, clearing (the processor has undone it) or loss',
         choices: ['funding', 'clearing', 'loss'],
+      },
+      amount: {
+        flag: '--amount <amount>',
+        help: 'the amount in `bookings` of the break, in minor units; with --against',
+        read: readWholeNumber,
       },
     },
     run: async (session, body, breakId) => {
@@ -169,10 +174,11 @@ function addBreaks(program: Command, context: CommandContext): void {
   });
 }
 
-/** The ways to book the difference of a break: `funding, clearing or loss`, or the one that was chosen. */
-function bookingsOf({ bookings, booked_against: against }: BreakRecord): string | null {
-  if (bookings.length === 0) return against === null ? null : `booked against ${against}`;
-  return bookings.map(({ book_against: one }) => one).join(', ');
+/** The ways to book the difference of a break: `10.00 USD: funding, clearing, loss`, or the one that was chosen. */
+function bookingsOf({ bookings, booked_against: against, currency }: BreakRecord): string | null {
+  const [first] = bookings;
+  if (first === undefined) return against === null ? null : `booked against ${against}`;
+  return `${money(first.amount, currency ?? '')}: ${bookings.map(({ book_against: one }) => one).join(', ')}`;
 }
 
 /** The amount of a break, which is not always known. */

@@ -4,6 +4,8 @@ import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import {
   Amount,
+  amountSent,
+  checkedTogether,
   cursor,
   freeText,
   idText,
@@ -12,6 +14,7 @@ import {
   moment,
   nullable,
   pageOf,
+  refuseEmpty,
   text,
   textOrNull,
 } from '../schema-parts.ts';
@@ -59,19 +62,28 @@ export const BreakRecord = Type.Object({
   ),
 });
 
-export const CloseBreakBody = Type.Object({
-  note: freeText(
-    MAX_NOTE_CHARACTERS,
-    'What you found and did; stored with the break, without card numbers and keys, as long as the error log',
-  ),
-  book_against: Type.Optional(
-    literals(
-      BOOK_AGAINST,
-      'Books the difference, as the entry of `bookings` with this value shows. funding: the card program bears it; clearing: the ' +
-        'processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted',
+export const CloseBreakBody = Type.Object(
+  {
+    note: freeText(
+      MAX_NOTE_CHARACTERS,
+      'What you found and did; stored with the break, without card numbers and keys, as long as the error log',
     ),
-  ),
-});
+    book_against: Type.Optional(
+      literals(
+        BOOK_AGAINST,
+        'Books the difference, as the entry of `bookings` with this value shows. funding: the card program bears it; clearing: the ' +
+          'processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted',
+      ),
+    ),
+    amount: Type.Optional(
+      amountSent('The amount of that entry; the request is refused if the difference is another one by now'),
+    ),
+  },
+  {
+    ...checkedTogether({ dependentRequired: { book_against: ['amount'], amount: ['book_against'] } }),
+    ...refuseEmpty({ book_against: 'to book nothing', amount: 'to book nothing' }),
+  },
+);
 
 const PATH = '/api/v0.1/operator/break';
 
@@ -117,7 +129,7 @@ export const BREAKS = [
     id: 'close_break',
     method: 'POST',
     path: `${PATH}/{break_id}/close`,
-    summary: 'Close a break, and book the difference that it is about; what is booked stays unchanged',
+    summary: 'Close a break, and book its difference, once',
     reach: 'operator',
     scope: 'funding:write',
     body: CloseBreakBody,
@@ -125,10 +137,10 @@ export const BREAKS = [
     repeatable: true,
     movesMoney: true,
     audit: 'always',
-    errors: ['break_not_found', 'insufficient_funds', 'limit_exceeded'],
+    errors: ['invalid_amount', 'break_not_found', 'insufficient_funds', 'limit_exceeded'],
     failure: 'The break could not be closed',
     example: {
-      body: { note: 'The holder keeps the money, their ticket 4711.', book_against: 'funding' },
+      body: { note: 'The holder keeps the money, their ticket 4711.', book_against: 'funding', amount: 1000 },
       reply: {
         ...OPEN,
         closed_at: EXAMPLE_LATER,

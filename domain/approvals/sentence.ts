@@ -45,7 +45,7 @@ export function describeRequest(request: Described): string {
     case 'resolve_attempt':
       return `resolve the attempt ${subject}`;
     case 'close_break':
-      return `close the break ${subject}${request.against === null ? '' : ` and book its difference against the ${request.against} account`}`;
+      return `close the break ${subject}${request.against === null ? '' : ` and book ${money} against the ${request.against} account`}`;
     case 'change_approval_policy':
       return 'change the rules for approvals';
     default:

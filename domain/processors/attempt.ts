@@ -71,6 +71,8 @@ export type Attempt = {
   readonly contradiction: string | null;
   readonly contradictionBreakId: string | null;
   readonly contradictionSettledAt: number | null;
+  /** What bookings of breaks have added to what the books say that the processor has moved; negative for less. */
+  readonly correctedAmount: bigint;
   /** The simulator's behavior, or null outside a sandbox. */
   readonly sandboxBehavior: string | null;
   readonly createdAt: number;
@@ -110,6 +112,7 @@ export function newAttempt(
     contradiction: null,
     contradictionBreakId: null,
     contradictionSettledAt: null,
+    correctedAmount: 0n,
     createdAt: now,
     updatedAt: now,
   };
@@ -133,9 +136,17 @@ export function hasFailed(status: AttemptStatus): boolean {
   return status === 'declined' || status === 'failed' || status === 'reversed';
 }
 
-/** Whether the processor moved the money after the transfer had failed. */
-export function isMovedLate({ lateApprovalAt }: Pick<Attempt, 'lateApprovalAt'>): boolean {
-  return lateApprovalAt !== null;
+/** The fields that say what the books say about an attempt. */
+export type InBooks = Pick<Attempt, 'status' | 'amount' | 'lateApprovalAt' | 'correctedAmount'>;
+
+/** The amount that the processor of an ended attempt has moved, as the books say, in minor units. */
+export function movedInBooks({ status, amount, lateApprovalAt, correctedAmount }: InBooks): bigint {
+  return (status === 'approved' || lateApprovalAt !== null ? amount : 0n) + correctedAmount;
+}
+
+/** Whether the processor moved the money after the transfer had failed, and has not undone that. */
+export function isMovedLate(attempt: InBooks): boolean {
+  return attempt.lateApprovalAt !== null && movedInBooks(attempt) !== 0n;
 }
 
 /** Whether the processor has contradicted the known outcome, and no operator has settled that. */

@@ -1,4 +1,4 @@
-import type { AttemptKind } from './attempt.ts';
+import { type Attempt, type InBooks, isEnded, movedInBooks } from './attempt.ts';
 
 /** The kinds of contradictions to the books. */
 export const BREAK_KINDS = [
@@ -22,12 +22,11 @@ export type BookAgainst = (typeof BOOK_AGAINST)[number];
 /** What a booking depends on. Amounts are in minor units. */
 export type Difference = {
   readonly kind: BreakKind;
-  /** Null without an attempt. */
-  readonly attemptKind: AttemptKind | null;
-  /** How much more the processor has moved than the transfer; negative for less, null if that is not known. */
-  readonly difference: bigint | null;
-  /** The part of the difference that is booked. */
-  readonly bookedAmount: bigint;
+  /** The attempt that the break is about. Null without one. */
+  readonly attempt: (InBooks & Pick<Attempt, 'kind'>) | null;
+  /** What the processor says that it has moved. Null if that is not known. */
+  readonly statedAmount: bigint | null;
+  readonly bookedAgainst: BookAgainst | null;
 };
 
 /** One way to book the difference of a break: money moves from one account to another. */
@@ -36,24 +35,51 @@ export type Booking = {
   readonly from: BookAgainst | 'suspense';
   readonly to: BookAgainst | 'suspense';
   readonly amount: bigint;
+  /** What it adds to what the books say that the processor has moved; negative for less. */
+  readonly correction: bigint;
 };
 
-// Invariant: A booking removes the difference between the books and the processor, and the suspense account of a late approval ends at zero
+// Invariant: A booking closes the gap between a processor and the books, and a late approval leaves suspense at zero
 // Kept by: `bookingsOf`
 // Tested by: `domain/processors/break.test.ts`, `test/api/processors/breaks.test.ts`
 
-/** The bookings that would even out the difference of a break. None if nothing is left to book, or the difference is not known. */
-export function bookingsOf({ kind, attemptKind, difference, bookedAmount }: Difference): readonly Booking[] {
-  const open = (difference ?? bookedAmount) - bookedAmount;
-  if (attemptKind === null || open === 0n) return [];
-  // A late approval was posted between the card and suspense. Any other difference is not in the books yet.
-  const [uneven, choices] =
-    kind === 'late_approval'
-      ? (['suspense', BOOK_AGAINST] as const)
-      : (['clearing', ['funding', 'loss'] as const] as const);
-  const isReceiving = (attemptKind === 'push') === open > 0n;
-  const amount = open > 0n ? open : -open;
-  return choices.map((against) =>
-    isReceiving ? { against, from: against, to: uneven, amount } : { against, from: uneven, to: against, amount },
-  );
+/** The bookings that would close the gap of a break. None if there is no gap, or it is not known. */
+export function bookingsOf(found: Difference): readonly Booking[] {
+  const { kind, attempt, statedAmount } = found;
+  if (attempt === null) return [];
+  if (kind === 'late_approval') return bookingsOfLateApproval(attempt, found.bookedAgainst);
+  if (statedAmount === null || !isEnded(attempt.status)) return [];
+  const gap = statedAmount - movedInBooks(attempt);
+  if (gap === 0n) return [];
+  const isReceiving = (attempt.kind === 'push') === gap > 0n;
+  const amount = gap > 0n ? gap : -gap;
+  return (['funding', 'loss'] as const).map((against) => ({
+    ...between(against, 'clearing', isReceiving),
+    amount,
+    correction: gap,
+  }));
+}
+
+/** A late approval was posted between the card and suspense, so a booking returns the amount to suspense. */
+function bookingsOfLateApproval(
+  attempt: NonNullable<Difference['attempt']>,
+  bookedAgainst: BookAgainst | null,
+): readonly Booking[] {
+  if (bookedAgainst !== null) return [];
+  const { kind, amount } = attempt;
+  // The card can return only what it has, by the books.
+  const choices = BOOK_AGAINST.filter((against) => against !== 'clearing' || movedInBooks(attempt) >= amount);
+  return choices.map((against) => ({
+    ...between(against, 'suspense', kind === 'push'),
+    amount,
+    correction: against === 'clearing' ? -amount : 0n,
+  }));
+}
+
+function between(
+  against: BookAgainst,
+  uneven: 'clearing' | 'suspense',
+  isReceiving: boolean,
+): Pick<Booking, 'against' | 'from' | 'to'> {
+  return isReceiving ? { against, from: against, to: uneven } : { against, from: uneven, to: against };
 }

@@ -61,6 +61,7 @@ const SENT: Attempt = {
   contradictionBreakId: null,
   lateApprovalSettledAt: null,
   contradictionSettledAt: null,
+  correctedAmount: 0n,
   sandboxBehavior: null,
   createdAt: T,
   updatedAt: T,
@@ -378,24 +379,31 @@ describe('after the end', () => {
     ['failed', 'approved', 'late_approval', SENT.amount],
     ['declined', 'approved', 'late_approval', SENT.amount],
     ['reversed', 'approved', 'contradiction', SENT.amount],
-    ['approved', 'declined', 'contradiction', -SENT.amount],
-    ['approved', 'reversed', 'contradiction', -SENT.amount],
-    ['approved', 'not_executed', 'contradiction', -SENT.amount],
+    ['approved', 'declined', 'contradiction', 0n],
+    ['approved', 'reversed', 'contradiction', 0n],
+    ['approved', 'not_executed', 'contradiction', 0n],
     ['approved', 'approved', undefined, 0n],
     ['declined', 'declined', undefined, 0n],
     ['failed', 'pending', undefined, 0n],
     ['approved', 'not_found', undefined, 0n],
-  ] as const)('%s, then %s: %s', (status, outcome, kind, difference) => {
+  ] as const)('%s, then %s: %s', (status, outcome, kind, stated) => {
     const found = judge({ ...SENT, status }, 'notice', answer(outcome));
-    expect(found).toEqual(kind && { kind, expected: status, found: outcome, difference });
+    expect(found).toEqual(kind && { kind, expected: status, found: outcome, stated });
   });
+});
+
+it('takes a contradiction back, or contradicts a booking', () => {
+  const told: Attempt = { ...SENT, status: 'approved', contradictedAt: T };
+  const undone = { ...told, correctedAmount: -SENT.amount };
+  const found = [judge(told, 'notice', answer('approved')), judge(undone, 'notice', answer('approved'))];
+  expect(found).toMatchObject([{ kind: 'agreement', stated: SENT.amount }, { kind: 'contradiction' }]);
 });
 
 describe('after a late approval, which is in the books', () => {
   it.each(['failed', 'declined'] as const)('of an order that has %s, a denial is a contradiction', (status) => {
     const late: Attempt = { ...SENT, status, lateApprovalAt: T, breakId: SENT.attemptId };
     for (const outcome of ['declined', 'reversed', 'not_executed'] as const) {
-      const found = { kind: 'contradiction', expected: 'approved', found: outcome, difference: -SENT.amount };
+      const found = { kind: 'contradiction', expected: 'approved', found: outcome, stated: 0n };
       expect(judge(late, 'notice', answer(outcome)), outcome).toEqual(found);
     }
     for (const outcome of ['approved', 'pending', 'not_found'] as const) {

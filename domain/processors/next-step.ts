@@ -4,7 +4,7 @@
 // Tested by: `domain/processors/next-step.test.ts`, `test/processors`
 import type { RefusalCode } from '../error-codes.ts';
 import { formatMoney } from '../ledger/money.ts';
-import { type Attempt, type AttemptStatus, isEnded, isMovedLate, isUnknown } from './attempt.ts';
+import { type Attempt, type AttemptStatus, isEnded, isUnknown, movedInBooks } from './attempt.ts';
 import { codeOfDecline } from './decline-codes.ts';
 import type { Answer, Traits } from './order.ts';
 
@@ -39,13 +39,14 @@ export type Step = AttemptChange & { readonly effect: TransferEffect; readonly f
 
 /** A contradiction to the books. It arrived after the attempt had ended. */
 export type Contradiction = {
-  readonly kind: 'late_approval' | 'contradiction';
+  /** `agreement`: the processor takes an earlier contradiction back. */
+  readonly kind: 'late_approval' | 'contradiction' | 'agreement';
   /** The status that was known. */
   readonly expected: AttemptStatus;
   /** The processor's answer: an outcome, and other differences. */
   readonly found: string;
-  /** How much more the processor has moved than the books say, in minor units. Null if that is not known. */
-  readonly difference: bigint | null;
+  /** What the processor says that it has moved, in minor units. Null if that cannot be compared with the books. */
+  readonly stated: bigint | null;
 };
 
 const SECOND = 1000;
@@ -230,36 +231,22 @@ const FORGOTTEN = 'The processor answered that it does not know what it has ackn
 /** Answers that say that the processor has not moved the money. */
 const MOVED_NOTHING: readonly string[] = ['declined', 'reversed', 'not_executed'];
 
-/** Whether the books say that the processor has moved the money of an attempt. */
-function isInBooks(attempt: Attempt): boolean {
-  return attempt.status === 'approved' || isMovedLate(attempt);
-}
-
-/**
- * How much more a processor has moved than the books say, by its statement with another amount or currency, in minor units. Null if
- * the two cannot be compared: the attempt has not ended, or the currency is another.
- */
-export function differenceOf(
-  attempt: Attempt,
-  said: { readonly outcome: string; readonly amount: bigint; readonly currency: string },
-): bigint | null {
-  if (!isEnded(attempt.status) || said.currency !== attempt.currency) return null;
-  const booked = isInBooks(attempt) ? attempt.amount : 0n;
-  if (said.outcome === 'approved') return said.amount - booked;
-  return MOVED_NOTHING.includes(said.outcome) ? -booked : null;
+/** What a processor says that it has moved, in minor units. Null if the answer does not say it. */
+export function statedBy(outcome: string, amount: bigint): bigint | null {
+  if (outcome === 'approved') return amount;
+  return MOVED_NOTHING.includes(outcome) ? 0n : null;
 }
 
 function contradictionOf(attempt: Attempt, { outcome }: Answer): Contradiction | undefined {
-  const { status, amount } = attempt;
-  // A late approval is in the books like any other.
-  if (isInBooks(attempt)) {
-    if (!MOVED_NOTHING.includes(outcome)) return undefined;
-    return { kind: 'contradiction', expected: 'approved', found: outcome, difference: -amount };
-  }
-  const found = { expected: status, found: outcome, difference: amount };
-  if (outcome !== 'approved') return undefined;
+  const { status, lateApprovalAt, correctedAmount } = attempt;
+  const stated = statedBy(outcome, attempt.amount);
+  if (stated === null) return undefined;
+  const booked = movedInBooks(attempt);
+  const found = { expected: booked === 0n ? status : ('approved' as const), found: outcome, stated };
+  if (stated === booked) return attempt.contradictedAt === null ? undefined : { kind: 'agreement', ...found };
   // An approval from before the reversal moved nothing. A person finds out whether this one came after it.
-  return { kind: status === 'reversed' ? 'contradiction' : 'late_approval', ...found };
+  const isLate = booked === 0n && lateApprovalAt === null && correctedAmount === 0n && status !== 'reversed';
+  return { kind: isLate ? 'late_approval' : 'contradiction', ...found };
 }
 
 function declined(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {

@@ -40,6 +40,8 @@ const NOT_LATE = {
   contradictionBreakId: null,
   lateApprovalSettledAt: null,
   contradictionSettledAt: null,
+  amount: 1000n,
+  correctedAmount: 0n,
 } as const;
 const ATTEMPT = {
   connectorId: 'bank',

@@ -1,7 +1,13 @@
 import type { Card } from '../cards/card.ts';
 import { toWireId } from '../identifier.ts';
 import { formatMoney } from '../ledger/money.ts';
-import { type Attempt, contradictionInWords, isContradicted } from '../processors/attempt.ts';
+import {
+  type Attempt,
+  contradictionInWords,
+  isContradicted,
+  isMovedLate,
+  movedInBooks,
+} from '../processors/attempt.ts';
 import type { MoneyMoved } from '../refusal.ts';
 import {
   statusAt,
@@ -72,6 +78,8 @@ export type ProcessorFacts = Pick<
   | 'contradiction'
   | 'contradictionBreakId'
   | 'contradictionSettledAt'
+  | 'amount'
+  | 'correctedAmount'
 >;
 
 const FUNDING = "the program's funding";
@@ -106,7 +114,10 @@ function withContradiction({ attempt }: MoneyFacts, { moved, sentence }: MoneySu
   const which = `(break ${toWireId('brk', contradictionBreakId)})`;
   if (!isContradicted(attempt)) {
     const settled = momentOf(attempt.contradictionSettledAt);
-    return { moved, sentence: `${when}, which an operator of the service settled at ${settled} ${which}.` };
+    const isUndone = moved === 'yes' && movedInBooks(attempt) === 0n;
+    const booked = isUndone ? ' and booked: the money is back where it came from' : '';
+    const sentenceOfEnd = `${when}, which an operator of the service settled at ${settled}${booked} ${which}.`;
+    return { moved: isUndone ? 'moved_back' : moved, sentence: sentenceOfEnd };
   }
   const next = `An operator of the service will find out which is true ${which}. Do not send the transfer again.`;
   return { moved: moved === 'yes' || moved === 'no' ? 'unknown' : moved, sentence: `${when}. ${next}` };
@@ -266,6 +277,10 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
   const moved = `${amountOf(facts)} moved from ${source} to ${destination} after all`;
   const known = `the processor '${connectorId}' said so at ${momentOf(lateApprovalAt)}, after the transfer had failed`;
   const which = `(break ${toWireId('brk', breakId)})`;
+  if (facts.attempt && !isMovedLate(facts.attempt)) {
+    const undone = `An operator of the service has booked that the processor undid it ${which}`;
+    return { moved: 'no', sentence: `${moved}: ${known}. ${undone}, so no money moved in the end.` };
+  }
   const next =
     lateApprovalSettledAt === null
       ? `An operator of the service will settle this ${which}.`

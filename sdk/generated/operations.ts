@@ -938,6 +938,11 @@ export type CloseBreakBody = {
    * clearing: the processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted.
    */
   readonly book_against?: 'funding' | 'clearing' | 'loss' | undefined;
+  /**
+   * The amount of that entry; the request is refused if the difference is another one by now. Minor units (cents,
+   * for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string.
+   */
+  readonly amount?: Amount;
 };
 
 /** Connector record. */
@@ -4920,9 +4925,9 @@ export type Operations = {
     readonly reply: Page<BreakRecord>;
   };
   /**
-   * close_break: Close a break, and book the difference that it is about; what is booked stays unchanged.
-   * Requires an operator key. Error codes: `close_break_schema`, `break_not_found`, `insufficient_funds`,
-   * `limit_exceeded`, `unknown_close_break`.
+   * close_break: Close a break, and book its difference, once. Requires an operator key. Error codes:
+   * `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`, `limit_exceeded`,
+   * `unknown_close_break`.
    */
   readonly close_break: {
     readonly call: {

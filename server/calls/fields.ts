@@ -8,7 +8,9 @@ import {
   type Limits,
   type LimitsChange,
 } from '../../domain/ledger/limits.ts';
+import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { type Metadata, type MetadataOperation, refuseMetadata } from '../../domain/metadata.ts';
+import { Refusal } from '../../domain/refusal.ts';
 import { COMMIT_MILLISECONDS } from '../store/connection/standby.ts';
 import { toLimits } from '../store/ledger/limits.ts';
 import type { Period } from '../store/ledger/statement.ts';
@@ -120,4 +122,12 @@ export function readPeriod(
 
 function toDate(text: string | undefined): Date | null {
   return text === undefined ? null : new Date(text);
+}
+
+/** Reads an amount, or refuses it with `invalid_amount`. Returns null if none was sent. */
+export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
+  if (sent === undefined) return null;
+  const reading = readAmount(sent);
+  if ('amount' in reading) return reading.amount;
+  throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
 }

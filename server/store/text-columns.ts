@@ -66,7 +66,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   operator_movement: 'actor currency',
   posting: 'currency purpose',
   processor_attempt: 'currency kind resolved_by sandbox_behavior status',
-  processor_break: 'closed_by currency expected kind',
+  processor_break: 'booked_against closed_by currency expected kind',
   processor_card: 'token_hash',
   program: 'card_limits currency limits time_zone',
   reversal: 'currency',

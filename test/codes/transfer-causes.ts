@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
-import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
+import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
 import { partsOf, toRaw } from '../fixtures/operations.ts';
@@ -285,17 +285,20 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
 }
 
-/** A break whose difference neither the funding nor the card could take is booked. */
+/** A break is booked whose difference the funding does not have, or that would fill the card. */
 function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
   return {
     run: async (world) => {
-      const { client } = world.sandbox;
-      const { transfer_id: id } = await client.transfers.create({ amount: 1, card_id: 'card_processor' });
-      await waitFor('the load', async () => (await client.transfers.get(id)).status === 'completed');
-      const [attempt] = (await client.transfers.attempts(id)).data;
-      const breakId = await world.ledger.insertBreak(attempt?.attempt_id ?? '', MAXIMUM_BALANCE);
-      const body = { note: 'a test', book_against: against };
-      return runRefused(world, code, [atField('/book_against', about('close_break', breakId, body))]);
+      const { sandbox, ledger } = world;
+      const { transfer_id: id } = await sandbox.client.transfers.create({ amount: 1, card_id: 'card_processor' });
+      await waitFor('the load', async () => (await sandbox.client.transfers.get(id)).status === 'completed');
+      const attemptId = (await sandbox.client.transfers.attempts(id)).data[0]?.attempt_id ?? '';
+      const breakId = await ledger.insertBreak(attemptId, MAXIMUM_AMOUNT + 1n);
+      const body = { note: 'a test', book_against: against, amount: Number(MAXIMUM_AMOUNT) };
+      if (against === 'loss') await ledger.setIncoming(attemptId, MAXIMUM_BALANCE - MAXIMUM_AMOUNT);
+      const results = await runRefused(world, code, [atField('/book_against', about('close_break', breakId, body))]);
+      await ledger.setIncoming(attemptId, 0n);
+      return results;
     },
   };
 }

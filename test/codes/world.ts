@@ -53,18 +53,28 @@ class LedgerReader {
     return rows;
   }
 
-  /** Inserts a break of an attempt: its processor says that it has moved `difference` minor units more than was ordered. */
-  async insertBreak(attemptId: string, difference: bigint): Promise<string> {
+  /** Inserts a break of an attempt: its processor says that it has moved `stated` minor units. */
+  async insertBreak(attemptId: string, stated: bigint): Promise<string> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query(
       `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency,
-          expected, found, created_at, difference)
+          expected, found, created_at, stated_amount)
         select gen_random_uuid(), 'contradiction', connector_id, program_id, attempt_id, transfer_id, amount, currency, 'approved',
           'approved of more', now(), $2 from processor_attempt where attempt_id = $1
         returning break_id`,
-      [fromWireId('pat', attemptId), difference],
+      [fromWireId('pat', attemptId), stated],
     );
     return toWireId('brk', rows[0].break_id);
+  }
+
+  /** Lets the card of an attempt wait for money, as open holds would: minor units. */
+  async setIncoming(attemptId: string, incoming: bigint): Promise<void> {
+    const client = this.#client ?? (await this.#connect());
+    await client.query(
+      `update account set incoming = $2 from processor_attempt join card using (program_id, card_id)
+        where attempt_id = $1 and account.account_id = card.account_id`,
+      [fromWireId('pat', attemptId), incoming],
+    );
   }
 
   /** Assigns a card to a processor that is no longer in the settings. An operator can remove it while the card is unused. */

@@ -83,13 +83,22 @@ export async function unknownAttempt(ledger: Ledger): Promise<string> {
   return toWireId('pat', attemptId);
 }
 
-export async function newBreak({ database }: Ledger): Promise<string> {
+/** A break that can be booked: its processor says that it has moved 10.00 USD more than was ordered. */
+export async function newBreak(ledger: Ledger): Promise<string> {
+  const attemptId = fromWireId('pat', await unknownAttempt(ledger));
   const breakId = randomUUIDv7();
-  await database.writeUnguarded({
+  await ledger.database.writeUnguarded({
+    name: 'end_attempt',
+    text: "update processor_attempt set status = 'approved', unknown_since = null where attempt_id = $1",
+    values: [attemptId],
+  });
+  await ledger.database.writeUnguarded({
     name: 'insert_break',
-    text: `insert into processor_break (break_id, kind, connector_id, expected, found, created_at)
-      values ($1, 'unknown_attempt', 'simulator', 'no attempt', 'approved', now())`,
-    values: [breakId],
+    text: `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency,
+        expected, found, created_at, stated_amount)
+      select $1::uuid, 'contradiction', connector_id, program_id, attempt_id, transfer_id, amount, currency, 'approved',
+        'approved of 20.00 USD', now(), 2000 from processor_attempt where attempt_id = $2`,
+    values: [breakId, attemptId],
   });
   return toWireId('brk', breakId);
 }

@@ -486,7 +486,7 @@ describe('the shown outcome', () => {
   async function approveLate(sent: Attempt): Promise<void> {
     await report(ledger, sent, stepFor(sent, 'send', answered('declined', { code: '51' })));
     const ended = await attemptOf(ledger, toWireId('tr', sent.transferId));
-    const late = { kind: 'late_approval', expected: 'declined', found: 'approved', difference: 1000n } as const;
+    const late = { kind: 'late_approval', expected: 'declined', found: 'approved', stated: 1000n } as const;
     await recordContradiction(ledger.database, ended, late, Date.now());
   }
 
@@ -504,7 +504,7 @@ describe('the shown outcome', () => {
     const sent = await send(made.transfer_id);
     await report(other, sent, stepFor(sent, 'send', approved));
     const ended = await attemptOf(ledger, made.transfer_id);
-    const contrary = { kind: 'contradiction', expected: 'approved', found: 'declined', difference: -1000n } as const;
+    const contrary = { kind: 'contradiction', expected: 'approved', found: 'declined', stated: 0n } as const;
     await recordContradiction(ledger.database, ended, contrary, Date.now());
     const { wait } = waitForEnd(ledger.service, { programId: sent.programId }, made, 1);
     expect(await wait.resume(false)).toMatchObject({ record: { status: 'completed' }, moneyMoved: 'unknown' });

@@ -153,21 +153,23 @@ function CloseDialog({
   const [note, setNote] = useState('');
   const [against, setAgainst] = useState('');
   const choices = bookingChoices(shown);
+  const isClosed = shown.closed_at !== null;
   const close = useAction((body: CloseBreakBody, api, options) => api.breaks.close(id, body, options), {
     operation: `close_break ${id}`,
   });
   const confirm = async () => {
-    const booking = against === '' ? {} : { book_against: against as NonNullable<CloseBreakBody['book_against']> };
+    const chosen = shown.bookings.find((one) => one.book_against === against);
+    const booking = chosen === undefined ? {} : { book_against: chosen.book_against, amount: chosen.amount };
     const closed = await close.run({ note: note.trim(), ...booking });
     if (closed === undefined) return;
     onDone(against === '' ? 'The break is closed.' : 'The break is closed, and its difference is booked.');
   };
   return (
     <ConfirmDialog
-      title={`Close a break of ${connector}`}
-      confirm="Close the break"
+      title={`${isClosed ? 'Book the difference of' : 'Close'} a break of ${connector}`}
+      confirm={isClosed ? 'Book the difference' : 'Close the break'}
       pending={close.pending}
-      disabled={note.trim() === ''}
+      disabled={note.trim() === '' || (isClosed && against === '')}
       error={close.error}
       onConfirm={() => void confirm()}
       onClose={onClose}
@@ -182,7 +184,7 @@ function CloseDialog({
           label="Book the difference"
           value={against}
           onChange={setAgainst}
-          options={[['', 'Not now: no money moves'], ...choices]}
+          options={[['', isClosed ? 'Choose…' : 'Not now: no money moves'], ...choices]}
         />
       )}
       <AreaField

@@ -1,5 +1,5 @@
 import { type Attempt, isEnded } from '../../../domain/processors/attempt.ts';
-import { differenceOf } from '../../../domain/processors/next-step.ts';
+import { statedBy } from '../../../domain/processors/next-step.ts';
 import type { Answer } from '../../../domain/processors/order.ts';
 import { newId } from '../../foundation/ids.ts';
 import { insertBreak } from '../../store/processors/contradiction.ts';
@@ -113,8 +113,8 @@ class Portion {
     const attempt = await this.#asItIs(notice.attempt);
     const amount = BigInt(body.amount);
     if (amount !== attempt.amount || body.currency !== attempt.currency) {
-      const difference = differenceOf(attempt, { outcome: body.status, amount, currency: body.currency });
-      const said = { kind: 'contradiction', expected: attempt.status, found: saidBy(body), difference } as const;
+      const stated = body.currency === attempt.currency ? statedBy(body.status, amount) : null;
+      const said = { kind: 'contradiction', expected: attempt.status, found: saidBy(body), stated } as const;
       await recordContradiction(database, attempt, said, this.#now(notice));
     } else {
       await this.#recordAnswer(notice, attempt, connector);
@@ -161,7 +161,7 @@ class Portion {
       breakId: newId(),
       kind: 'unhandled_notice' as const,
       createdAt: this.#now(notice),
-      difference: null,
+      statedAmount: null,
       ...about,
       ...said,
     };

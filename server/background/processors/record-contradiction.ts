@@ -15,6 +15,7 @@ import {
   lockSuspenseAndClearing,
   markLateApproval,
   recordContradiction as noteContradiction,
+  restateContradiction,
 } from '../../store/processors/contradiction.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
@@ -36,13 +37,19 @@ type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 export async function recordContradiction(
   database: Database,
   attempt: Attempt,
-  { kind, expected, found, difference }: Said,
+  { kind, expected, found, stated }: Said,
   now: number,
 ): Promise<void> {
   const { programId, attemptId, transferId, connectorId, amount, currency } = attempt;
+  if (kind === 'agreement') {
+    await database.write(
+      restateContradiction({ connectorId: attempt.connectorId, attemptId: attempt.attemptId, stated }),
+    );
+    return;
+  }
   const breakId = newId();
   const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
-  const known = { ...facts, expected, found, difference, createdAt: now };
+  const known = { ...facts, expected, found, statedAmount: stated, createdAt: now };
   if (kind === 'contradiction') {
     await database.write(noteContradiction(known));
     return;
@@ -77,6 +84,8 @@ export async function recordContradiction(
         insertPostings([{ ...posted.posting, programId, causeId: breakId }], now),
         updateAccounts([posted.source, posted.destination]),
         markLateApproval(known),
+        // What it said before no longer holds.
+        ...(attempt.contradictedAt === null ? [] : [restateContradiction({ connectorId, attemptId, stated })]),
         insertEvents(batchId, [event], now),
       ],
     };

@@ -68,9 +68,9 @@ export function toBreakRecord(found: Break, now: number): BreakRecord {
     closed_by: found.closedBy,
     note: found.resolution,
     booked_against: found.bookedAgainst,
-    bookings: bookingsOf(found).map(({ against, amount, ...ends }) => ({
+    bookings: bookingsOf(found).map(({ against, from, to, amount }) => ({
       book_against: against,
-      ...ends,
+      ...{ from, to },
       amount: toWire(amount),
     })),
   };

@@ -62,6 +62,7 @@ const ATTEMPT = columns({
   contradiction: nullable(TEXT),
   contradictionBreakId: nullable(UUID),
   contradictionSettledAt: nullable(TIME),
+  correctedAmount: BIGINT,
   sandboxBehavior: nullable(TEXT),
   createdAt: TIME,
   updatedAt: TIME,

@@ -1,5 +1,5 @@
-import type { AttemptKind } from '../../../domain/processors/attempt.ts';
-import type { BookAgainst, BreakKind } from '../../../domain/processors/break.ts';
+import type { AttemptKind, AttemptStatus } from '../../../domain/processors/attempt.ts';
+import type { BookAgainst, BreakKind, Difference } from '../../../domain/processors/break.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
 import {
@@ -38,24 +38,31 @@ const BREAK = columns({
   /** The operator, as the audit log names them. */
   closedBy: nullable(TEXT),
   resolution: nullable(TEXT),
-  /** How much more the processor has moved than the transfer, in minor units. Null if that is not known. */
-  difference: nullable(BIGINT),
-  /** The part of the difference that is booked. */
-  bookedAmount: BIGINT,
-  /** The account that the last part was booked against. */
+  /** What the processor says that it has moved, in minor units. Null if that is not known. */
+  statedAmount: nullable(BIGINT),
+  /** The account that the difference was last booked against. */
   bookedAgainst: nullable(word<BookAgainst>()),
 });
 
-const READ = columns({ ...BREAK.columns, attemptKind: nullable(word<AttemptKind>()) });
+/** The attempt of a break, as far as its bookings depend on it. Null without an attempt. */
+const OF_ATTEMPT = columns({
+  attemptKind: nullable(word<AttemptKind>()),
+  attemptStatus: nullable(word<AttemptStatus>()),
+  attemptAmount: nullable(BIGINT),
+  lateApprovalAt: nullable(TIME),
+  correctedAmount: nullable(BIGINT),
+});
 
-const COLUMNS = `${BREAK.of('processor_break')}, service_now() as now, (
-      select kind from processor_attempt
+const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*
+    from processor_break left join lateral (
+      select kind as attempt_kind, status as attempt_status, amount as attempt_amount, late_approval_at, corrected_amount
+      from processor_attempt
       where processor_attempt.program_id = processor_break.program_id and processor_attempt.attempt_id = processor_break.attempt_id
       limit 1
-    ) as attempt_kind`;
+    ) as attempt on true`;
 
 /** A difference between a processor and the books. Ids are inner UUIDs. */
-export type Break = RowOf<typeof READ.columns>;
+export type Break = RowOf<typeof BREAK.columns> & Pick<Difference, 'attempt'>;
 
 /** The conditions of a list of breaks. Null for no condition. */
 export type BreakFilter = {
@@ -91,22 +98,18 @@ export function listBreaks(filter: BreakFilter, after: string | null, count: num
       ...used.map(([, condition]) => condition),
       ...(after === null ? [] : [`break_id ${isClosed ? '<' : '>'} :after`]),
     ];
-    return `select ${COLUMNS} from processor_break where ${conditions.join(' and ')}
+    return `${SELECT} where ${conditions.join(' and ')}
       order by break_id${isClosed ? ' desc' : ''} limit :count`;
   };
   return LIST_BREAKS(name, text, { ...filter, after, count });
 }
 
-export const readBreak = statement(
-  'read_break',
-  { breakId: UUID },
-  `select ${COLUMNS} from processor_break where break_id = :breakId`,
-);
+export const readBreak = statement('read_break', { breakId: UUID }, `${SELECT} where break_id = :breakId`);
 
 export const lockBreak = statement(
   'lock_break',
   { breakId: UUID },
-  `select ${COLUMNS} from processor_break where break_id = :breakId for no key update of processor_break`,
+  `${SELECT} where break_id = :breakId for no key update of processor_break`,
 );
 
 /**
@@ -137,12 +140,13 @@ export const createLossAccount = statement(
 const CLOSE = statement(
   'close_break',
   {
-    ...BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution', 'bookedAmount', 'bookedAgainst').columns,
+    ...BREAK.pick('breakId', 'closedAt', 'closedBy', 'resolution', 'bookedAgainst').columns,
+    correction: BIGINT,
     maxFailures: NUMBER,
   },
   `with closed as (
       update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution,
-        booked_amount = :bookedAmount, booked_against = :bookedAgainst
+        booked_against = :bookedAgainst
       where break_id = :breakId
       returning *
     ), settled as (
@@ -153,6 +157,7 @@ const CLOSE = statement(
         and processor_notice.tries >= :maxFailures
     )
     update processor_attempt set
+      corrected_amount = corrected_amount + :correction,
       contradiction_settled_at = case when contradiction_break_id = closed.break_id then closed.closed_at
         else contradiction_settled_at end,
       late_approval_settled_at = case when processor_attempt.break_id = closed.break_id then closed.closed_at
@@ -164,13 +169,19 @@ const CLOSE = statement(
 
 /**
  * Closes a locked break. A contradiction or late approval is settled on its attempt, and notices that keep failing are not tried
- * again.
+ * again. `correction` is what a booking adds to what the books say that the processor has moved.
  */
-export function closeBreak(closed: Break): Statement {
-  return CLOSE({ ...closed, maxFailures: MAX_NOTICE_FAILURES });
+export function closeBreak(closed: Break, correction: bigint): Statement {
+  return CLOSE({ ...closed, correction, maxFailures: MAX_NOTICE_FAILURES });
 }
 
 /** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
-  return { found: READ.read(row), now: (row.now as Date).getTime() };
+  const { attemptKind: kind, attemptStatus: status, attemptAmount: amount, ...rest } = OF_ATTEMPT.read(row);
+  const { lateApprovalAt, correctedAmount } = rest;
+  const attempt =
+    kind === null || status === null || amount === null || correctedAmount === null
+      ? null
+      : { kind, status, amount, lateApprovalAt, correctedAmount };
+  return { found: { ...BREAK.read(row), attempt }, now: (row.now as Date).getTime() };
 }

@@ -16,8 +16,8 @@ const BREAK = columns({
   expected: TEXT,
   found: TEXT,
   createdAt: TIME,
-  /** How much more the processor has moved than the transfer, in minor units. Null if that is not known. */
-  difference: nullable(BIGINT),
+  /** What the processor says that it has moved, in minor units. Null if that is not known. */
+  statedAmount: nullable(BIGINT),
 });
 
 /** A new contradiction between a processor and the books, for a person to close. An attempt has at most one of each kind. */
@@ -25,16 +25,20 @@ export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
  * If its attempt already has a break of the kind, the processor's new statements are added there, and the break reopens, because
- * the person who closed it did not know them. The audit log keeps that it was closed.
+ * the person who closed it did not know them. So does an earlier statement that comes again after another one. The audit log keeps
+ * that it was closed.
  */
 const INSERT = `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt,
-      :difference)
+      :statedAmount)
     on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
-      set found = processor_break.found || ', ' || excluded.found, difference = excluded.difference, closed_at = null,
-        closed_by = null, resolution = null
+      set found = case when excluded.found <> all (string_to_array(processor_break.found, ', '))
+            and char_length(processor_break.found) < :maxFound
+          then processor_break.found || ', ' || excluded.found else processor_break.found end,
+        stated_amount = excluded.stated_amount, closed_at = null, closed_by = null, resolution = null
       where excluded.found <> all (string_to_array(processor_break.found, ', '))
-        and char_length(processor_break.found) < :maxFound`;
+          and char_length(processor_break.found) < :maxFound
+        or processor_break.stated_amount is distinct from excluded.stated_amount`;
 
 /** Statements of the processor are added until a break's text has this length. A person has seen enough by then. */
 const MAX_FOUND_CHARACTERS = 1_000;
@@ -83,6 +87,14 @@ const RECORD_CONTRADICTION = statement(
 export function recordContradiction(found: NewBreak): Statement {
   return RECORD_CONTRADICTION({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
+
+/** Stores what a processor says now, after it has taken a contradiction back. The break stays as it is otherwise. */
+export const restateContradiction = statement(
+  'restate_contradiction',
+  { connectorId: TEXT, attemptId: UUID, stated: nullable(BIGINT) },
+  `update processor_break set stated_amount = :stated
+    where connector_id = :connectorId and attempt_id = :attemptId and kind = 'contradiction'`,
+);
 
 const MARK_LATE = statement(
   'mark_late_approval',

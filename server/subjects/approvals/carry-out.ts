@@ -5,7 +5,7 @@ import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { readFields } from '../../../contract/reading/read-fields.ts';
 import { includesScope, inOrder, scopesOf } from '../../../contract/scope.ts';
 import type { Maker } from '../../../domain/approvals/approval.ts';
-import type { StoredResponse } from '../../../domain/idempotency.ts';
+import { isSame, type StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { readAccess } from '../../../domain/people/access.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
@@ -224,12 +224,14 @@ function keyOfProgram({ operation, programId, idempotencyKey }: ShownApproval): 
 
 function carriedOutBefore(approval: ShownApproval, response: StoredResponse | undefined): Outcome | undefined {
   if (approval.timesCarriedOut > 0) return CARRIED_OUT;
-  if (response === undefined || response.code !== null) return undefined;
+  // Another request with the same key says nothing about this one.
+  const request = { asSent: approval.fingerprint, ofMeaning: approval.meaning };
+  if (response === undefined || response.code !== null || !isSame(response, request)) return undefined;
   const { body } = response;
   return { ...CARRIED_OUT, result: body === null ? null : toResult(approval.operation, { json: body }) };
 }
 
-/** The response that the request gets under its key from now on. The row says 409 for every refusal. */
+/** The response that the request gets under its key from now on. With 409, a job deletes its row after the retention. */
 function toFailure(
   { fingerprint, meaning, requestId }: ShownApproval,
   key: KeyInScope,

@@ -27,7 +27,7 @@ import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { actorOf, auditOther } from '../audit/audit.ts';
 import type { CurrentPolicy, PolicyMemory } from './policy.ts';
 import { toApprovalRecord, toEventPayload } from './record.ts';
-import { programOf, type Run, readSubject, summaryOf, toRuledRequest, valuesOf } from './subject.ts';
+import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, valuesOf } from './subject.ts';
 
 // Invariant: No request of an operator that a rule matches is carried out without an approval
 // Kept by: `withApproval`, around the handlers of all approvable operations for operators (`server/handlers.ts`)
@@ -52,15 +52,17 @@ export async function withApproval(
   const current = await policy.read();
   const isConcerned = needsApproval(current.rules, { ...toRuledRequest(call, null), ...NOTHING_KNOWN });
   if (!isConcerned) return run(call);
-  const known = await findByKey(service, call);
-  if (known !== undefined)
-    return known.approval.status === 'carried_out' ? run(call) : accept(known.approval, known.now, true);
+  const waiting = await findByKey(service, call);
+  if (waiting !== undefined)
+    return waiting.approval.status === 'carried_out' ? run(call) : accept(waiting.approval, waiting.now, true);
   const found = await readSubject(run, call, operation);
   const request = toRuledRequest(call, found);
   if (!needsApproval(current.rules, request)) return run(call);
   const tried = await tryOut(call);
   if ('replayed' in tried && tried.replayed === true) return tried;
-  const [values, summary] = [valuesOf(operation, found), await summaryOf(run, call, request)];
+  const { currency } = toRecord(tried) ?? {};
+  const known = { ...request, currency: request.currency ?? (typeof currency === 'string' ? currency : null) };
+  const [values, summary] = [valuesOf(operation, found), await summaryOf(run, call, known)];
   return await propose(service, call, current, { values: values === null ? null : JSON.stringify(values), summary });
 }
 

@@ -1,10 +1,11 @@
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { type Account, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
+import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import { type Booking, bookingsOf } from '../../../domain/processors/break.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { readOptionalAmount } from '../../calls/fields.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { lowFunding } from '../../calls/records/event.ts';
 import { toBreakRecord } from '../../calls/records/processor.ts';
@@ -40,34 +41,44 @@ type CloseCall = Call<'close_break'>;
  * keeps its first note, unless its difference is booked only now.
  */
 export async function closeBreak(service: Service, call: CloseCall): Promise<Reply<'close_break'>> {
+  const { note, book_against: against, amount: sent } = call.body;
   const breakId = fromWireId('brk', call.params.break_id) ?? NO_BREAK;
+  if ((against === undefined) !== (sent === undefined)) {
+    const message = "'book_against' and 'amount' belong together: send both, or neither to book nothing.";
+    throw schemaRefusal(call, message, against === undefined ? '/book_against' : '/amount');
+  }
+  const amount = readOptionalAmount(sent);
   const load = { ...(await loadAccounts(service, call, breakId)), breaks: lockBreak({ breakId }) };
   return transact<Reply<'close_break'>, keyof typeof load>(service.database, call.deadline, load, (loaded, batchId) => {
     const { found, now } = requireBreak(call, loaded.breaks);
-    const { book_against: against } = call.body;
-    const isBooked = against === found.bookedAgainst && bookingsOf(found).length === 0;
-    if (found.closedAt !== null && (against === undefined || isBooked)) {
-      return { result: { record: toBreakRecord(found, now), moneyMoved: 'no' }, writes: [], readsOnly: true };
+    const isBooked = found.bookedAgainst !== null && bookingsOf(found).length === 0;
+    if (found.closedAt !== null && (against === undefined || (isBooked && against === found.bookedAgainst))) {
+      // A repeated request has the value of the first response.
+      const moneyMoved = against === undefined ? 'no' : 'yes';
+      return { result: { record: toBreakRecord(found, now), moneyMoved }, writes: [] };
     }
-    const booking = against === undefined ? undefined : chooseBooking(call, found);
+    const booking = against === undefined ? undefined : chooseBooking(call, found, amount);
     const accounts = loaded.accounts.map(toAccount);
     const posted = booking === undefined ? undefined : book(booking, accounts);
-    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
-    const closed = {
-      ...found,
-      ...{ closedAt: now, closedBy: actorOf(call.caller), resolution },
-      ...(booking !== undefined && { bookedAmount: found.difference ?? 0n, bookedAgainst: booking.against }),
-    };
-    const record = toBreakRecord(closed, now);
+    const closed = { ...found, closedAt: now, closedBy: actorOf(call.caller) };
+    const after = booking === undefined ? closed : withBooking(closed, booking);
+    const resolution = withoutSecrets(note, MAX_NOTE_CHARACTERS);
+    const record = toBreakRecord({ ...after, resolution }, now);
     const subject = { programId: found.programId, subjectId: toWireId('brk', breakId) };
     const audited = { ...subject, details: JSON.stringify(withoutHolderValues(record)) };
     const writes = [
       ...(posted === undefined ? [] : writesOf(call, found, posted, accounts, loaded.threshold, { batchId, now })),
-      closeStatement(closed),
+      closeStatement({ ...after, resolution }, booking?.correction ?? 0n),
       ...auditOf(call, audited),
     ];
     return { result: { record, moneyMoved: posted === undefined ? 'no' : 'yes' }, writes };
   });
+}
+
+function withBooking(found: Break, { against, correction }: Booking): Break {
+  const { attempt } = found;
+  const corrected = attempt === null ? null : { ...attempt, correctedAmount: attempt.correctedAmount + correction };
+  return { ...found, bookedAgainst: against, attempt: corrected };
 }
 
 function requireBreak(call: CloseCall, [row]: readonly Row[]): ReturnType<typeof toBreak> {
@@ -94,18 +105,29 @@ async function loadAccounts({ database }: Service, call: CloseCall, breakId: str
 
 const NO_ACCOUNTS = { accounts: null, threshold: null } as const;
 
-/** The booking that the caller asks for. Throws the refusal if the break has no such booking. */
-function chooseBooking(call: CloseCall, found: Break): Booking {
+/** The booking that the caller asks for. Throws the refusal if the break has no such booking, or another amount. */
+function chooseBooking(call: CloseCall, found: Break, amount: bigint | null): Booking {
   const { book_against: against } = call.body;
   const bookings = bookingsOf(found);
   const booking = bookings.find((one) => one.against === against);
-  if (booking !== undefined) return booking;
+  if (booking === undefined) throw schemaRefusal(call, whyNot(found, bookings), '/book_against');
+  if (amount === booking.amount) return booking;
+  const money = (value: bigint): string => formatMoney(value, found.currency ?? '');
+  const message =
+    `The difference of this break is now ${money(booking.amount)} from ${booking.from} to ${booking.to}, and you sent ` +
+    `${money(amount ?? 0n)}. Read the break again.`;
+  throw schemaRefusal(call, message, '/amount');
+}
+
+function whyNot({ bookedAgainst, kind }: Break, bookings: readonly Booking[]): string {
+  const omit = "Omit 'book_against' and 'amount'.";
   const choices = bookings.map((one) => `'${one.against}'`).join(' or ');
-  const reason =
-    bookings.length === 0
-      ? "The break has nothing to book. Omit 'book_against'."
-      : `The difference of this break can only be booked against ${choices}.`;
-  throw schemaRefusal(call, reason, '/book_against');
+  if (choices !== '') return `The difference of this break can only be booked against ${choices}.`;
+  if (bookedAgainst !== null)
+    return `The difference of this break is already booked against '${bookedAgainst}'. ${omit}`;
+  const isAboutMoney = kind === 'late_approval' || kind === 'contradiction';
+  if (!isAboutMoney) return `A break of the kind '${kind}' is not about money that can be booked. ${omit}`;
+  return `This break has no difference that can be booked: the books say what the processor says, or it is not known. ${omit}`;
 }
 
 function book({ from, to, amount }: Booking, accounts: readonly Account[]): Posted {
@@ -118,8 +140,8 @@ function book({ from, to, amount }: Booking, accounts: readonly Account[]): Post
   const { currency } = source;
   if (!canTake(source, amount)) {
     const message =
-      `The ${from} account does not have the ${formatMoney(amount, currency)} that would be booked. ` +
-      'Book them against another account, or make a deposit first.';
+      `The ${from} account has ${formatMoney(available(source), currency)} available, and the booking needs ` +
+      `${formatMoney(amount, currency)}. Choose another account, or make a deposit first.`;
     throw new Refusal('insufficient_funds', message, { field: '/book_against' });
   }
   if (!canGive(destination, amount)) {

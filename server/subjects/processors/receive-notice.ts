@@ -41,7 +41,7 @@ async function refuseOther(database: Database, sent: Parameters<typeof readNotic
   const { connectorId, noticeId, body } = sent;
   const found = {
     ...{ breakId: newId(), kind: 'reused_notice_id' as const, connectorId, createdAt: stored.now },
-    ...{ expected: saidBy(stored.body), found: `${saidBy(body)} (notice ${noticeId})`, difference: null },
+    ...{ expected: saidBy(stored.body), found: `${saidBy(body)} (notice ${noticeId})`, statedAmount: null },
   };
   const { attempt } = stored;
   if (attempt === undefined) {

@@ -1,8 +1,9 @@
 import type { Call, Reply } from '../../calls/call.ts';
+import { readOptionalAmount } from '../../calls/fields.ts';
 import { countedActor } from '../../calls/operator-limits.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import type { TransferService } from './lane.ts';
-import { readOptionalAmount, toChange } from './request.ts';
+import { toChange } from './request.ts';
 import { toReversalReply, toTransferReply } from './respond.ts';
 
 /** capture_transfer: the completed transfer. The uncaptured part of the hold is released. */

@@ -2,11 +2,9 @@ import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { CreateTransferBody, TransferRecord } from '../../../contract/transfers.ts';
 import type { Fingerprint } from '../../../domain/idempotency.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { type AmountAsSent, readAmount } from '../../../domain/ledger/money.ts';
 import type { MetadataChange } from '../../../domain/metadata.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { Step } from '../../../domain/processors/next-step.ts';
-import { Refusal } from '../../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../../domain/transfers/transfer.ts';
 import { type Call, type CallContext, isOperator, schemaRefusal } from '../../calls/call.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
@@ -135,14 +133,6 @@ function originOf(call: CallContext): Origin {
     caseId,
     approvalId,
   };
-}
-
-/** Reads an amount, or refuses it with `invalid_amount`. Returns null if none was sent. */
-export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
-  if (sent === undefined) return null;
-  const reading = readAmount(sent);
-  if ('amount' in reading) return reading.amount;
-  throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
 }
 
 /** Refuses combinations of fields that a schema cannot exclude. */

@@ -2,7 +2,7 @@ import type { ReversalRecord } from '../../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { type Fingerprint, originalOf, replay, type StoredResponse } from '../../../domain/idempotency.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
-import { type Attempt, isContradicted, isMovedLate } from '../../../domain/processors/attempt.ts';
+import { type Attempt, isContradicted, isMovedLate, movedInBooks } from '../../../domain/processors/attempt.ts';
 import { type MoneyMoved, Refusal } from '../../../domain/refusal.ts';
 import { dependsOnProcessor } from '../../../domain/transfers/transfer.ts';
 import type { CallContext, JsonReply, Moved, RecordReply } from '../../calls/call.ts';
@@ -71,6 +71,8 @@ export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: At
   if (status === 'pending') return 'unknown';
   if (attempt !== undefined && isMovedLate(attempt)) return 'yes';
   if (attempt !== undefined && isContradicted(attempt)) return 'unknown';
+  // An operator has booked that the processor moved nothing.
+  if (attempt !== undefined && attempt.status === 'approved' && movedInBooks(attempt) === 0n) return 'no';
   return status === 'failed' ? 'no' : 'yes';
 }
 

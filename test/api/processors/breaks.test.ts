@@ -163,11 +163,14 @@ const breaksOf = async ({ attemptId }: Attempt) => {
 describe('closing a break with its money', () => {
   type Against = NonNullable<BreakRecord['booked_against']>;
 
-  const bookAgainst = (found: BreakRecord | undefined, book_against: Against) =>
-    ledger.call('close_break', { note: 'settled', book_against }, { params: { break_id: found?.break_id ?? '' } });
+  const bookAgainst = (found: BreakRecord | undefined, book_against: Against, sent?: number) => {
+    const amount = sent ?? found?.bookings.find((one) => one.book_against === book_against)?.amount ?? 1;
+    const body = { note: 'settled', book_against, amount };
+    return ledger.call('close_break', body, { params: { break_id: found?.break_id ?? '' } });
+  };
 
-  const refusal = (found: BreakRecord | undefined, against: Against) =>
-    bookAgainst(found, against).then(
+  const refusal = (found: BreakRecord | undefined, against: Against, amount?: number) =>
+    bookAgainst(found, against, amount).then(
       () => undefined,
       ({ code, message }: Refusal) => ({ code, message }),
     );
@@ -245,6 +248,94 @@ describe('closing a break with its money', () => {
     await bookAgainst(second, 'funding');
     // As if the load had never been.
     expect((await balances()).funding).toBe((before.funding ?? 0) + 1000);
+    await say(attempt, { status: 'approved' });
+    const [third] = await breaksOf(attempt);
+    expect(third).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1000 }, { amount: 1000 }] });
+    await bookAgainst(third, 'funding');
+    expect(await balances()).toEqual(before);
+    // A statement that it made before, and that no longer holds.
+    await say(attempt, { status: 'declined' });
+    expect(await breaksOf(attempt)).toMatchObject([{ bookings: [{ amount: 1000 }, { amount: 1000 }] }]);
+  });
+
+  test('offers nothing once the processor takes its contradiction back', async () => {
+    const attempt = await endedAttempt();
+    await say(attempt, { status: 'declined' });
+    const [found] = await breaksOf(attempt);
+    await close(found?.break_id ?? '', 'They look into it.');
+    await say(attempt, { status: 'approved' });
+    const { data } = await list({ status: 'closed' });
+    expect(data.find(({ break_id: id }) => id === found?.break_id)).toMatchObject({
+      bookings: [],
+      booked_against: null,
+    });
+    expect((await refusal(found, 'funding'))?.message).toContain('has no difference that can be booked');
+  });
+
+  const timelineOf = (found: BreakRecord | undefined) =>
+    bodyOf<{ money: object }>(
+      ledger.call('get_transfer_timeline', {}, { params: { transfer_id: found?.transfer_id ?? '' } }),
+    );
+
+  test('is part of the answer to the question whether the money moved', async () => {
+    const attempt = await endedAttempt();
+    await say(attempt, { status: 'declined' });
+    const [found] = await breaksOf(attempt);
+    expect((await timelineOf(found)).money).toMatchObject({ moved: 'unknown' });
+    await bookAgainst(found, 'funding');
+    const sentence = expect.stringMatching(/settled at \S+ and booked: the money is back where it came from/);
+    expect((await timelineOf(found)).money).toMatchObject({ moved: 'moved_back', sentence });
+  });
+
+  test('books a late approval that was undone only once', async () => {
+    const attempt = await endedAttempt('declined');
+    const before = await balances();
+    await say(attempt, { status: 'approved' }, { status: 'reversed' });
+    const [late, contradiction] = await breaksOf(attempt);
+    expect([late?.kind, contradiction?.kind, contradiction?.bookings.length]).toEqual([
+      'late_approval',
+      'contradiction',
+      2,
+    ]);
+    await bookAgainst(late, 'clearing');
+    expect(await balances()).toEqual(before);
+    expect((await refusal(contradiction, 'funding'))?.message).toContain('has no difference that can be booked');
+    await close(contradiction?.break_id ?? '', 'They undid it.');
+    const sentence = expect.stringContaining('so no money moved in the end.');
+    expect((await timelineOf(late)).money).toMatchObject({ moved: 'no', sentence });
+  });
+
+  test('moves only the amount that the operator saw', async () => {
+    const attempt = await endedAttempt();
+    await say(attempt, { status: 'approved', amount: 1300 });
+    const [seen] = await breaksOf(attempt);
+    await say(attempt, { status: 'declined' });
+    const before = await balances();
+    expect(await refusal(seen, 'funding')).toEqual({
+      code: 'close_break_schema',
+      message:
+        'The difference of this break is now 10.00 USD from clearing to funding, and you sent 3.00 USD. Read the break again.',
+    });
+    expect(await balances()).toEqual(before);
+  });
+
+  test('sends funding.low if the funding falls below its threshold', async () => {
+    const attempt = await endedAttempt('declined');
+    await say(attempt, { status: 'approved' });
+    const [found] = await breaksOf(attempt);
+    const { funding = 0 } = await balances();
+    const program = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+    await ledger.call('update_program', { funding_low_threshold: funding }, program);
+    await bookAgainst(found, 'funding');
+    const { rows } = await client.query(
+      "select payload from event where type = 'funding.low' order by created_at desc limit 1",
+    );
+    expect(JSON.parse(rows[0]?.payload ?? '{}')).toMatchObject({
+      available: funding - 1000,
+      transfer_id: found?.transfer_id,
+      movement_id: null,
+    });
+    await ledger.call('update_program', { funding_low_threshold: null }, program);
   });
 
   test('is in the statement of the card, with its transfer', async () => {
@@ -270,9 +361,10 @@ describe('closing a break with its money', () => {
     await client.query("update account set held = balance where kind = 'funding' and program_id = $1", [
       DEMO_PROGRAM_ID,
     ]);
-    expect(await refusal(found, 'funding')).toMatchObject({
+    expect(await refusal(found, 'funding')).toEqual({
       code: 'insufficient_funds',
-      message: expect.stringContaining('10.00 USD'),
+      message:
+        'The funding account has 0.00 USD available, and the booking needs 10.00 USD. Choose another account, or make a deposit first.',
     });
     await client.query("update account set held = 0 where kind = 'funding' and program_id = $1", [DEMO_PROGRAM_ID]);
     expect([await balances(), (await breaksOf(attempt)).length]).toEqual([before, 1]);

@@ -155,7 +155,9 @@ describe('read-only fields of a record', () => {
       }
     }
     const after = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });
-    expect(after.text).toBe(before.text);
+    // Not the whole text, because a webhook also shows the progress of its deliveries.
+    expect(after.headers.etag).toBe(before.headers.etag);
+    for (const name of changed) expect(after.fields[name]).toEqual(before.fields[name]);
   });
 
   test.each([

@@ -201,7 +201,7 @@ async function operate(): Promise<void> {
   const attempt = attempts().find((one) => one.attemptId === attemptId);
   if (attempt === undefined) return;
   for (const kind of ['late_approval', 'contradiction', 'late_approval'] as const) {
-    const said = { kind, expected: status, found: 'approved', difference: attempt.amount };
+    const said = { kind, expected: status, found: 'approved', stated: attempt.amount };
     await recordContradiction(database, attempt, said, time.clock);
   }
 }

@@ -97,7 +97,7 @@ function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
 
 const BREAK = [
   ...(['break_id', 'kind', 'connector_id', 'program_id', 'attempt_id', 'transfer_id', 'amount', 'currency'] as const),
-  ...(['expected', 'found', 'created_at', 'difference'] as const),
+  ...(['expected', 'found', 'created_at', 'stated_amount'] as const),
 ];
 
 const named = (values: readonly unknown[]): StoredRow =>
@@ -118,13 +118,11 @@ function* insertBreak(transaction: Transaction, values: readonly unknown[]): Run
     return row;
   }
   const said = String(before.found);
-  if (said.split(', ').includes(String(found)) || said.length >= Number(values[BREAK.length])) return undefined;
+  const isNew = !said.split(', ').includes(String(found)) && said.length < Number(values[BREAK.length]);
+  if (!isNew && before.stated_amount === sent.stated_amount) return undefined;
   const opened = {
-    found: `${said}, ${found}`,
-    difference: sent.difference,
-    closed_at: null,
-    closed_by: null,
-    resolution: null,
+    ...{ found: isNew ? `${said}, ${found}` : said, stated_amount: sent.stated_amount },
+    ...{ closed_at: null, closed_by: null, resolution: null },
   };
   yield* transaction.update('processor_break', String(before.break_id), (row) => ({ ...row, ...opened }));
   return { ...before, ...opened };
@@ -230,6 +228,15 @@ export const PROCESSOR_STATEMENTS: Meanings = {
     const { created_at: contradicted_at, found: contradiction } = named(values);
     const noted = { contradicted_at, contradiction, contradiction_break_id: break_id, contradiction_settled_at: null };
     yield* transaction.update('processor_attempt', String(attempt_id), (row) => ({ ...row, ...noted }));
+    return NOTHING;
+  },
+
+  *restate_contradiction(transaction, { values: [stated, connectorId, attemptId] }) {
+    const isWanted = (row: StoredRow): boolean =>
+      row.connector_id === connectorId && row.attempt_id === attemptId && row.kind === 'contradiction';
+    for (const { break_id } of transaction.scan('processor_break', isWanted)) {
+      yield* transaction.update('processor_break', String(break_id), (row) => ({ ...row, stated_amount: stated }));
+    }
     return NOTHING;
   },
 

@@ -6,6 +6,9 @@ const SIMULATION: Witness = {
 };
 const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 
+const BREAKS_DOMAIN: Witness = { file: 'domain/processors/break.test.ts' };
+const BREAKS: Witness = { file: 'test/api/processors/breaks.test.ts' };
+
 /** Mistakes that move a card's money twice at a processor, or release money that the processor has moved. */
 export const ATTEMPTS: Mutants = {
   'send-before-it-is-written': {
@@ -76,5 +79,20 @@ export const ATTEMPTS: Mutants = {
       'Books.#decideReport': ['known === undefined || !isUnchanged(known.after, attempt)', 'known === undefined'],
     },
     witnesses: [SIMULATION],
+  },
+  'booked-the-wrong-way': {
+    mistake: 'the difference of a break is booked in the wrong direction',
+    edits: { bookingsOf: ["(attempt.kind === 'push') === gap > 0n", "(attempt.kind === 'push') !== gap > 0n"] },
+    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'booked against the funding' }],
+  },
+  'booked-twice': {
+    mistake: 'a break can be booked again, because what was booked is not stored',
+    edits: { closeBreak: ['booking?.correction ?? 0n', '0n'] },
+    witnesses: [{ ...BREAKS, only: 'says something else later' }],
+  },
+  'whole-amount-booked-again': {
+    mistake: 'what is booked already is booked again after the processor says something else',
+    edits: { movedInBooks: ['+ correctedAmount', '+ 0n * correctedAmount'] },
+    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'says something else later' }],
   },
 };
