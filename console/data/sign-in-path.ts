@@ -3,7 +3,7 @@ import { parseJson } from '../../sdk/generated/parse-json.ts';
 
 /**
  * Returns the path where people sign in with the OpenID provider of their organization, or undefined if the service has none or
- * cannot be asked. The first page of the service says it, because it needs no session.
+ * cannot be asked. The first page of the service reports it, because it needs no session.
  */
 export async function readSignInPath(): Promise<string | undefined> {
   try {

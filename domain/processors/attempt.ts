@@ -42,9 +42,9 @@ export type Attempt = {
   readonly tries: number;
   /** How often the processor was asked about it, or to reverse it, since its outcome became unknown. */
   readonly looks: number;
-  /** How often in a row the processor said that it does not know it. */
+  /** How many times in a row the processor has not known it. */
   readonly misses: number;
-  /** Whether the processor ever said that it has it. After that, "not found" proves nothing. */
+  /** Whether the processor has ever acknowledged it. After that, "not found" proves nothing. */
   readonly acknowledged: boolean;
   readonly sentAt: number | null;
   /** The processor must not execute it after this time. Null before it is sent. */

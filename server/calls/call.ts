@@ -172,7 +172,7 @@ export type CsvReply = { readonly csv: CsvExport };
 
 /**
  * Comma-separated values of any length. An error in `rest` comes too late for an error record. It cuts off the response, so that
- * no client takes the export for complete.
+ * no client mistakes the export for a complete one.
  */
 export type CsvExport = {
   /** Letters, digits, hyphens and dots. */

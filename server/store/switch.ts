@@ -18,7 +18,7 @@ const SWITCH = columns({
 });
 
 /**
- * Settings of connectors have a separate table, because earlier versions would take them for settings of a program, or of
+ * Settings of connectors have a separate table, because earlier versions would mistake them for settings of a program, or of
  * everything.
  */
 type SwitchTable = 'switch' | 'connector_switch';

@@ -38,7 +38,7 @@ export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
  * Answers a request of an operator with an approval, if a rule matches it. The request is first carried out without writing
- * anything, so a request that would be refused now is refused now. Every other request is carried out at once.
+ * anything, so a request that would be refused is refused at once. Every other request is carried out at once.
  *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation
  */

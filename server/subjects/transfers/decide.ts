@@ -208,7 +208,7 @@ export class Books {
     }
   }
 
-  /** Counts a reversal for the limits of its operator, or refuses it. Undefined if nothing speaks against it. */
+  /** Counts a reversal for the limits of its operator, or refuses it. Undefined if it is allowed. */
   #countReversal({ reversal }: ReversalPlan, actor: string | undefined): Refusal | undefined {
     if (actor === undefined || this.#operatorLimits === undefined) return undefined;
     const { amount, currency, createdAt: now } = reversal;

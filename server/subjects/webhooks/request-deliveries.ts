@@ -112,7 +112,7 @@ export async function resendEvent(service: WebhookService, call: Call<ResendId>)
   return reply;
 }
 
-/** Returns the position of an event, or its number for operators, which an event for every program lacks. */
+/** Returns the position of an event, or its number for operators. An event for every program has no number. */
 function placeFor(programId: string | null, { position, number, isShared }: StoredEvent): number | null {
   if (programId !== null) return position;
   return isShared ? null : number;
