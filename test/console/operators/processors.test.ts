@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromWireId } from '../../../domain/identifier.ts';
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { signWebhook } from '../../../sdk/client.ts';
-import { waitFor } from '../../harness/process.ts';
+import { connect } from '../../harness/ledger.ts';
+import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from '../harness/use-console.ts';
 
@@ -209,7 +211,8 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-break-phone');
     await breaks.getByRole('button', { name: 'Close…' }).click();
     const dialog = page.getByRole('dialog', { name: `Close a break of ${BANK}` });
-    await dialog.getByText('Closing it moves no money').waitFor();
+    await dialog.getByText('Settle it with the processor first.').waitFor();
+    expect(await dialog.getByLabel('Book the difference').count()).toBe(0);
     await expectAccessible(page);
     await screenshot(page, 'processors-close-break');
     await dialog.getByLabel('What you found and did').fill('It was their test.');
@@ -221,6 +224,47 @@ describe('the screen of operators', () => {
     await page.goto('/console/audit');
     await page.getByText(`closed a break of ${BANK} (unknown attempt)`).first().waitFor();
     expect(await page.locator('main').innerText()).not.toContain('It was their test.');
+  });
+
+  test('books the difference of a break, also after it was closed', async () => {
+    const transfer = await transferWith(await newCard('sim_approve'), 'approved');
+    const { attempt_id: attemptId } = await attemptOf(transfer.transfer_id);
+    const database = await connect({ connectionString: (await embeddedServerOf(service().directory)).databaseUrl });
+    await database.query(
+      `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency,
+          expected, found, created_at, stated_amount)
+        select gen_random_uuid(), 'contradiction', connector_id, program_id, attempt_id, transfer_id, amount, currency,
+          'approved', 'declined', now(), 0 from processor_attempt where attempt_id = $1`,
+      [fromWireId('pat', attemptId)],
+    );
+    await database.end();
+    const fundingOf = async () => (await client().programs.get(programId)).funding[0]?.balance ?? 0;
+    const before = await fundingOf();
+    const page = await openConsole('/console/processors');
+    const breaks = page.getByRole('table', { name: 'Breaks' });
+    await breaks.getByText('Contradicts an approval').waitFor();
+    await breaks.getByRole('button', { name: 'Close…' }).click();
+    const closing = page.getByRole('dialog', { name: 'Close a break of simulator' });
+    await closing.getByLabel('What you found and did').fill('They look into it.');
+    await closing.getByRole('button', { name: 'Close the break' }).click();
+    await page.getByText('No open breaks').waitFor();
+    expect(await fundingOf()).toBe(before);
+    await page.getByRole('combobox', { name: 'Breaks' }).selectOption('closed');
+    await breaks.getByRole('button', { name: 'Book…' }).click();
+    const booking = page.getByRole('dialog', { name: 'Book the difference of a break of simulator' });
+    await booking.getByLabel('What you found and did').fill('They did not carry it out.');
+    expect(await booking.getByRole('button', { name: 'Book the difference' }).isDisabled()).toBe(true);
+    const choice = 'The card program bears it: 12.50 USD from clearing to funding';
+    await booking.getByLabel('Book the difference').selectOption(choice);
+    await expectAccessible(page);
+    await screenshot(page, 'processors-book-break');
+    await booking.getByRole('button', { name: 'Book the difference' }).click();
+    await page.getByText('The break is closed, and its difference is booked.').waitFor();
+    await breaks.getByText('They did not carry it out.').waitFor();
+    expect(await fundingOf()).toBe(before + 1250);
+    await expect.poll(() => breaks.getByRole('button', { name: 'Book…' }).count()).toBe(0);
+    await page.goto('/console/audit');
+    await page.getByText('booked against the funding').first().waitFor();
   });
 
   test('names an unreachable connector in the overview, with the reason', async () => {

@@ -83,7 +83,7 @@ export const ATTEMPTS: Mutants = {
   'booked-the-wrong-way': {
     mistake: 'the difference of a break is booked in the wrong direction',
     edits: { bookingsOf: ["(attempt.kind === 'push') === gap > 0n", "(attempt.kind === 'push') !== gap > 0n"] },
-    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'booked against the funding' }],
+    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'says something else later' }],
   },
   'booked-twice': {
     mistake: 'a break can be booked again, because what was booked is not stored',
