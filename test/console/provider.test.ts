@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { METHODS } from '../../contract/clients/sdk-methods.ts';
+import { type ClientOperationId, METHODS } from '../../contract/clients/sdk-methods.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { AwaitsApproval, TransferService } from '../../sdk/client.ts';
 import { CLIENT_ID, CLIENT_SECRET, freePort, startOpenidProvider } from '../harness/openid-provider.ts';
@@ -222,7 +222,9 @@ test('every form whose request needs a fresh sign-in keeps its values', () => {
     .filter((file) => !file.startsWith('built'))
     .map((file) => [file, readFileSync(join(folder, file), 'utf8')] as const);
   const fresh = OPERATION_IDS.filter((id) => OPERATIONS[id].freshSignIn);
-  const forms = sources.filter(([, source]) => fresh.some((id) => source.includes(`api.${METHODS[id]}(`)));
+  const forms = sources.filter(([, source]) =>
+    fresh.some((id) => source.includes(`api.${METHODS[id as ClientOperationId]}(`)),
+  );
   expect(forms.length).toBeGreaterThan(2);
   for (const [file, source] of forms) expect(source, file).toContain('useKeptState');
 });

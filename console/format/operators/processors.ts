@@ -168,5 +168,5 @@ export function attentionText(
     breaks > 0 && `${hasMore ? 'more than ' : ''}${formatNumber(breaks, 'break')}`,
   ].filter((text) => text !== false);
   if (things.length === 0) return undefined;
-  return `${things.join(' and ')} at processors ${attempts + breaks === 1 ? 'needs' : 'need'} a person.`;
+  return `${things.join(' and ')} at processors ${attempts + breaks === 1 ? 'needs' : 'need'} attention.`;
 }

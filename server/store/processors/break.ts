@@ -164,7 +164,7 @@ const CLOSE = statement(
         else late_approval_settled_at end
     from closed
     where processor_attempt.program_id = closed.program_id and processor_attempt.attempt_id = closed.attempt_id
-      and closed.break_id in (processor_attempt.break_id, contradiction_break_id)`,
+      and (closed.break_id in (processor_attempt.break_id, contradiction_break_id) or :correction <> 0)`,
 );
 
 /**

@@ -75,8 +75,9 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
 function reading(operation: OperationId): readonly Subject[] {
   const { query, errors }: Operation = OPERATIONS[operation];
   const missing = errors.map((code) => byId(code, 'missing'));
-  const { limit, cursor } = query?.properties ?? {};
-  const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : 'created_from=x';
+  const { limit, cursor, as_of: asOf } = query?.properties ?? {};
+  const unread = asOf === undefined ? 'created_from=x' : 'as_of=x';
+  const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : unread;
   const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, wrong), CARD_NUMBER, ...missing];
   if (cursor === undefined) return [{ operation, faults }];
   // Only the operation can check a cursor, so the check for card numbers comes first.

@@ -200,7 +200,7 @@ async function operate(): Promise<void> {
   if (!hasFailed(status)) return;
   const attempt = attempts().find((one) => one.attemptId === attemptId);
   if (attempt === undefined) return;
-  for (const kind of ['late_approval', 'contradiction', 'late_approval'] as const) {
+  for (const kind of ['late_approval', 'contradiction', 'agreement', 'late_approval'] as const) {
     const said = { kind, expected: status, found: 'approved', stated: attempt.amount };
     await recordContradiction(database, attempt, said, time.clock);
   }
