@@ -3,6 +3,7 @@ import {
   ATTEMPT_SENTENCES,
   ATTEMPT_WORDS,
   attentionText,
+  bookingChoices,
   canBeResolved,
   effectOf,
   isOpen,
@@ -56,6 +57,17 @@ it('offers to resolve only attempts that were sent and have not ended', () => {
   expect(sentenceOf({ ...contradicted, contradiction_settled_at: '2026-01-31T09:30:00.000Z' })).toMatch(
     / An operator settled that \(break brk_1\)\.$/,
   );
+});
+
+it('says what each booking of a break means for the account that it is booked against', () => {
+  const bookings = [
+    { book_against: 'funding', from: 'funding', to: 'suspense', amount: 1000 },
+    { book_against: 'loss', from: 'clearing', to: 'loss', amount: 1000 },
+  ] as const;
+  expect(bookingChoices({ bookings: [...bookings], currency: 'USD' })).toEqual([
+    ['funding', 'The card program pays: 10.00 USD from funding to suspense'],
+    ['loss', 'We keep the gain: 10.00 USD from clearing to loss'],
+  ]);
 });
 
 it('counts waiting attempts, and everything that needs attention', () => {

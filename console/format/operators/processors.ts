@@ -135,18 +135,19 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
 
 type Booking = BreakRecord['bookings'][number];
 
-const BEARERS: Readonly<Record<Booking['book_against'], string>> = {
-  funding: 'The card program bears it',
-  clearing: 'The processor has undone it',
-  loss: 'We bear it',
+/** What a booking means for the account that it is booked against: it pays, or it receives. */
+const MEANINGS: Readonly<Record<Booking['book_against'], { readonly pays: string; readonly receives: string }>> = {
+  funding: { pays: 'The card program pays', receives: 'The card program gets it back' },
+  clearing: { pays: 'The processor has undone it', receives: 'The processor has undone it' },
+  loss: { pays: 'We bear the loss', receives: 'We keep the gain' },
 };
 
-/** The ways to book the difference of a break, as choices: `We bear it: 10.00 USD from loss to suspense`. */
+/** The ways to book the difference of a break, as choices: `We bear the loss: 10.00 USD from loss to suspense`. */
 export function bookingChoices({ bookings, currency }: Pick<BreakRecord, 'bookings' | 'currency'>) {
-  return bookings.map(({ book_against: against, from, to, amount }): readonly [Booking['book_against'], string] => [
-    against,
-    `${BEARERS[against]}: ${formatAmount(amount, currency ?? '')} from ${from} to ${to}`,
-  ]);
+  return bookings.map(({ book_against: against, from, to, amount }): readonly [Booking['book_against'], string] => {
+    const meaning = MEANINGS[against][from === against ? 'pays' : 'receives'];
+    return [against, `${meaning}: ${formatAmount(amount, currency ?? '')} from ${from} to ${to}`];
+  });
 }
 
 /** Counts the attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */

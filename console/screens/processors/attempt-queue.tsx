@@ -28,7 +28,7 @@ const NO_FILTER = { status: '', connector_id: '' };
 type Status = NonNullable<SearchAttemptsQuery['status']>;
 
 const STATUS_OPTIONS: readonly (readonly [value: string, text: string])[] = [
-  ['', 'Needs a person'],
+  ['', 'Needs attention'],
   ['open', 'All open'],
   ...Object.entries(ATTEMPT_WORDS)
     .filter(([status]) => status !== 'attention')

@@ -254,7 +254,7 @@ describe('the screen of operators', () => {
     const booking = page.getByRole('dialog', { name: 'Book the difference of a break of simulator' });
     await booking.getByLabel('What you found and did').fill('They did not carry it out.');
     expect(await booking.getByRole('button', { name: 'Book the difference' }).isDisabled()).toBe(true);
-    const choice = 'The card program bears it: 12.50 USD from clearing to funding';
+    const choice = 'The card program gets it back: 12.50 USD from clearing to funding';
     await booking.getByLabel('Book the difference').selectOption(choice);
     await expectAccessible(page);
     await screenshot(page, 'processors-book-break');
