@@ -65,11 +65,11 @@ export const ApprovalRecord = Type.Object({
   values_now: jsonOrNull('The same at present, in get_approval while the approval is pending; otherwise null'),
   request_id: Type.String({ description: 'Request-Id of the request' }),
   requested_by: Type.String({ description: 'per_ or key_ id of who asked' }),
-  requested_by_name: textOrNull('Name of that person or key; null once it is erased'),
+  requested_by_name: textOrNull('Name of that person or key; null in events, and once it is erased'),
   requested_at: moment('When it was requested'),
   expires_at: moment('When it expires, if no one decides'),
   decided_by: textOrNull('per_ or key_ id of who decided; null without a decision'),
-  decided_by_name: textOrNull('Name of that person or key; null if there is none'),
+  decided_by_name: textOrNull('Name of that person or key; null in events, and if there is none'),
   decided_at: nullable(moment('When it was decided; null without a decision')),
   reason: textOrNull('Why it was decided so; null without a reason'),
   result: jsonOrNull(

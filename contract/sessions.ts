@@ -43,7 +43,9 @@ export const SessionRecord = Type.Object({
   key_id: textOrNull('The key that created it; null for the session of a person'),
   key_name: textOrNull('Name of the key; null for the session of a person'),
   person_id: textOrNull('The person who signed in; null for the session of a key'),
-  person_name: textOrNull('Name of the person; null if there is none, or if the provider sent none'),
+  person_name: textOrNull(
+    'Name of the person; null if there is none, if the provider sent none, and once the session has ended',
+  ),
   signed_in_at: nullable(moment('When the person last proved their identity to the provider; null without a person')),
   program_id: textOrNull('The card program that the key or the person is bound to; null if it is all of them'),
   role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),

@@ -40,7 +40,9 @@ export const ReversalRecord = Type.Object({
   currency,
   status: literals(['completed'], 'A reversal is completed when it is created'),
   description: textOrNull('Reason for the reversal; null if there is none'),
-  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older reversals'),
+  created_by: textOrNull(
+    'Id of the API key or the person that created it; `sandbox` without a key; null for older reversals',
+  ),
   created_at: moment('When it was created'),
 });
 

@@ -141,7 +141,9 @@ export const TransferRecord = Type.Object({
   idempotency_key: textOrNull(
     'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null if there is none, and for older transfers',
   ),
-  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key; null for older transfers'),
+  created_by: textOrNull(
+    'Id of the API key or the person that created it; `sandbox` without a key; null for older transfers',
+  ),
   error: errorOrNull('Why the transfer failed; null unless its status is failed'),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),

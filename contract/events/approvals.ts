@@ -7,11 +7,13 @@ const NOTES = ['The event belongs to no card program, so only operators get it.'
 const DECIDED = {
   body: null,
   decided_by: 'per_0196f5c2d9a48d11a6e4f2a90c8d5e74',
-  decided_by_name: 'Olivia Park',
   decided_at: '2026-01-31T10:15:00.000Z',
 } as const;
 
-const UNDECIDED = { decided_by: null, decided_by_name: null, decided_at: null, reason: null } as const;
+const UNDECIDED = { decided_by: null, decided_at: null, reason: null } as const;
+
+/** Events have no texts that an erasure would have to find. */
+const WITHOUT_TEXTS = { body: null, requested_by_name: null, decided_by_name: null } as const;
 
 /** An event about an approval. */
 const approvalEvent = (summary: string, sent: string, reproduce: string, example: object) =>
@@ -22,7 +24,7 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
     subject: 'approval_id',
     operation: 'get_approval',
     notes: NOTES,
-    example: { body: null, values_now: null, result: null, error: null, ...example },
+    example: { ...WITHOUT_TEXTS, values_now: null, result: null, error: null, ...example },
     sample: { reproduce, given: 'a second person', request: call('list_approvals') },
   });
 
@@ -52,7 +54,6 @@ export const APPROVAL_EVENTS = {
     {
       ...DECIDED,
       decided_by: 'per_0196f5c2d9a38d11a6e4f2a90c8d5e73',
-      decided_by_name: 'Tariq Haddad',
       status: 'withdrawn',
     },
   ),

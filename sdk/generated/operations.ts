@@ -156,7 +156,7 @@ export type ApprovalRecord = {
   readonly request_id: string;
   /** per_ or key_ id of who asked. */
   readonly requested_by: string;
-  /** Name of that person or key; null once it is erased. */
+  /** Name of that person or key; null in events, and once it is erased. */
   readonly requested_by_name: string | null;
   /** When it was requested. */
   readonly requested_at: string;
@@ -164,7 +164,7 @@ export type ApprovalRecord = {
   readonly expires_at: string;
   /** per_ or key_ id of who decided; null without a decision. */
   readonly decided_by: string | null;
-  /** Name of that person or key; null if there is none. */
+  /** Name of that person or key; null in events, and if there is none. */
   readonly decided_by_name: string | null;
   /** When it was decided; null without a decision. */
   readonly decided_at: string | null;
@@ -1374,7 +1374,9 @@ export type EndedSession = {
   readonly key_name: string | null;
   /** The person who signed in; null for the session of a key. */
   readonly person_id: string | null;
-  /** Name of the person; null if there is none, or if the provider sent none. */
+  /**
+   * Name of the person; null if there is none, if the provider sent none, and once the session has ended.
+   */
   readonly person_name: string | null;
   /** When the person last proved their identity to the provider; null without a person. */
   readonly signed_in_at: string | null;
@@ -3420,7 +3422,7 @@ export type ReversalRecord = {
   readonly status: 'completed';
   /** Reason for the reversal; null if there is none. */
   readonly description: string | null;
-  /** `key_id` of the API key that created it; `sandbox` without a key; null for older reversals. */
+  /** Id of the API key or the person that created it; `sandbox` without a key; null for older reversals. */
   readonly created_by: string | null;
   /** When it was created. */
   readonly created_at: string;
@@ -3848,7 +3850,9 @@ export type SessionRecord = {
   readonly key_name: string | null;
   /** The person who signed in; null for the session of a key. */
   readonly person_id: string | null;
-  /** Name of the person; null if there is none, or if the provider sent none. */
+  /**
+   * Name of the person; null if there is none, if the provider sent none, and once the session has ended.
+   */
   readonly person_name: string | null;
   /** When the person last proved their identity to the provider; null without a person. */
   readonly signed_in_at: string | null;
@@ -4225,7 +4229,7 @@ export type TransferRecord = {
    * none, and for older transfers.
    */
   readonly idempotency_key: string | null;
-  /** `key_id` of the API key that created it; `sandbox` without a key; null for older transfers. */
+  /** Id of the API key or the person that created it; `sandbox` without a key; null for older transfers. */
   readonly created_by: string | null;
   /** Why the transfer failed; null unless its status is failed. */
   readonly error: ErrorRecord | null;

@@ -239,10 +239,12 @@ export function noRoleMessage(
 }
 
 function describe(claims: Identity): { readonly name: string; readonly email: string | null } {
-  const [name = claims.sub] = [claims.name, claims.preferred_username, claims.email].filter(
-    (text): text is string => typeof text === 'string' && text.trim() !== '',
+  // A claim of invisible characters only names no one.
+  const names = [claims.name, claims.preferred_username, claims.email].map((claim) =>
+    typeof claim === 'string' ? plain(claim) : '',
   );
-  return { name: plain(name), email: typeof claims.email === 'string' ? plain(claims.email) : null };
+  const name = names.find((one) => one !== '') ?? claims.sub;
+  return { name, email: typeof claims.email === 'string' ? plain(claims.email) : null };
 }
 
 function plain(text: string): string {

@@ -23,7 +23,7 @@ describe('list_cards', () => {
     const make = (card_id: string, body: object = {}) => cards.create({ card_id, ...body }, { programId });
     await make('shop-b', { last_four: '4242', holder_reference: 'employee 7' });
     await make('shop-a', { last_four: '4242', metadata: { tier: 'gold', shop: '7' } });
-    await make('Shop-c', { last_four: '4711', holder_reference: 'employee 7', metadata: { tier: 'gold' } });
+    await make('Shop-c', { last_four: '4711', holder_reference: 'employee 7', metadata: { tier: 'gold', flag: '' } });
     await make('old', { expires_on: '2020-01-31', last_four: '4242' });
     await make('waiting', { status: 'preactive', metadata: { tier: 'silver', shop: '7' } });
     await cards.update('waiting', { metadata: { tier: 'gold', shop: null } }, { programId });
@@ -55,6 +55,7 @@ describe('list_cards', () => {
     [{ metadata_name: 'tier', metadata_value: 'gold' }, ['waiting', 'Shop-c', 'shop-a']],
     [{ metadata_name: 'tier', metadata_value: 'silver' }, []],
     [{ metadata_name: 'shop', metadata_value: '7' }, ['shop-a']],
+    [{ metadata_name: 'flag', metadata_value: '' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', status: 'active' }, ['Shop-c', 'shop-a']],
     [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],

@@ -31,15 +31,18 @@ let subjects = 0;
 /** Signs a new person in, and returns a function that sends requests as this person. */
 async function person(role: Role, name: string) {
   subjects += 1;
-  const { token, personId } = await signInPerson(ledger.database, performance.now() + 20_000, {
-    ...{ issuer: 'https://id.example.com', subject: `person ${subjects}`, name, email: null },
-    ...{ roles: [{ role, programId: null }], programId: null, scopes: ROLES[role] },
-    ...{ signedInAt: new Date(), providerSession: null },
-  });
+  const subject = `person ${subjects}`;
+  const signIn = (as: Role) =>
+    signInPerson(ledger.database, performance.now() + 20_000, {
+      ...{ issuer: 'https://id.example.com', subject, name, email: null },
+      ...{ roles: [{ role: as, programId: null }], programId: null, scopes: ROLES[as] },
+      ...{ signedInAt: new Date(), providerSession: null },
+    });
+  const { token, personId } = await signIn(role);
   const own = [...ownPage(service.port), `Cookie: console-${service.port}=${token}`];
   const ask = (path: string, method = 'GET', body?: object, headers: readonly string[] = []) =>
     service.ask(method, path, [...own, ...headers], body);
-  return { ask, personId, id: `per_${personId.replaceAll('-', '')}` };
+  return { ask, personId, id: `per_${personId.replaceAll('-', '')}`, signIn };
 }
 
 const WITHDRAWAL = OPERATIONS.create_withdrawal.path.replace('{program_id}', DEMO_PROGRAM);
@@ -55,7 +58,7 @@ const withRules = async (...rules: readonly ApprovalRule[]): Promise<void> => {
 
 type Person = Awaited<ReturnType<typeof person>>;
 
-const withdraw = (by: Person, amount: number, key: string = randomUUID(), more: object = {}) =>
+const withdraw = (by: Pick<Person, 'ask'>, amount: number, key: string = randomUUID(), more: object = {}) =>
   by.ask(WITHDRAWAL, 'POST', { amount, ...more }, [`Idempotency-Key: ${key}`]);
 
 const funding = async (): Promise<number> => {
@@ -69,7 +72,7 @@ const olivia = await person('treasurer', 'Olivia Park');
 /** Prepares what requests are about, and asks for everything else. */
 const ada = await person('administrator', 'Ada Okafor');
 
-const decideOn = (by: Person, approval: Fields, what: 'approve' | 'reject' | 'withdraw') =>
+const decideOn = (by: Pick<Person, 'ask'>, approval: Fields, what: 'approve' | 'reject' | 'withdraw') =>
   by.ask(about(approval, `/${what}`), 'POST', { reason: 'a test' });
 
 const statusOf = async (approval: Fields): Promise<unknown> => (await olivia.ask(about(approval))).fields.status;
@@ -81,7 +84,11 @@ const settle = async (): Promise<number> => {
 };
 
 /** Asks for a withdrawal that waits. */
-const waiting = async (by: Person = tariq, amount = 20_000, key: string = randomUUID()): Promise<Fields> => {
+const waiting = async (
+  by: Pick<Person, 'ask'> = tariq,
+  amount = 20_000,
+  key: string = randomUUID(),
+): Promise<Fields> => {
   const { status, fields } = await withdraw(by, amount, key, { description: randomUUID() });
   expect(status).toBe(202);
   return fields;
@@ -202,7 +209,14 @@ describe('an approval ends', () => {
       const decided = status === 'carried_out' ? [] : [`approval.${status}`];
       const approved = status === 'carried_out' || status === 'failed' ? ['approval.approved'] : [];
       expect(events.map(({ type }) => type).sort()).toEqual([...decided, ...approved, 'approval.requested'].sort());
-      for (const { payload, type } of events) expect(problemsOf(type, JSON.parse(payload))).toEqual([]);
+      for (const { payload, type } of events) {
+        expect(problemsOf(type, JSON.parse(payload))).toEqual([]);
+        expect(JSON.parse(payload)).toMatchObject({
+          requested_by: tariq.id,
+          requested_by_name: null,
+          decided_by_name: null,
+        });
+      }
       const { rows: entries } = await owner.query(
         'select action, actor, details from audit_entry where subject_id = $1 order by position',
         [asked.approval_id],
@@ -305,7 +319,7 @@ test('an approval stays pending while transfers are disabled', async () => {
 });
 
 describe('every operation that can need an approval', () => {
-  const sendAs = async (by: Person, id: OperationId, parts: CallParts) => {
+  const sendAs = async (by: Pick<Person, 'ask'>, id: OperationId, parts: CallParts) => {
     const { method, path = '', headers, body } = toRaw(id, parts);
     const lines = Object.entries({ 'Program-Id': DEMO_PROGRAM, ...headers }).map(
       ([name, value]) => `${name}: ${value}`,
@@ -458,7 +472,7 @@ describe('the policy', () => {
 });
 
 describe('a key', () => {
-  const keyOf = async (members: object): Promise<Person> => {
+  const keyOf = async (members: object): Promise<Pick<Person, 'ask' | 'id'>> => {
     const made = await ada.ask(OPERATIONS.create_key.path, 'POST', {
       name: 'A key',
       all_programs: true,
@@ -468,7 +482,7 @@ describe('a key', () => {
     const own = [`Host: localhost:${service.port}`, `Authorization: Bearer ${String(made.fields.key)}`];
     const ask: Person['ask'] = (path, method = 'GET', body = undefined, headers = []) =>
       service.ask(method, path, [...own, ...headers], body);
-    return { ask, personId: '', id: String(made.fields.key_id) };
+    return { ask, id: String(made.fields.key_id) };
   };
 
   test('that belongs to a person acts as that person, until the person is blocked', async () => {
@@ -514,7 +528,9 @@ test('someone without the scope cannot decide, and an approver can', async () =>
   const asked = await waiting();
   const [sofia, omar] = [await person('support', 'Sofia Lind'), await person('approver', 'Omar Said')];
   expect((await decideOn(sofia, asked, 'approve')).fields.Code).toBe('forbidden');
-  expect((await withdraw(omar, 1)).fields.Code).toBe('forbidden');
+  const forbidden = (await withdraw(omar, 1)).fields;
+  expect(forbidden.Code).toBe('forbidden');
+  expect(forbidden.Message).toContain('You can decide on such requests of others: see list_approvals.');
   expect((await decideOn(omar, asked, 'approve')).fields.status).toBe('carried_out');
 });
 
@@ -524,4 +540,12 @@ test('a request cannot be approved after its sender is blocked', async () => {
   await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
   const refused = await decideOn(olivia, asked, 'approve');
   expect(refused.fields.Message).toContain('the requester has been blocked');
+});
+
+test('someone who has lost the role after asking is not approved any more', async () => {
+  const lena = await person('treasurer', 'Lena Roth');
+  const asked = await waiting(lena);
+  await lena.signIn('support');
+  const refused = await decideOn(olivia, asked, 'approve');
+  expect(refused.fields.Message).toContain("no longer has the scope 'funding:write'");
 });

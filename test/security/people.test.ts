@@ -141,7 +141,10 @@ describe('a blocked person', () => {
 
 describe('an erased person', () => {
   test('is blocked, and has no name or email in any table', async () => {
-    const { id, person } = await signIn({ name: 'Zebulon Quist', email: 'zebulon@example.com' });
+    const { id, person, ask } = await signIn({ name: 'Zebulon Quist', email: 'zebulon@example.com' });
+    expect((await ask(SESSION, 'DELETE')).status).toBe(200);
+    const params = { session_id: (await signIn(person)).sessionId };
+    await ledger.call('revoke_session', {}, { params, idempotencyKey: 'revoke' });
     const block = () => ledger.call('block_person', {}, { params: { person_id: id }, idempotencyKey: 'block' });
     expect((await block()).body).toContain('Zebulon');
     const erase = () => change('erase_person', id, 'erase');

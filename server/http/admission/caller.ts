@@ -3,6 +3,7 @@ import { FRESH_SECONDS, type Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { includesScope, isOfOperators } from '../../../contract/scope.ts';
 import { SIGN_INS } from '../../../contract/sessions.ts';
+import { isApprovable } from '../../../domain/approvals/policy.ts';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -185,9 +186,11 @@ export function requireScope(
   const needed = operation.scope;
   if (needed === null || includesScope(caller.scopes, needed)) return;
   const operators = isOfOperators(needed) ? ', which only operator keys can have' : '';
+  const approver = includesScope(caller.scopes, 'approvals:write') && isApprovable(operation.id);
+  const instead = approver ? ' You can decide on such requests of others: see list_approvals.' : '';
   const refusal = new Refusal(
     'forbidden',
-    `This operation needs the scope '${needed}'${operators}. ${'keyId' in caller ? 'This key has' : 'You have'}: ${caller.scopes.join(', ')}.`,
+    `This operation needs the scope '${needed}'${operators}. ${'keyId' in caller ? 'This key has' : 'You have'}: ${caller.scopes.join(', ')}.${instead}`,
     { saw: { refused_because: `no scope ${needed}` } },
   );
   reportRefusal(reporter, context, head.authorization ?? '', refusal);

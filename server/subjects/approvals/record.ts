@@ -34,9 +34,9 @@ export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow
   };
 }
 
-/** The approval as events show it: without the body, because events outlive approvals and no erasure searches them for it. */
+/** The approval as events show it: without the body and the names of people, because no erasure searches events for them. */
 export function toEventPayload(approval: ApprovalRecord): string {
-  return JSON.stringify({ ...approval, body: null });
+  return JSON.stringify({ ...approval, body: null, requested_by_name: null, decided_by_name: null });
 }
 
 function readJson(text: string | null): Values {

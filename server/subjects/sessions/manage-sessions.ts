@@ -240,7 +240,8 @@ function sessionMissing(sentId: string): Refusal {
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {
   const session = toListedSession(row);
   const { current: _, idle_ends_at: __, ends_at: ___, ...known } = toSessionRecord(session, undefined);
-  const shown = { ...known, ended_at: (row.now as Date).toISOString() };
+  // Without the name of the person: the audit log keeps the record forever, and an idempotency key keeps it too.
+  const shown = { ...known, person_name: null, ended_at: (row.now as Date).toISOString() };
   const { programId, sessionId } = session;
   const details = JSON.stringify(shown);
   const writes = [deleteStatement(sessionId), ...auditOf(call, { programId, subjectId: shown.session_id, details })];

@@ -228,7 +228,7 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   const amount = toWire(reversal.amount);
   const money = formatMoney(reversal.amount, reversal.currency);
   const { created_by: creator } = toReversalRecord(reversal);
-  const by = creator?.startsWith('key_') === true ? ` by ${creator}` : '';
+  const by = /^(key|per)_/.test(creator ?? '') ? ` by ${creator}` : '';
   const reason = reversal.description === null ? '.' : `: ${reversal.description}`;
   const ids = { reversal_id: toWireId('rev', reversal.reversalId), request_id: toWireId('req', reversal.requestId) };
   const posting = postings.find(({ causeId }) => causeId === reversal.reversalId);

@@ -45,8 +45,12 @@ async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload
   return { transferId, attemptId: toWireId('pat', attemptId), cardId: card.card_id };
 }
 
+/** The note of an operator who pasted too much, and what is stored of it. */
+const NOTE = `Their ticket 4711. ts_test_${'a1'.repeat(24)} password=hunter2`;
+const STORED_NOTE = 'Their ticket 4711. [redacted] password=[redacted]';
+
 const resolve = (attemptId: string, outcome: string, headers?: Readonly<Record<string, string>>) =>
-  ask('POST', `/api/v0.1/operator/attempt/${attemptId}/resolve`, { outcome, note: 'Their ticket 4711.' }, headers);
+  ask('POST', `/api/v0.1/operator/attempt/${attemptId}/resolve`, { outcome, note: NOTE }, headers);
 
 const transferOf = async (transferId: string): Promise<Fields> =>
   (await ask('GET', `/api/v0.1/core/transfer/${transferId}`)).fields;
@@ -219,8 +223,9 @@ describe('resolve_attempt', () => {
         attempt_id: attemptId,
         status: 'approved',
         next_at: null,
+        unknown_since: null,
         resolved_by: 'sandbox',
-        detail: 'Their ticket 4711.',
+        detail: STORED_NOTE,
       });
       expect(await transferOf(transferId)).toMatchObject({ status: 'completed', captured_amount: 1000, error: null });
       // The timeline is for card programs, so it must not show the note.

@@ -20,6 +20,8 @@ const provider = await startOpenidProvider(chosen.url, {
   ada: { name: 'Ada Lovelace', email: 'ada@bank.test', groups: ['everyone', 'card-support', 'card-ops'] },
   grace: { groups: ['lumen', 'nova'] },
   lin: { name: 'Lin', groups: ['lumen'] },
+  // Invisible characters, and one that reverses the text after it.
+  ira: { name: '\u200b\u2060', email: 'ira\u202e@bank.test', groups: ['lumen'] },
   near: { name: 'Near', groups: ['Card-Ops', '/card-support'] },
   nobody: { name: 'Nobody' },
   guest: { name: 'Guest', groups: ['everyone'] },
@@ -114,6 +116,11 @@ describe('a sign-in', () => {
     await new Browser().signIn(service, 'lin');
     const programId = fromWireId('prog', LUMEN);
     expect(service.people).toMatchObject([{ programId, roles: [{ role: 'viewer', programId }], scopes: ROLES.viewer }]);
+  });
+
+  test('has the first name that can be seen, without characters that would change how it reads', async () => {
+    await new Browser().signIn(service, 'ira');
+    expect(service.people).toMatchObject([{ name: 'ira @bank.test', email: 'ira @bank.test' }]);
   });
 
   test('with roles in several card programs lets the person choose, and gives no operator scopes there', async () => {
