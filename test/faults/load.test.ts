@@ -133,7 +133,7 @@ const LOAD: readonly Fault[] = [
     arrange: during(async (stage) => {
       const mend = await slowSwitch(stage);
       const release = await holdAccounts(stage);
-      const timer = setTimeout(release, LIMITS.lock - 50);
+      const timer = setTimeout(release, LIMITS.lock - 100);
       return async () => {
         clearTimeout(timer);
         await release();
