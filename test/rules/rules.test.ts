@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -123,4 +123,37 @@ describe('the programs', () => {
     folders.push(folder);
     expect(run('tools/tidy.ts', folder)).toMatchObject({ status: 0, stdout: '' });
   });
+});
+
+/**
+ * What is written even if a required standby is missing. No response depends on it, and a second run changes nothing: leases,
+ * outcomes and positions of deliveries, the error log, times of use, breakers, retention, and secrets under a new key.
+ */
+const WRITES_WITHOUT_GUARD = [
+  'server/background/delivery/leases.ts',
+  'server/background/delivery/outcome-writer.ts',
+  'server/background/jobs/relay-events.ts',
+  'server/background/jobs/retention.ts',
+  'server/background/processors/carry-out.ts',
+  'server/background/processors/open-processors.ts',
+  'server/store/connection/database.ts',
+  'server/store/events/read-events.ts',
+  'server/store/figures.ts',
+  'server/store/ledger-mode.ts',
+  'server/subjects/cards/erase-in-batches.ts',
+  'server/subjects/errors/error-storage.ts',
+  'server/subjects/keys/authenticate.ts',
+  'server/subjects/overview/processes.ts',
+  'server/subjects/overview/transfer-counts.ts',
+  'server/subjects/sessions/authenticate-session.ts',
+  'server/subjects/webhooks/vault.ts',
+];
+
+it('every write passes the guard of a required standby, except those that are listed', () => {
+  const found = globSync('server/**/*.ts', { cwd: ROOT }).filter(
+    (file) =>
+      !file.endsWith('.test.ts') &&
+      /\b(writeUnguarded|inOnePacket|underLock)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
+  );
+  expect(found.sort()).toEqual(WRITES_WITHOUT_GUARD);
 });
