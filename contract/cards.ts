@@ -302,7 +302,6 @@ export const CARDS = [
     reply: CardAsOf,
     errors: ['card_not_found'],
     failure: 'The card could not be read',
-    example: { reply: { balance_as_of: undefined } },
   }),
   operation({
     id: 'update_card',
