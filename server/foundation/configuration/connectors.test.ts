@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAuthority } from '../../../test/outbound/certificates.ts';
 import { StartupProblem } from '../startup-problem.ts';
 import { readConfiguration } from './configuration.ts';
+import { admits } from './connectors.ts';
 import { showConfiguration } from './show.ts';
 
 const secretOf = (bytes: number): string => `whsec_${randomBytes(bytes).toString('base64')}`;
@@ -151,6 +152,10 @@ test('reads every field of a connector', () => {
       },
     },
   ]);
+  const [forAll, forOne] = connectors?.connectors ?? [];
+  const [named, another] = ['0196f5c2-d9a1-7b40-a5d2-c08e6f1b3a97', '0196f5c2-d9a1-7b40-a5d2-c08e6f1b3a98'];
+  expect([admits(forAll, named), admits(forAll, another), admits(undefined, another)]).toEqual([true, true, true]);
+  expect([admits(forOne, named), admits(forOne, another)]).toEqual([true, false]);
 });
 
 test("reads a secret from a file, like the service's own secrets", () => {

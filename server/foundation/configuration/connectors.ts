@@ -12,6 +12,11 @@ import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts'
 
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
 
+/** Whether a card program (inner UUID) may have cards at a connector: each may, unless the settings name some. */
+export function admits(connector: Pick<ConnectorSettings, 'programIds'> | undefined, programId: string): boolean {
+  return connector?.programIds?.includes(programId) ?? true;
+}
+
 /** Ids with another meaning, and that meaning. */
 const RESERVED_IDS: ReadonlyMap<unknown, string> = new Map([
   ['simulator', 'the simulator of a sandbox'],

@@ -7,6 +7,7 @@ import { openSimulatorConnector, simulatorSettings } from '../../background/proc
 import { noticeVerifier } from '../../calls/processors.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
 import { type Configuration, withoutVariables } from '../../foundation/configuration/configuration.ts';
+import { admits } from '../../foundation/configuration/connectors.ts';
 import type { Log } from '../../observe/log/log.ts';
 import type { ServiceMetrics } from '../../observe/metrics/open-metrics.ts';
 import type { Traces } from '../../observe/traces/open-traces.ts';
@@ -115,7 +116,7 @@ export function openConnectors(
     database,
     connectors: [...others.map((one) => openHttpConnector(one)), ...(simulator === undefined ? [] : [simulator])],
     verifyNotice: noticeVerifier((connectorId) => known.get(connectorId)?.secrets ?? []),
-    admits: (connectorId, programId) => known.get(connectorId)?.programIds?.includes(programId) ?? true,
+    admits: (connectorId, programId) => admits(known.get(connectorId), programId),
     obedient: new Set([SIMULATOR_ID]),
     onFailure,
     onCall: metrics?.onConnectorCall,
