@@ -62,6 +62,18 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   leftTheService(page);
 });
 
+test('asks to sign in again after the person has signed out at the provider in another tab', async () => {
+  const page = await openConsole('/console/keys');
+  await page.getByRole('link', { name: 'Sign in with your organization' }).click();
+  await page.getByRole('button', { name: 'ada' }).click();
+  await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${provider.issuer}/session/end`);
+  await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+  await other.close();
+  leftTheService(page);
+});
+
 /** Expects that the page asked the provider, which is another host. */
 function leftTheService(page: Page): void {
   const hosts = [publicUrl, provider.issuer].join('|');
