@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { ROLES, type Role } from '../../contract/scope.ts';
 import type { SignedInPerson } from '../../server/calls/sign-in.ts';
 import { endProviderSessions, signInPerson } from '../../server/subjects/sessions/sign-in-person.ts';
@@ -108,8 +108,12 @@ describe('a person whose sign-in is older than five minutes', () => {
 
   test('must sign in again for operations that need a fresh sign-in, and for no others', async () => {
     const stale = await signIn({ ...administrator, signedInAt: minutesAgo(6) });
-    const refused = await stale.ask(roll, 'POST');
-    expect(refused).toMatchObject({ status: 403, fields: { Code: 'sign_in_again' } });
+    const fresher = OPERATION_IDS.filter((id) => OPERATIONS[id].freshSignIn);
+    expect(fresher).toEqual(['create_key', 'roll_key', 'approve_change', 'reject_change', 'change_approval_policy']);
+    for (const id of fresher) {
+      const refused = await stale.ask(OPERATIONS[id].path.replace(/\{.*\}/, 'missing'), OPERATIONS[id].method);
+      expect(refused, id).toMatchObject({ status: 403, fields: { Code: 'sign_in_again' } });
+    }
     expect((await stale.ask(OPERATIONS.list_keys.path)).status).toBe(200);
     const fresh = await signIn({ ...administrator, signedInAt: minutesAgo(4) });
     expect((await fresh.ask(roll, 'POST')).fields).toMatchObject({ Code: 'key_not_found' });
