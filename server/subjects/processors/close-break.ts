@@ -6,6 +6,7 @@ import { type Booking, bookingsOf } from '../../../domain/processors/break.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readOptionalAmount } from '../../calls/fields.ts';
+import { loadProgram } from '../../calls/program.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { lowFunding } from '../../calls/records/event.ts';
 import { toBreakRecord } from '../../calls/records/processor.ts';
@@ -91,15 +92,17 @@ function requireBreak(call: CloseCall, [row]: readonly Row[]): ReturnType<typeof
 type AccountLoad = { readonly accounts: Statement | null; readonly threshold: Statement | null };
 
 /** Returns the statements that lock and read what a booking needs. */
-async function loadAccounts({ database }: Service, call: CloseCall, breakId: string): Promise<AccountLoad> {
+async function loadAccounts(service: Service, call: CloseCall, breakId: string): Promise<AccountLoad> {
   const { book_against: against } = call.body;
   if (against === undefined) return NO_ACCOUNTS;
-  const { found } = requireBreak(call, await readRows(database, readBreak({ breakId })));
+  const { found } = requireBreak(call, await readRows(service.database, readBreak({ breakId })));
   const { programId, attemptId, currency } = found;
   if (programId === null || attemptId === null || currency === null) return NO_ACCOUNTS;
+  const program = await loadProgram(service, toWireId('prog', programId));
   return {
     accounts: lockAccountsOfBreak({ programId, attemptId, currency }),
-    threshold: against === 'funding' ? readFundingThreshold(programId) : null,
+    // The threshold applies to the funding in the program's own currency.
+    threshold: against === 'funding' && currency === program.currency ? readFundingThreshold(programId) : null,
   };
 }
 

@@ -124,9 +124,14 @@ describe('close_break', () => {
 });
 
 /** An attempt that its processor has approved, or declined. */
-async function endedAttempt(status: 'approved' | 'declined' = 'approved', type = 'load'): Promise<Attempt> {
+async function endedAttempt(
+  status: 'approved' | 'declined' = 'approved',
+  type = 'load',
+  currency = 'USD',
+): Promise<Attempt> {
   const card_id = `card-${randomUUID()}`;
-  await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
+  const card = { connector_id: 'simulator', processor_token: 'sim_approve', card_id, currency };
+  await ledger.call('create_card', card);
   const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
     ledger.call('create_transfer', { amount: 1000, card_id, type }),
   );
@@ -138,7 +143,7 @@ async function endedAttempt(status: 'approved' | 'declined' = 'approved', type =
 /** Stores notices of the processor and waits until the service has handled them. */
 async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
   for (const { status, amount = 1000 } of said) {
-    const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: 'USD' };
+    const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: about.currency };
     const notice = { connectorId: 'simulator', noticeId: randomUUID(), sentAttemptId: about.attemptId, body };
     await ledger.database.write(insertNotice(notice as Parameters<typeof insertNotice>[0]));
   }
@@ -335,6 +340,18 @@ describe('closing a break with its money', () => {
       transfer_id: found?.transfer_id,
       movement_id: null,
     });
+    // The threshold is in the currency of the program.
+    const inEuro = await endedAttempt('declined', 'load', 'EUR');
+    await say(inEuro, { status: 'approved' });
+    const [other] = await breaksOf(inEuro);
+    const { rows: euro } = await client.query(
+      "select balance from account where kind = 'funding' and currency = 'EUR'",
+    );
+    await ledger.call('update_program', { funding_low_threshold: Number(euro[0]?.balance) }, program);
+    const countLow = async () => (await client.query("select from event where type = 'funding.low'")).rowCount;
+    const count = await countLow();
+    await bookAgainst(other, 'funding');
+    expect(await countLow()).toBe(count);
     await ledger.call('update_program', { funding_low_threshold: null }, program);
   });
 
