@@ -8,7 +8,8 @@ export const AuditEntryRecord = Type.Object({
   position: Type.Integer({ description: 'Position in the chain: 1, 2, 3 …, without gaps' }),
   created_at: moment('When it happened, in actual time even if the clock of the sandbox was moved'),
   actor: Type.String({
-    description: 'key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',
+    description:
+      'Id of the key or the person; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',
   }),
   action: Type.String({ description: 'The operation, or `refuse_credential`, `seed_sandbox`' }),
   program_id: textOrNull('The card program; null if the action concerns none, or all of them'),
@@ -55,7 +56,7 @@ export const AuditPortion = Type.Object({
 const FILTERS = {
   action: Type.Optional(text(100, 'Only this action, such as change_switch')),
   actor: Type.Optional(
-    text(255, 'Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`'),
+    text(255, 'Only actions of this actor: the id of a key or a person, `sandbox`, `host` or `anonymous`'),
   ),
   program_id: Type.Optional(idText('prog', 'Only entries about this card program')),
   created_from: Type.Optional(moment('Only entries at or after this time')),

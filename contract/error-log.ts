@@ -34,7 +34,7 @@ export const LoggedErrorRecord = Type.Object({
   transfer_id: textOrNull('The transfer that exists or may exist; null if there is none'),
   idempotency_key: textOrNull('Idempotency-Key of the request; null if there is none'),
   key_id: textOrNull(
-    '`key_id` of the API key of the request, or of its session; null without a key, for a key that is not known, and for ' +
+    'Id of the API key of the request, or of the key or person of its session; null without a key, for a key that is not known, and for ' +
       'errors of earlier versions',
   ),
   money_moved: nullable(

@@ -307,7 +307,7 @@ export function handlersOf(
       : id === 'create_transfer_batch'
         ? (call) => refuseBatch(policy).then(() => run(call))
         : readsSubject(id)
-          ? (call) => withPending(everywhere, run, call, id)
+          ? (call) => withPending(everywhere, policy, run, call, id)
           : undefined;
     // Requests of card programs go straight to their handlers.
     return [id, ofOperator === undefined ? run : (call) => (isOperator(call.caller) ? ofOperator(call) : run(call))];

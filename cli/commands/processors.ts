@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { printable } from '../../domain/printable-text.ts';
 import { ATTEMPT_STATUSES } from '../../domain/processors/attempt.ts';
-import { BREAK_KINDS } from '../../domain/processors/break.ts';
+import { BOOK_AGAINST, BREAK_KINDS } from '../../domain/processors/break.ts';
 import type {
   BreakRecord,
   CloseBreakBody,
@@ -159,7 +159,7 @@ function addBreaks(program: Command, context: CommandContext): void {
       book_against: {
         flag: '--against <account>',
         help: 'the account that bears the difference: funding, clearing (the processor has undone it) or loss',
-        choices: ['funding', 'clearing', 'loss'],
+        choices: BOOK_AGAINST,
       },
       amount: {
         flag: '--amount <amount>',

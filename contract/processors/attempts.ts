@@ -52,7 +52,9 @@ export const ProcessorAttemptRecord = Type.Object({
       description: 'How many seconds to wait before a new transfer, as the processor advises; null without advice',
     }),
   ),
-  resolved_by: textOrNull('The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did'),
+  resolved_by: textOrNull(
+    'The operator who resolved it: id of the API key or the person, or `sandbox`; null if none did',
+  ),
   late_approval_at: nullable(
     moment('When the processor said that it has moved the money of the failed transfer; null if it has not said so'),
   ),

@@ -46,7 +46,9 @@ export const BreakRecord = Type.Object({
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
   created_at: moment('When it was found'),
   closed_at: nullable(moment('When it was closed; null while it is open')),
-  closed_by: textOrNull('The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open'),
+  closed_by: textOrNull(
+    'The operator who closed it: id of the API key or the person, or `sandbox`; null while it is open',
+  ),
   note: textOrNull('What the operator found and did; null while it is open, and once it is erased'),
   booked_against: nullable(
     literals(BOOK_AGAINST, 'The account that the difference was last booked against; null if it was not'),

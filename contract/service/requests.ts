@@ -29,7 +29,7 @@ const FIELDS = {
   operation: textOrNull('The operation; null if it is not known'),
   program_id: textOrNull('The card program; null if there is none, or it is not known'),
   caller: textOrNull(
-    '`key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null if ' +
+    'Id of the API key or the person, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null if ' +
       'the caller is not known',
   ),
   idempotency_key: textOrNull('Idempotency-Key of the request; null if it had none, or none is stored'),
@@ -70,7 +70,7 @@ export const RequestRecord = Type.Object({
 export const ProgramRequestRecord = Type.Object({
   ...FIELDS,
   program_id: programId,
-  caller: textOrNull('`key_id` of the API key, or `sandbox`; null if it is not known'),
+  caller: textOrNull('Id of the API key or the person, or `sandbox`; null if it is not known'),
   error: Type.Unsafe<Static<typeof LoggedErrorRecord> | null>({
     ...nullable(LoggedErrorRecord),
     description: 'The error response; null if the request succeeded',

@@ -163,7 +163,7 @@ const TEXTS = {
   contact: textOrNull(`How to reach the caller; ${ERASED}`),
   resolution: textOrNull(`What was found and done; null until the case is resolved, and once it is erased`),
   messages: Type.Array(CaseMessage, { description: 'The messages, oldest first' }),
-  created_by: Type.String({ description: 'The caller: `key_id` of the API key, or `sandbox`' }),
+  created_by: Type.String({ description: 'The caller: id of the API key or the person, or `sandbox`' }),
 };
 
 /** A case with everything that its card program may see. */

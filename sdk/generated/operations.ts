@@ -355,7 +355,10 @@ export type AuditEntryRecord = {
   readonly position: number;
   /** When it happened, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
-  /** key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential). */
+  /**
+   * Id of the key or the person; `sandbox`, `host` (a command on the host), or `anonymous` (a refused
+   * credential).
+   */
   readonly actor: string;
   /** The operation, or `refuse_credential`, `seed_sandbox`. */
   readonly action: string;
@@ -441,7 +444,7 @@ export type BreakRecord = {
   readonly created_at: string;
   /** When it was closed; null while it is open. */
   readonly closed_at: string | null;
-  /** The operator who closed it: `key_id` of the API key, or `sandbox`; null while it is open. */
+  /** The operator who closed it: id of the API key or the person, or `sandbox`; null while it is open. */
   readonly closed_by: string | null;
   /** What the operator found and did; null while it is open, and once it is erased. */
   readonly note: string | null;
@@ -791,7 +794,7 @@ export type CaseDetails = {
   readonly resolution: string | null;
   /** The messages, oldest first. */
   readonly messages: readonly CaseMessage[];
-  /** The caller: `key_id` of the API key, or `sandbox`. */
+  /** The caller: id of the API key or the person, or `sandbox`. */
   readonly created_by: string;
   /** What was known about its request or transfer; null if there is none, and once it is erased. */
   readonly snapshot: CaseSnapshot | null;
@@ -1478,7 +1481,8 @@ export type ExportAuditEntriesQuery = {
   /** Only this action, such as change_switch. At most 100 characters. */
   readonly action?: string | undefined;
   /**
-   * Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
+   * Only actions of this actor: the id of a key or a person, `sandbox`, `host` or `anonymous`. At most 255
+   * characters.
    */
   readonly actor?: string | undefined;
   /** Only entries about this card program. */
@@ -1835,7 +1839,7 @@ export type InspectedCase = {
   readonly resolution: string | null;
   /** The messages, oldest first. */
   readonly messages: readonly CaseMessage[];
-  /** The caller: `key_id` of the API key, or `sandbox`. */
+  /** The caller: id of the API key or the person, or `sandbox`. */
   readonly created_by: string;
   /** What was known about its request or transfer; null if there is none, and once it is erased. */
   readonly snapshot: OperatorCaseSnapshot | null;
@@ -1876,8 +1880,8 @@ export type InspectedErrorRecord = {
   /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
-   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
-   * and for errors of earlier versions.
+   * Id of the API key of the request, or of the key or person of its session; null without a key, for a key that
+   * is not known, and for errors of earlier versions.
    */
   readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
@@ -2094,7 +2098,8 @@ export type ListAuditEntriesQuery = {
   /** Only this action, such as change_switch. At most 100 characters. */
   readonly action?: string | undefined;
   /**
-   * Only actions of this actor: the `key_id` of a key, `sandbox`, `host` or `anonymous`. At most 255 characters.
+   * Only actions of this actor: the id of a key or a person, `sandbox`, `host` or `anonymous`. At most 255
+   * characters.
    */
   readonly actor?: string | undefined;
   /** Only entries about this card program. */
@@ -2359,8 +2364,8 @@ export type LoggedErrorRecord = {
   /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
-   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
-   * and for errors of earlier versions.
+   * Id of the API key of the request, or of the key or person of its session; null without a key, for a key that
+   * is not known, and for errors of earlier versions.
    */
   readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
@@ -2576,7 +2581,7 @@ export type OperatorAttemptRecord = {
   readonly code: string | null;
   /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
-  /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
+  /** The operator who resolved it: id of the API key or the person, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
    * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
@@ -2661,8 +2666,8 @@ export type OperatorErrorRecord = {
   /** Idempotency-Key of the request; null if there is none. */
   readonly idempotency_key: string | null;
   /**
-   * `key_id` of the API key of the request, or of its session; null without a key, for a key that is not known,
-   * and for errors of earlier versions.
+   * Id of the API key of the request, or of the key or person of its session; null without a key, for a key that
+   * is not known, and for errors of earlier versions.
    */
   readonly key_id: string | null;
   /** Whether the request moved money; null for operations that move none. */
@@ -2936,7 +2941,7 @@ export type ProcessorAttemptRecord = {
   readonly code: string | null;
   /** How many seconds to wait before a new transfer, as the processor advises; null without advice. */
   readonly retry_after_seconds: number | null;
-  /** The operator who resolved it: `key_id` of the API key, or `sandbox`; null if none did. */
+  /** The operator who resolved it: id of the API key or the person, or `sandbox`; null if none did. */
   readonly resolved_by: string | null;
   /**
    * When the processor said that it has moved the money of the failed transfer; null if it has not said so.
@@ -3082,7 +3087,7 @@ export type ProgramRequestRecord = {
   readonly operation: string | null;
   /** Id of the card program: prog_ and 32 hex digits. */
   readonly program_id: string;
-  /** `key_id` of the API key, or `sandbox`; null if it is not known. */
+  /** Id of the API key or the person, or `sandbox`; null if it is not known. */
   readonly caller: string | null;
   /** Idempotency-Key of the request; null if it had none, or none is stored. */
   readonly idempotency_key: string | null;
@@ -3332,8 +3337,8 @@ export type RequestRecord = {
   /** The card program; null if there is none, or it is not known. */
   readonly program_id: string | null;
   /**
-   * `key_id` of the API key, `sandbox`, or `program_key` or `operator_key` if only the kind of key is known; null
-   * if the caller is not known.
+   * Id of the API key or the person, `sandbox`, or `program_key` or `operator_key` if only the kind of key is
+   * known; null if the caller is not known.
    */
   readonly caller: string | null;
   /** Idempotency-Key of the request; null if it had none, or none is stored. */

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
+import { isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
 import { canonicalJson } from '../../contract/reading/json.ts';
 import { normalForm } from '../../contract/reading/normal-form.ts';
+import type { RefusalCode } from '../../domain/error-codes.ts';
 import {
   type Fingerprint,
   originalDetails,
@@ -196,16 +197,16 @@ export function successToStore(
 /** The stored form of a refusal under its key, or undefined for a refusal that a later attempt may not get. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
-  return {
-    ...toStore(fingerprint),
-    requestId,
-    status: ERRORS[refusal.code].status,
-    subjectId: null,
-    body: null,
-    code: refusal.code,
-    message: refusal.message,
-    field: refusal.details.field ?? null,
-  };
+  const { code, message, details } = refusal;
+  return refusedResponse({ fingerprint, requestId }, { code, message, field: details.field ?? null });
+}
+
+/** A refusal as it is stored under a key. Its row has the status 409 whatever its code, so that a job deletes it in time. */
+export function refusedResponse(
+  { fingerprint, requestId }: FirstRequest,
+  refused: { readonly code: RefusalCode; readonly message: string; readonly field: string | null },
+): StoredResponse {
+  return { ...toStore(fingerprint), requestId, status: 409, subjectId: null, body: null, ...refused };
 }
 
 /** Recreates a stored refusal. Undefined for a stored success. */

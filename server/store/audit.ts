@@ -80,23 +80,30 @@ export type AuditFilter = {
   readonly to: Date | null;
 };
 
+const FILTER = {
+  action: nullable(TEXT),
+  actor: nullable(TEXT),
+  programId: nullable(UUID),
+  from: nullable(DATE),
+  to: nullable(DATE),
+};
+
+/** SQL: whether a row has all conditions of an {@link AuditFilter}. */
+const MATCHES = `(:action::text is null or action = :action)
+      and (:actor::text is null or actor = :actor)
+      and (:programId::uuid is null or program_id = :programId)
+      and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)`;
+
 const LIST_AUDIT_ENTRIES = statement(
   'list_audit_entries',
   {
     after: nullable(UUID),
-    action: nullable(TEXT),
-    actor: nullable(TEXT),
-    programId: nullable(UUID),
-    from: nullable(DATE),
-    to: nullable(DATE),
+    ...FILTER,
     count: NUMBER,
   },
   `select ${COLUMNS} from audit_entry
     where (:after::uuid is null or position < (select position from audit_entry where entry_id = :after))
-      and (:action::text is null or action = :action)
-      and (:actor::text is null or actor = :actor)
-      and (:programId::uuid is null or program_id = :programId)
-      and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
+      and ${MATCHES}
     order by position desc limit :count`,
 );
 
@@ -125,11 +132,7 @@ const EXPORT_AUDIT_ENTRIES = statement(
   {
     after: BIGINT,
     until: BIGINT,
-    action: nullable(TEXT),
-    actor: nullable(TEXT),
-    programId: nullable(UUID),
-    from: nullable(DATE),
-    to: nullable(DATE),
+    ...FILTER,
     count: NUMBER,
     maxExamined: NUMBER,
   },
@@ -139,10 +142,7 @@ const EXPORT_AUDIT_ENTRIES = statement(
     select walk.last_examined, entry.* from (select max(position) as last_examined from examined) as walk
     left join lateral (
       select ${COLUMNS} from examined
-      where (:action::text is null or action = :action)
-        and (:actor::text is null or actor = :actor)
-        and (:programId::uuid is null or program_id = :programId)
-        and (:from::timestamptz is null or created_at >= :from) and (:to::timestamptz is null or created_at < :to)
+      where ${MATCHES}
       order by position limit :count
     ) as entry on true
     order by entry.position`,

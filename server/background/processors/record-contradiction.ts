@@ -41,10 +41,9 @@ export async function recordContradiction(
   now: number,
 ): Promise<void> {
   const { programId, attemptId, transferId, connectorId, amount, currency } = attempt;
+  const restatement = restateContradiction({ connectorId, attemptId, stated });
   if (kind === 'agreement') {
-    await database.write(
-      restateContradiction({ connectorId: attempt.connectorId, attemptId: attempt.attemptId, stated }),
-    );
+    await database.write(restatement);
     return;
   }
   const breakId = newId();
@@ -85,7 +84,7 @@ export async function recordContradiction(
         updateAccounts([posted.source, posted.destination]),
         markLateApproval(known),
         // What it said before no longer holds.
-        ...(attempt.contradictedAt === null ? [] : [restateContradiction({ connectorId, attemptId, stated })]),
+        ...(attempt.contradictedAt === null ? [] : [restatement]),
         insertEvents(batchId, [event], now),
       ],
     };

@@ -44,13 +44,13 @@ const BREAK = columns({
   bookedAgainst: nullable(word<BookAgainst>()),
 });
 
-/** The attempt of a break, as far as its bookings depend on it. Null without an attempt. */
+/** The attempt of a break, as far as its bookings depend on it. */
 const OF_ATTEMPT = columns({
-  attemptKind: nullable(word<AttemptKind>()),
-  attemptStatus: nullable(word<AttemptStatus>()),
-  attemptAmount: nullable(BIGINT),
+  attemptKind: word<AttemptKind>(),
+  attemptStatus: word<AttemptStatus>(),
+  attemptAmount: BIGINT,
   lateApprovalAt: nullable(TIME),
-  correctedAmount: nullable(BIGINT),
+  correctedAmount: BIGINT,
 });
 
 const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*
@@ -177,11 +177,11 @@ export function closeBreak(closed: Break, correction: bigint): Statement {
 
 /** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
-  const { attemptKind: kind, attemptStatus: status, attemptAmount: amount, ...rest } = OF_ATTEMPT.read(row);
-  const { lateApprovalAt, correctedAmount } = rest;
-  const attempt =
-    kind === null || status === null || amount === null || correctedAmount === null
-      ? null
-      : { kind, status, amount, lateApprovalAt, correctedAmount };
+  const attempt = row.attempt_kind === null ? null : toAttempt(row);
   return { found: { ...BREAK.read(row), attempt }, now: (row.now as Date).getTime() };
+}
+
+function toAttempt(row: Row): Break['attempt'] {
+  const { attemptKind: kind, attemptStatus: status, attemptAmount: amount, ...rest } = OF_ATTEMPT.read(row);
+  return { kind, status, amount, ...rest };
 }

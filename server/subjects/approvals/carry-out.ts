@@ -21,6 +21,7 @@ import {
 import { readRows } from '../../calls/read-rows.ts';
 import { parseStrictJson } from '../../calls/strict-json.ts';
 import { transact } from '../../commit/transaction.ts';
+import { refusedResponse } from '../../commit/under-key.ts';
 import {
   type Credential,
   endApproval,
@@ -198,7 +199,11 @@ function end(service: Service, known: ShownApproval, outcome: Outcome, deadline:
     const before = toApproval(row);
     const now = (row.now as Date).getTime();
     // Another process was faster.
-    if (before.status !== 'approved') return { result: { approval: before, now, moneyMoved: 'unknown' }, writes: [] };
+    if (before.status !== 'approved') {
+      const known = before.status === 'failed' ? 'no' : 'unknown';
+      const moneyMoved = outcome.status === 'carried_out' ? outcome.moneyMoved : known;
+      return { result: { approval: before, now, moneyMoved }, writes: [] };
+    }
     const [response] = toStoredResponses(loaded.response).values();
     const { moneyMoved, ...stored } =
       (outcome.status === 'failed' ? carriedOutBefore(before, response) : undefined) ?? outcome;
@@ -231,14 +236,14 @@ function carriedOutBefore(approval: ShownApproval, response: StoredResponse | un
   return { ...CARRIED_OUT, result: body === null ? null : toResult(approval.operation, { json: body }) };
 }
 
-/** The response that the request gets under its key from now on. With 409, a job deletes its row after the retention. */
+/** The response that the request gets under its key from now on. */
 function toFailure(
   { fingerprint, meaning, requestId }: ShownApproval,
   key: KeyInScope,
   { Code: code, Message: message }: ErrorRecord,
 ): KeyedResponse {
-  const stored = { fingerprint, meaning: meaning === fingerprint ? null : meaning, requestId, status: 409 };
-  return { ...key, ...stored, subjectId: null, body: null, code, message, field: null, eventIndex: null };
+  const first = { fingerprint: { asSent: fingerprint, ofMeaning: meaning }, requestId };
+  return { ...key, ...refusedResponse(first, { code, message, field: null }), eventIndex: null };
 }
 
 type Reported = Extract<ApprovalRecord['status'], 'approved' | 'failed' | 'rejected' | 'withdrawn' | 'expired'>;

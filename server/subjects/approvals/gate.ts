@@ -52,9 +52,9 @@ export async function withApproval(
   const current = await policy.read();
   const isConcerned = needsApproval(current.rules, { ...toRuledRequest(call, null), ...NOTHING_KNOWN });
   if (!isConcerned) return run(call);
-  const waiting = await findByKey(service, call);
-  if (waiting !== undefined)
-    return waiting.approval.status === 'carried_out' ? run(call) : accept(waiting.approval, waiting.now, true);
+  const earlier = await findByKey(service, call);
+  if (earlier !== undefined)
+    return earlier.approval.status === 'carried_out' ? run(call) : accept(earlier.approval, earlier.now, true);
   const found = await readSubject(run, call, operation);
   const request = toRuledRequest(call, found);
   if (!needsApproval(current.rules, request)) return run(call);
@@ -86,12 +86,13 @@ export function readsSubject(operation: string): operation is ReadsSubject {
 /** Reads a record for an operator, and adds the approval that a request about it waits for. */
 export async function withPending(
   { database }: Service,
+  policy: PolicyMemory,
   run: Run,
   call: AnyCall,
   operation: ReadsSubject,
 ): Promise<AnyReply> {
   const reply = await run(call);
-  if (!('record' in reply)) return reply;
+  if (!('record' in reply) || !(await policy.read()).isSet) return reply;
   const field = READS_SUBJECT[operation];
   const programId = call.programId === '' ? null : call.programId;
   const [found] = await readRows(database, findPendingAbout({ field, name: call.params[field] ?? '', programId }));

@@ -13,7 +13,10 @@ import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 
 /** The policy as the gate needs it. */
-export type CurrentPolicy = Pick<Policy, 'rules' | 'expiresAfterHours'>;
+export type CurrentPolicy = Pick<Policy, 'rules' | 'expiresAfterHours'> & {
+  /** Whether it was ever set. Without, no request has ever needed an approval. */
+  readonly isSet: boolean;
+};
 
 // Invariant: A new rule applies in every process within a second
 // Kept by: `openPolicyMemory`
@@ -36,7 +39,7 @@ export function openPolicyMemory(database: Database): PolicyMemory {
     read: () => {
       if (known !== undefined && performance.now() < known.until) return known.policy;
       const policy = readRows(database, READ_APPROVAL_POLICY).then(([row]) =>
-        row === undefined ? NO_RULES : toPolicy(row),
+        row === undefined ? NO_RULES : { ...toPolicy(row), isSet: true },
       );
       const current = { policy, until: performance.now() + REMEMBERED_MILLISECONDS };
       known = current;
@@ -51,7 +54,7 @@ export function openPolicyMemory(database: Database): PolicyMemory {
   };
 }
 
-const NO_RULES = { rules: [], expiresAfterHours: 24 } as const;
+const NO_RULES = { rules: [], expiresAfterHours: 24, isSet: false } as const;
 
 export async function getApprovalPolicy({
   database,
@@ -133,7 +136,10 @@ function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
 }
 
 function toRecord(
-  policy: CurrentPolicy & { readonly changedAt: Date | null; readonly changedBy: string | null },
+  policy: Pick<Policy, 'rules' | 'expiresAfterHours'> & {
+    readonly changedAt: Date | null;
+    readonly changedBy: string | null;
+  },
 ): ApprovalPolicy {
   return {
     rules: policy.rules as ApprovalPolicy['rules'],

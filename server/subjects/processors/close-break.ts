@@ -98,12 +98,11 @@ async function loadAccounts(service: Service, call: CloseCall, breakId: string):
   const { found } = requireBreak(call, await readRows(service.database, readBreak({ breakId })));
   const { programId, attemptId, currency } = found;
   if (programId === null || attemptId === null || currency === null) return NO_ACCOUNTS;
+  const accounts = lockAccountsOfBreak({ programId, attemptId, currency });
+  if (against !== 'funding') return { accounts, threshold: null };
   const program = await loadProgram(service, toWireId('prog', programId));
-  return {
-    accounts: lockAccountsOfBreak({ programId, attemptId, currency }),
-    // The threshold applies to the funding in the program's own currency.
-    threshold: against === 'funding' && currency === program.currency ? readFundingThreshold(programId) : null,
-  };
+  // The threshold applies to the funding in the program's own currency.
+  return { accounts, threshold: currency === program.currency ? readFundingThreshold(programId) : null };
 }
 
 const NO_ACCOUNTS = { accounts: null, threshold: null } as const;
