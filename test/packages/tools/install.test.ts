@@ -10,9 +10,13 @@ test('an install reports its progress in a log', async () => {
   const folder = await directoryForTest();
   mkdirSync(join(folder, 'node_modules'));
   writeFileSync(join(folder, 'package-lock.json'), '{"packages":{}}');
-  // An npm that ends after its caller has reported twice that it waits.
+  // An npm that ends after its caller has reported twice that it waits. It reads the size, because watchFile also
+  // reports a file that does not exist yet.
   const npm = join(folder, 'npm-cli.js');
-  writeFileSync(npm, `require('node:fs').watchFile('enough', { interval: 20 }, () => process.exit(0))`);
+  writeFileSync(
+    npm,
+    `require('node:fs').watchFile('enough', { interval: 20 }, ({ size }) => { if (size > 0) process.exit(0); });`,
+  );
   const program = `import { ensureInstalled } from ${JSON.stringify(INSTALL)};
     await ensureInstalled(${JSON.stringify(folder)}, {}, { what: 'the parts', withNode: false, sayEveryMilliseconds: 20 });`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
@@ -22,7 +26,7 @@ test('an install reports its progress in a log', async () => {
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
-    if (/(Still.*\n){2}/.test(said)) writeFileSync(join(folder, 'enough'), '');
+    if (/(Still.*\n){2}/.test(said)) writeFileSync(join(folder, 'enough'), 'yes');
   });
   expect(await new Promise((resolve) => child.on('close', resolve))).toBe(0);
   expect(said).toMatch(
