@@ -1,8 +1,11 @@
+import './card.css';
 import { useState } from 'preact/hooks';
-import type { CardLimitsRecord, CardRecord } from '../../../sdk/client.ts';
+import type { CardLimitsRecord, CardRecord, UpdateCardBody } from '../../../sdk/client.ts';
 import { PendingApproval } from '../../components/approval.tsx';
-import { WhoMay } from '../../components/button.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
+import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
+import { CheckField } from '../../components/field.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -13,11 +16,20 @@ import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useNoted } from '../../data/names.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { formatAmount } from '../../format/amounts.ts';
 import { nameOfCard, sentenceCase } from '../../format/names.ts';
-import { CardActions } from './card-actions.tsx';
+import { CardDetailsDialog, type CardDialogParts, CardLimitsDialog, useUpdateCard } from './card-dialogs.tsx';
 import { CardDuplicates, CardHolds, CardStatement } from './card-lists.tsx';
-import { limitLinesOf, meaningOf, statusText } from './card-words.ts';
-import './card.css';
+import {
+  type CardMove,
+  effectOf,
+  limitLinesOf,
+  MOVE_TITLES,
+  meaningOf,
+  movesFrom,
+  statusText,
+  titleOf,
+} from './card-words.ts';
 
 /** One card: its money and state, its actions, the remaining limits, its holds and its statement. */
 export function CardScreen({ parameters }: { readonly parameters: Parameters }) {
@@ -200,5 +212,74 @@ function Direction({
         ))}
       </ul>
     </section>
+  );
+}
+
+/** The actions on a card: changing its status, limits or details. `onDone` receives a sentence that says what was done. */
+function CardActions({
+  card,
+  name,
+  onDone,
+}: {
+  readonly card: CardRecord;
+  readonly name: string;
+  readonly onDone: (text: string) => void;
+}) {
+  const [open, setOpen] = useState<CardMove | 'limits' | 'details' | undefined>(undefined);
+  const parts = {
+    card,
+    name,
+    onDone: (text: string) => {
+      setOpen(undefined);
+      onDone(text);
+    },
+    onClose: () => setOpen(undefined),
+  };
+  return (
+    <div class="page-actions">
+      {movesFrom(card.status).map((move) => (
+        <Button key={move} kind={move === 'closed' ? 'danger' : 'plain'} onClick={() => setOpen(move)}>
+          {MOVE_TITLES[move]}
+        </Button>
+      ))}
+      <Button onClick={() => setOpen('limits')}>Change limits</Button>
+      <Button onClick={() => setOpen('details')}>Change details</Button>
+      {open === 'limits' && <CardLimitsDialog {...parts} />}
+      {open === 'details' && <CardDetailsDialog {...parts} />}
+      {open !== undefined && open !== 'limits' && open !== 'details' && <MoveDialog {...parts} move={open} />}
+    </div>
+  );
+}
+
+function MoveDialog({ card, name, move, onDone, onClose }: CardDialogParts & { readonly move: CardMove }) {
+  const hasMoney = move === 'closed' && card.balance > 0;
+  const [sweeps, setSweeps] = useState(false);
+  const { run, pending, error } = useUpdateCard();
+  const money = formatAmount(card.balance, card.currency);
+  const confirm = async (): Promise<void> => {
+    const body: UpdateCardBody = sweeps ? { status: move, balance_to: 'funding' } : { status: move };
+    const updated = await run({ cardId: card.card_id, body });
+    if (updated !== undefined) onDone(`${name} is ${statusText(updated.status)} now.`);
+  };
+  return (
+    <ConfirmDialog
+      title={titleOf(move, name)}
+      confirm={sweeps ? `Close ${name} and move ${money} to the funding account` : titleOf(move, name)}
+      kind={move === 'active' ? 'main' : 'danger'}
+      pending={pending}
+      disabled={hasMoney && !sweeps}
+      error={error}
+      onConfirm={() => void confirm()}
+      onClose={onClose}
+    >
+      <p>{effectOf(card, move)}</p>
+      {hasMoney && (
+        <CheckField
+          label={`Move the balance of ${money} to the program's funding account. Only an empty card can be closed.`}
+          checked={sweeps}
+          onChange={setSweeps}
+        />
+      )}
+    </ConfirmDialog>
   );
 }

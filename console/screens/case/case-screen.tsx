@@ -1,7 +1,13 @@
 import './case.css';
 import { useState } from 'preact/hooks';
-import { type InspectedErrorRecord, TransferServiceError } from '../../../sdk/client.ts';
+import {
+  type CaseRecord,
+  type IncidentRecord,
+  type InspectedErrorRecord,
+  TransferServiceError,
+} from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
@@ -9,18 +15,22 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
 import { useNow } from '../../data/clock.ts';
-import type { Parameters } from '../../data/location.ts';
+import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
+import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
+import { pathOf } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { responseText, subjectOf, urgencyOf } from '../../format/support/cases.ts';
+import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
+import { findIncident } from '../incident/incident-screen.tsx';
 import { ErrorCause, ErrorDetails } from '../request/error-details.tsx';
 import { readTransfer } from '../transfer/read-transfer.ts';
 import { TransferActions } from '../transfer/transfer-actions.tsx';
 import { TransferContent } from '../transfer/transfer-screen.tsx';
 import { Around, Similar } from './around.tsx';
-import { CaseIncident } from './case-incident.tsx';
 import { Conversation } from './conversation.tsx';
 import { type ShownCase, useCase } from './use-case.ts';
 
@@ -147,5 +157,80 @@ function CaseTransfer({
       {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
       {data !== undefined && <TransferContent shown={data} stale={stale && error !== undefined} onDone={done} />}
     </Section>
+  );
+}
+
+type IncidentParts = {
+  readonly record: ShownCase;
+  readonly onDone: (text: string) => void;
+};
+
+/** Shows the incident of a case, or else open incidents that cover it, or else a button to open one. */
+function CaseIncident({ record, onDone }: IncidentParts) {
+  const { incident_id: id, inspected, status } = record;
+  if (id !== null) return <Known incidentId={id} />;
+  if (inspected === null || status === 'resolved' || status === 'closed') return null;
+  const { incidents } = inspected;
+  if (incidents.length > 0) return <Covering record={record} incidents={incidents} onDone={onDone} />;
+  return inspected.similar.length > 0 && record.code !== null ? (
+    <OpenIncident cases={[record, ...inspected.similar]} />
+  ) : null;
+}
+
+/** Shows the incident of a case by its title. Every key that it affects can read it. */
+function Known({ incidentId }: { readonly incidentId: string }) {
+  const { can } = useSession();
+  const { data } = useOperation((api, options) => findIncident(api, incidentId, can('inspect_incident'), options), {
+    deps: [incidentId],
+    isOwn: true,
+  });
+  const incident = data?.record;
+  return (
+    <p class="case-incident">
+      Part of the incident <a href={hrefTo(pathOf(incidentId) ?? '')}>{incident?.title ?? 'that it was attached to'}</a>
+      {incident?.status === 'open' && ', which continues'}.
+    </p>
+  );
+}
+
+function Covering({ record, incidents, onDone }: IncidentParts & { readonly incidents: readonly IncidentRecord[] }) {
+  const attach = useAction(({ id }: { readonly id: string }, api, options) =>
+    api.incidents.attach(id, [record.case_id], options),
+  );
+  const run = async ({ incident_id: id, title }: IncidentRecord) => {
+    const attached = await attach.run({ id });
+    if (attached === undefined) return;
+    onDone(`Attached to the incident “${title}”.${uncoveredText(1, attached.uncovered_case_ids.length)}`);
+  };
+  return (
+    <ul class="concerns" aria-label="Incidents that cover it">
+      {incidents.map((incident, at) => (
+        <li key={incident.incident_id}>
+          The incident <a href={hrefTo(pathOf(incident.incident_id) ?? '')}>{incident.title}</a> covers this error.{' '}
+          <Button onClick={() => void run(incident)} pending={attach.pending} shortcut={at === 0 ? 'a' : undefined}>
+            Attach
+          </Button>
+        </li>
+      ))}
+      {attach.error !== undefined && (
+        <li>
+          <ErrorRecord error={attach.error} />
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function OpenIncident({ cases }: { readonly cases: readonly CaseRecord[] }) {
+  const { can } = useSession();
+  const [isOpen, setOpen] = useState(false);
+  if (!can('create_incident')) return null;
+  return (
+    <>
+      <p class="case-incident">
+        Other cases have the same error. <Button onClick={() => setOpen(true)}>Open an incident…</Button>
+      </p>
+      {isOpen && <IncidentDialog draft={draftOfCases(cases)} onClose={() => setOpen(false)} />}
+    </>
   );
 }

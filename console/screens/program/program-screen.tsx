@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
-import { PendingApproval } from '../../components/approval.tsx';
+import { ApprovalNotice, PendingApproval } from '../../components/approval.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
 import { useCsvExport } from '../../components/csv-export.tsx';
-import type { Column } from '../../components/data-table.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
+import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Id } from '../../components/id.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
@@ -17,10 +18,11 @@ import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
+import { formatCount } from '../../format/amounts.ts';
+import { type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { isLow } from '../programs/programs-screen.tsx';
-import { LimitsTable, ProgramLimitsDialog } from './limits.tsx';
-import { MoveDialog, SettingsDialog } from './program-dialogs.tsx';
+import { MoveDialog, SettingsDialog, useEditProgram } from './program-dialogs.tsx';
 
 const PAGE_ROWS = 20;
 
@@ -187,3 +189,73 @@ const COLUMNS: readonly Column<FundingMovementRecord>[] = [
   },
   { title: 'Id', cell: ({ movement_id: id }) => <Id id={id} /> },
 ];
+
+type Row = ReturnType<typeof rowsOf>[number];
+
+function LimitsTable({
+  limits,
+  currency,
+  label,
+}: {
+  readonly limits: Limits | null;
+  readonly currency: string;
+  readonly label: string;
+}) {
+  return (
+    <DataTable
+      label={label}
+      rows={rowsOf(limits)}
+      rowKey={({ direction, name }) => `${direction}.${name}`}
+      empty={<Empty title="No limits">Only funds and balances limit transfers.</Empty>}
+      columns={[
+        {
+          title: 'Direction',
+          onPhone: 'note',
+          cell: ({ direction }: Row) =>
+            direction === 'in' || direction === 'out' ? DIRECTIONS[direction] : 'On each card',
+        },
+        { title: 'Limit', onPhone: 'title', cell: ({ name }: Row) => sentenceCase(limitText(name)) },
+        {
+          title: 'Value',
+          align: 'end',
+          onPhone: 'value',
+          cell: ({ name, value }: Row) =>
+            name.endsWith('_count') ? formatCount(value) : <Money amount={value} currency={currency} />,
+        },
+      ]}
+    />
+  );
+}
+
+/** Changes the limits of a program, either for all its cards together or for each card. */
+function ProgramLimitsDialog({
+  program,
+  which,
+  onChanged,
+  onClose,
+}: {
+  readonly program: ProgramRecord;
+  readonly which: 'limits' | 'card_limits';
+  readonly onChanged: () => void;
+  readonly onClose: () => void;
+}) {
+  const update = useEditProgram(program);
+  const whose = which === 'limits' ? `all cards of ${program.name} together` : `each card of ${program.name}`;
+  return (
+    <LimitsDialog
+      title={`Limits of ${whose}`}
+      confirm={`Save the limits of ${program.name}`}
+      limits={program[which]}
+      currency={program.currency}
+      hasBalance={which === 'card_limits'}
+      pending={update.pending}
+      error={update.error}
+      onConfirm={async (change: LimitsChange) => {
+        if ((await update.run({ [which]: change })) !== undefined) onChanged();
+      }}
+      onClose={onClose}
+    >
+      <ApprovalNotice operation="update_program" fields={[which]} />
+    </LimitsDialog>
+  );
+}

@@ -3,8 +3,7 @@ import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
 import { WebhookState } from '../../components/badge.tsx';
 import { Button, WhoMay } from '../../components/button.tsx';
-import type { Fact } from '../../components/details.tsx';
-import { Details, Highlights } from '../../components/details.tsx';
+import { Details, type Fact, Highlights } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
 import { Loaded, Progress } from '../../components/loaded.tsx';
@@ -17,8 +16,14 @@ import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { nameOfWebhook } from '../../format/names.ts';
 import { AttemptsSection } from './attempts-section.tsx';
-import { DeleteDialog, EditDialog, RollSecretDialog } from './change-dialogs.tsx';
-import { DisableDialog, EnableDialog, ReplayDialog } from './webhook-dialogs.tsx';
+import {
+  DeleteDialog,
+  DisableDialog,
+  EditDialog,
+  EnableDialog,
+  ReplayDialog,
+  RollSecretDialog,
+} from './webhook-dialogs.tsx';
 
 const POLL_MILLISECONDS = 5_000;
 
