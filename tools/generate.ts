@@ -8,8 +8,7 @@ import { VERSION } from '../installation.mjs';
 import { LISTED_SETTINGS } from '../server/foundation/configuration/settings.ts';
 import { root } from './command.ts';
 import { findFigureProblems, withFigures } from './guides/figures.ts';
-import { invariantsPage } from './guides/invariants.ts';
-import { withSections } from './guides/sections.ts';
+import { invariantsPage, withSections } from './guides/sections.ts';
 import { CHECKSUMS_FILE, findChecksumProblems, readMigrationChecksums, withNewChecksums } from './migration-rules.ts';
 import { generatedSdk } from './sdk/generate-sdk.ts';
 

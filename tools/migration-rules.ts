@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { splitStatements } from '../server/store/migrations/statements.ts';
+import { splitStatements } from '../server/store/migrations/migration-files.ts';
 
 export type MigrationFile = { readonly name: string; readonly text: string };
 

@@ -74,3 +74,11 @@ function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }
+
+/**
+ * Whether the available funding, in minor units, falls below the threshold: it was not below `before` the change, and is `after`.
+ * Never true without a threshold (null).
+ */
+export function fallsBelowThreshold(before: bigint, after: bigint, threshold: bigint | null): boolean {
+  return threshold !== null && before >= threshold && after < threshold;
+}

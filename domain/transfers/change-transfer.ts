@@ -7,10 +7,10 @@ import { changeMetadata, type MetadataChange, refuseMetadata, sameMetadata } fro
 import type { Step } from '../processors/next-step.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, countsOf, type TransferPlan } from './create-transfer.ts';
-import type { Hold } from './hold.ts';
 import { examineReceivingAccount, limitedSides } from './limit-checks.ts';
 import {
   allows,
+  type Hold,
   statusAt,
   type Transfer,
   type TransferCommand,

@@ -5,9 +5,10 @@ import type { CounterChange } from '../ledger/limits.ts';
 import { type Attempt, kindOf } from '../processors/attempt.ts';
 import type { Failure } from '../processors/next-step.ts';
 import type { Refusal } from '../refusal.ts';
-import { DEFAULT_HOLD_MILLISECONDS, type Hold } from './hold.ts';
 import { limitedSides } from './limit-checks.ts';
 import {
+  DEFAULT_HOLD_MILLISECONDS,
+  type Hold,
   newTransfer,
   type Transfer,
   type TransferCreation,

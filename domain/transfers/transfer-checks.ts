@@ -4,7 +4,6 @@ import type { Direction } from '../ledger/limits.ts';
 import { Refusal } from '../refusal.ts';
 import type { Seen } from '../seen.ts';
 import { allDisabling, type SwitchSetting, scopeOf } from '../switch.ts';
-import { MAX_HOLD_MILLISECONDS, MAX_SCHEDULE_MILLISECONDS } from './hold.ts';
 import {
   examineAvailable,
   examineMaximum,
@@ -12,7 +11,7 @@ import {
   examineMinimumAmount,
   examinePeriodLimits,
 } from './limit-checks.ts';
-import type { TransferTerms, TransferType } from './transfer.ts';
+import { MAX_HOLD_MILLISECONDS, MAX_SCHEDULE_MILLISECONDS, type TransferTerms, type TransferType } from './transfer.ts';
 import { type Finding, NOT_EVALUATED, type TransferView } from './transfer-view.ts';
 
 /** One rule about creating a transfer. */

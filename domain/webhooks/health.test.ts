@@ -8,7 +8,7 @@ import {
   mergeHealth,
   withLastSuccess,
 } from './health.ts';
-import { narrowWindow, widenWindow } from './pace.ts';
+import { narrowWindow, widenWindow } from './webhook.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,6 +1,7 @@
 import type { BodyOf, MoneyOperationId, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
 import { includesScope, type KeyScope } from '../../contract/scope.ts';
+import { toCredentialId } from '../../domain/identifier.ts';
 import type { OperatorLimits } from '../../domain/people/operator-limits.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
@@ -325,3 +326,14 @@ export type Service = {
   /** Omitted or empty if operators have no limits. */
   readonly operatorLimits?: OperatorLimits;
 };
+
+/**
+ * Returns who is counted for the limits of operators, as the audit log names them: the person, also with a key that belongs to
+ * them, or the key of no one. Undefined if nothing
+ * is counted: without limits, for a card program's own reversal, and for a sandbox's caller without a key.
+ */
+export function countedActor(limits: OperatorLimits | undefined, caller: Caller): string | undefined {
+  const credential = ('keyId' in caller ? caller.ownerId : undefined) ?? credentialOf(caller);
+  if (limits === undefined || limits.size === 0) return undefined;
+  return credential === undefined || !isOperator(caller) ? undefined : toCredentialId(credential);
+}

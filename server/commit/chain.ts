@@ -2,8 +2,15 @@ import { newBatchId } from '../foundation/ids.ts';
 import { notify } from '../foundation/notify.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
-import { type ChainedWork, type CommitObserver, firstDeadline, type Pending } from './group-work.ts';
-import { type TraceOf, tracedDecision, traceGroup } from './trace-group.ts';
+import {
+  type ChainedWork,
+  type CommitObserver,
+  firstDeadline,
+  type Pending,
+  type TraceOf,
+  tracedDecision,
+  traceGroup,
+} from './group-work.ts';
 
 /** Groups in flight at the same time: one commits, one saves, one loads. */
 export const DEPTH = 3;

@@ -13,8 +13,9 @@ import {
   type GroupWork,
   type LockMode,
   type Pending,
+  tracedDecision,
+  traceGroup,
 } from './group-work.ts';
-import { tracedDecision, traceGroup } from './trace-group.ts';
 import { timeOfAnotherTry } from './transaction.ts';
 
 /** Attempts of a whole group that conflicts with other transactions. */

@@ -5,8 +5,8 @@ import {
   type CommandConfiguration,
   readConfiguration,
   readDataDirectory,
+  showConfiguration,
 } from '../foundation/configuration/configuration.ts';
-import { showConfiguration } from '../foundation/configuration/show.ts';
 import { newId } from '../foundation/ids.ts';
 import { withoutSecrets } from '../foundation/redaction.ts';
 import { runbookLine } from '../foundation/runbook.ts';

@@ -5,7 +5,6 @@ import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 import { shownDatabaseUrl } from '../foundation/url-credentials.ts';
 import { openLedgerForCommand } from '../postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded-postgres.ts';
-import { readConnectionLimits } from '../store/connection/connection-limits.ts';
 import { findConnectionProblem } from '../store/connection/connection-problem.ts';
 import {
   type ConnectionSettings,
@@ -25,6 +24,7 @@ import {
   findPoolingProblem,
   findRefusedOptions,
   findUserProblem,
+  readConnectionLimits,
   USE_SESSIONS,
 } from '../store/connection/server-problem.ts';
 import { DEFAULT_SCHEMA } from '../store/connection/session-settings.ts';

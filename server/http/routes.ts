@@ -9,8 +9,7 @@ import type { RequestContext } from './request-context.ts';
 import type { Router } from './router.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { mountSignIn } from './sign-in.ts';
-import { sendBody, sendError } from './wire/reply.ts';
-import { sendRepresentation } from './wire/representation.ts';
+import { sendBody, sendError, sendRepresentation } from './wire/reply.ts';
 
 export function mountRoutes(router: Router, service: HttpService): void {
   mountOperations(router, service);

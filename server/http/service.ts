@@ -1,3 +1,4 @@
+import type { OperationId } from '../../contract/operations.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../calls/call.ts';
 import { notReady } from '../calls/readiness.ts';
@@ -5,7 +6,6 @@ import type { RequestTrace } from '../calls/trace.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
-import type { ReusedKeys } from './admission/reused-keys.ts';
 import type { Watchers } from './admission/watchers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Router } from './router.ts';
@@ -44,4 +44,27 @@ export type HttpService = ErrorReporter & {
 /** The refusal of a request that arrives while the service closes. */
 export function closingRefusal(): Refusal {
   return notReady('service_closing');
+}
+
+/** Maximum remembered keys, about 2 MB. Later keys replace the oldest. */
+const MAX_KEYS = 10_000;
+
+/** Remembers in this process which operations have succeeded with an idempotency key, for warnings in a sandbox. */
+export class ReusedKeys {
+  readonly #operations = new Map<string, Set<OperationId>>();
+
+  /** Records that an operation succeeded with a key in a card program. Returns the other operations that did before. */
+  note(programId: string, key: string, operation: OperationId): readonly OperationId[] {
+    const name = `${programId}\n${key}`;
+    const known = this.#operations.get(name) ?? new Set();
+    const others = [...known].filter((other) => other !== operation);
+    this.#operations.set(name, known.add(operation));
+    if (this.#operations.size > MAX_KEYS) {
+      for (const oldest of this.#operations.keys()) {
+        this.#operations.delete(oldest);
+        break;
+      }
+    }
+    return others;
+  }
 }

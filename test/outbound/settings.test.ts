@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
-import { showConfiguration } from '../../server/foundation/configuration/show.ts';
+import { readConfiguration, showConfiguration } from '../../server/foundation/configuration/configuration.ts';
 import { createAuthority } from './certificates.ts';
 
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
+import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
 
 // `npm run generate` writes these numbers, and with --check it fails if a text has another one.

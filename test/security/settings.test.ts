@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hasKey } from '../../console/format/card-numbers.ts';
-import { readConfiguration } from '../../server/foundation/configuration/configuration.ts';
+import { readConfiguration, showConfiguration } from '../../server/foundation/configuration/configuration.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
-import { showConfiguration } from '../../server/foundation/configuration/show.ts';
 import { withoutSecrets } from '../../server/foundation/redaction.ts';
 import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';

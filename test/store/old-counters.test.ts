@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
-import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/hold.ts';
+import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/retention.ts';
 import { KEPT_COUNTER_DAYS, READ_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/subjects/transfers/settle-due.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { readMigrations } from '../../server/store/migrations/migration-files.ts';
-import { splitStatements } from '../../server/store/migrations/statements.ts';
+import { readMigrations, splitStatements } from '../../server/store/migrations/migration-files.ts';
 import { findMigrationProblems } from '../../tools/migration-rules.ts';
 
 const migrations = await readMigrations();

@@ -9,7 +9,7 @@ import {
   DEFAULT_HOLD_MILLISECONDS,
   MAX_HOLD_MILLISECONDS,
   MAX_SCHEDULE_MILLISECONDS,
-} from '../../domain/transfers/hold.ts';
+} from '../../domain/transfers/transfer.ts';
 import { DISABLED_AFTER_MILLISECONDS } from '../../domain/webhooks/health.ts';
 import { MAX_WEBHOOK_HEADERS } from '../../domain/webhooks/webhook.ts';
 import {

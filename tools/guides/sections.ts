@@ -1,14 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { STEPS } from '../../contract/errors/precedence.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_CARDS } from '../../contract/sandbox/demo-cards.ts';
 import { CARD_MOVES, CARD_RULES, CARD_STATUSES, EXPIRING_CARD_STATUSES } from '../../domain/cards/card.ts';
-import { formatMoney } from '../../domain/ledger/money.ts';
-import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
+import {
+  isFinal,
+  TRANSFER_MOVES,
+  TRANSFER_STATUSES,
+  TRANSFER_TYPES,
+  type TransferTerms,
+} from '../../domain/transfers/transfer.ts';
+import { TRANSFER_CHECKS, type TransferCheck } from '../../domain/transfers/transfer-checks.ts';
+import type { TransferView } from '../../domain/transfers/transfer-view.ts';
 import { TRAITS } from '../../server/foundation/configuration/connectors.ts';
 import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.ts';
 import { LOG_EVENTS } from '../../server/observe/log/log-events.ts';
 import { CAMPAIGNS, OTHER_CAMPAIGNS } from '../../verification/campaigns.ts';
-import { checkTable, inCell, phaseTable, table } from './transfer-tables.ts';
+import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
+import { phaseRows } from './transfer-phases.ts';
 
 /** The generated sections of the guides, by the name in their markers. */
 export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
@@ -150,4 +163,129 @@ function otherCampaignTable(): string {
       `\`${ring}\``,
     ]),
   );
+}
+
+/** Files that can state invariants, next to the code that keeps them. */
+const SOURCES = ['{server,domain,contract,sdk,tools}/**/*.ts'];
+
+const LINES = String.raw`(.+(?:\n\/\/ {3}.+)*)`;
+
+const STATED = new RegExp(
+  String.raw`^\/\/ Invariant: ${LINES}(?:\n\/\/ Kept by: ${LINES})?\n\/\/ Tested by: ${LINES}`,
+  'gm',
+);
+
+const TITLE = `# Invariants
+
+Rules that must always hold, and the tests that fail if one does not. \`npm run generate\` writes this page from the comments
+\`// Invariant:\` next to the code that keeps each rule.
+
+| invariant | kept in | by | tested by |
+| --- | --- | --- | --- |
+`;
+
+/** Writes the page with the invariants of all parts of the service, in the order of its files. */
+export function invariantsPage(root: string): string {
+  const files = globSync(SOURCES, { cwd: root, exclude: ['**/node_modules/**', '**/dist/**'] }).sort();
+  const rows = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(STATED)].map(([, invariant = '', kept = '', tested = '']) =>
+      [`${onOneLine(invariant)}`, `\`${file}\``, onOneLine(kept), onOneLine(tested)].join(' | '),
+    ),
+  );
+  return `${TITLE}${rows.map((row) => `| ${row} |`).join('\n')}\n`;
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll(/\n\/\/ +/g, ' ').replaceAll('|', String.raw`\|`);
+}
+
+/**
+ * Writes the table with the postings, holds and counters of each phase of a transfer. The cells come from running the rules on
+ * examples.
+ */
+function phaseTable(): string {
+  return table(
+    ['Type', 'Phase', 'Postings', 'Hold', 'Counted', 'Status afterwards'],
+    TRANSFER_TYPES.flatMap(phaseRows),
+  );
+}
+
+/** Writes the table with the checks of a transfer in their order, each with the codes that the examples produce. */
+function checkTable(): string {
+  return table(
+    ['', 'Check', 'Code when it fails', 'A scheduled transfer'],
+    TRANSFER_CHECKS.map((check, at) => [
+      String(at + 1),
+      check.name.replaceAll('_', ' '),
+      codesOf(check),
+      heldTo(check),
+    ]),
+  );
+}
+
+function heldTo({ onlyWhenMade, whenDue }: TransferCheck): string {
+  if (onlyWhenMade === true) return 'when created';
+  return whenDue === true ? 'when due' : 'when created and when due';
+}
+
+const DISABLED = {
+  programId: null,
+  transferType: null,
+  connectorId: null,
+  disabled: true,
+  reason: null,
+  actor: 'operator',
+  since: 0,
+  until: null,
+} as const;
+
+const POOR: readonly Account[] = ACCOUNTS.map((one) => ({ ...one, balance: 0n }));
+const FULL: readonly Account[] = ACCOUNTS.map((one) => ({ ...one, balance: MAXIMUM_BALANCE }));
+
+const BOTH_WAYS = (limits: Limits['in']): Limits => ({ in: limits, out: limits, maximumBalance: null });
+
+const LIMITED: readonly Limits[] = [
+  BOTH_WAYS({ minimum_amount: 101n }),
+  BOTH_WAYS({ maximum_amount: 99n }),
+  BOTH_WAYS({ daily_amount: 99n }),
+];
+
+/** Views with a problem. Together they make every check fail. */
+const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_TYPES.flatMap((type) => {
+  const plain = terms(type, { currency: 'EUR', reference: 'invoice 1' });
+  const wrong = [
+    view({ switches: [DISABLED] }),
+    view({ card: undefined }),
+    view({ destinationCard: undefined }),
+    ...CARD_STATUSES.map((status) => view({ card: card('card', { status }) })),
+    ...CARD_STATUSES.map((status) => view({ destinationCard: card('destination card', { status }) })),
+    view({ destinationCard: card('destination card', { currency: 'EUR' }) }),
+    view({ card: card('card', { connectorId: 'increase' }) }),
+    view({ referenceTakenBy: 'tr_1' }),
+    view({ card: card('card', { connectorId: 'bank' }) }),
+    ...LIMITED.map((limits) => view({ card: card('card', { limits }) })),
+    view({}, POOR),
+    view({}, FULL),
+  ];
+  return [[terms(type, { scheduledFor: inDays(-1) }), view()] as const, ...wrong.map((seen) => [plain, seen] as const)];
+});
+
+function codesOf({ name, examine }: TransferCheck): string {
+  const found = new Set<string>();
+  for (const [asked, seen] of TROUBLES) {
+    const finding = examine(asked, seen);
+    if (finding.outcome === 'failed') found.add(finding.refusal.code);
+  }
+  if (found.size === 0) throw new Error(`no example makes the check ${name} fail; add one to the troubles`);
+  return [...found].map((code) => `\`${code}\``).join(', ');
+}
+
+function inCell(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+}
+
+/** Writes a table. The cells are already Markdown. */
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }

@@ -1,6 +1,6 @@
 import { afterFailure, afterSuccess, findNotice } from '../../../domain/webhooks/health.ts';
-import { narrowWindow, widenWindow } from '../../../domain/webhooks/pace.ts';
 import { type FailedAttempt, type FailureKind, retryPause } from '../../../domain/webhooks/schedule.ts';
+import { narrowWindow, widenWindow } from '../../../domain/webhooks/webhook.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { idAt } from '../../foundation/ids.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';

@@ -1,9 +1,8 @@
 import type { FundingLowRecord } from '../../../contract/events/programs.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { type Account, available } from '../../../domain/ledger/ledger.ts';
-import { toWire } from '../../../domain/ledger/money.ts';
+import { fallsBelowThreshold, toWire } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { findEvent, type StoredEvent } from '../../store/events/read-events.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
-import { holdsUrlCredentials } from '../url-credentials.ts';
+import { holdsUrlCredentials, withoutUrlCredentials } from '../url-credentials.ts';
 import { type Earlier, fileSettingOf, type Setting } from './setting.ts';
 import { LISTED_SETTINGS, SETTINGS } from './settings.ts';
 import { isLoopback, type Kind, quoted } from './values.ts';
@@ -193,4 +193,28 @@ function refuseCredentials(environment: NodeJS.ProcessEnv): void {
 
 function invalid(message: string, cause?: unknown): StartupProblem {
   return new StartupProblem('invalid-setting', message, { cause });
+}
+
+/** The settings in force, one `NAME=value` a line, without secrets. */
+export function showConfiguration(configuration: Configuration): string {
+  const values: Readonly<Record<string, unknown>> = configuration;
+  return Object.entries<Setting>(SETTINGS)
+    .flatMap(([field, setting]) => {
+      const line = `${setting.name}=${shown(setting, values[field])}`;
+      return setting.mayBeInFile ? [line, `${fileSettingOf(setting.name)}=${asSet(values[`${field}File`])}`] : [line];
+    })
+    .join('\n');
+}
+
+function shown({ isSecret, show }: Setting, value: unknown): string {
+  if (show !== undefined) return show(value as never);
+  return isSecret ? hidden(value) : asSet(value);
+}
+
+function hidden(value: unknown): string {
+  return value === null ? '' : '(set)';
+}
+
+function asSet(value: unknown): string {
+  return value === null ? '' : withoutUrlCredentials(String(value));
 }

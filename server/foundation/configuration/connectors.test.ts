@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAuthority } from '../../../test/outbound/certificates.ts';
 import { StartupProblem } from '../startup-problem.ts';
-import { readConfiguration } from './configuration.ts';
+import { readConfiguration, showConfiguration } from './configuration.ts';
 import { admits } from './connectors.ts';
-import { showConfiguration } from './show.ts';
 
 const secretOf = (bytes: number): string => `whsec_${randomBytes(bytes).toString('base64')}`;
 const SECRET = secretOf(24);

@@ -1,9 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConfiguration } from './configuration.ts';
+import { readConfiguration, showConfiguration } from './configuration.ts';
 import { LISTED_SETTINGS, liveBuffersMegabytes } from './settings.ts';
-import { showConfiguration } from './show.ts';
 
 const linesOf = (environment: Readonly<Record<string, string>>) =>
   showConfiguration(readConfiguration(environment)).split('\n');

@@ -27,7 +27,7 @@ import {
   requireSchema,
 } from '../open-database.ts';
 import { examinePort } from '../start/examine-port.ts';
-import { signInSettings } from '../start/sign-in-settings.ts';
+import { signInSettings } from '../start/optional-parts.ts';
 
 /** Below this, a disk is nearly full: the WAL of a busy hour can take as much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;

@@ -6,19 +6,22 @@ import { openProcessors, type RunningProcessors } from '../../background/process
 import { openSimulatorConnector, simulatorSettings } from '../../background/processors/simulator-connector.ts';
 import { noticeVerifier } from '../../calls/processors.ts';
 import type { ResponseCounter } from '../../calls/responses/response-counter.ts';
-import { type Configuration, withoutVariables } from '../../foundation/configuration/configuration.ts';
+import {
+  type CommandConfiguration,
+  type Configuration,
+  withoutVariables,
+} from '../../foundation/configuration/configuration.ts';
 import { admits } from '../../foundation/configuration/connectors.ts';
 import type { Log } from '../../observe/log/log.ts';
 import type { ServiceMetrics } from '../../observe/metrics/open-metrics.ts';
 import type { Traces } from '../../observe/traces/open-traces.ts';
 import { BackupJob } from '../../postgres/backup/backup-job.ts';
 import type { EmbeddedPostgres } from '../../postgres/embedded-postgres.ts';
-import type { RunningSignIn } from '../../sign-in/sign-in.ts';
+import type { RunningSignIn, SignInSettings } from '../../sign-in/sign-in.ts';
 import type { Database } from '../../store/connection/database.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import { readProgramName } from '../../store/session.ts';
 import { endProviderSessions, signInPerson } from '../../subjects/sessions/sign-in-person.ts';
-import { signInSettings } from './sign-in-settings.ts';
 
 /** Opens the metrics of the process. Without METRICS_PORT, returns undefined and does not even load their code. */
 export async function openMetricsPage(
@@ -127,4 +130,22 @@ export function openConnectors(
     await simulator?.stop();
   };
   return { ...processors, stop };
+}
+
+/** Returns the settings of sign-in, or undefined without OIDC_ISSUER. The configuration has checked that none is missing. */
+export function signInSettings(configuration: CommandConfiguration): SignInSettings | undefined {
+  const { oidcIssuer, oidcClientId, oidcClientSecret, oidcRoles, publicUrl } = configuration;
+  if (oidcIssuer === null || oidcClientId === null || oidcClientSecret === null) return undefined;
+  if (oidcRoles === null || publicUrl === null) return undefined;
+  return {
+    issuer: oidcIssuer,
+    clientId: oidcClientId,
+    clientSecret: oidcClientSecret,
+    scopes: configuration.oidcScopes,
+    roleClaim: configuration.oidcRoleClaim,
+    roles: oidcRoles,
+    publicUrl,
+    allowedNetworks: configuration.webhookAllowedNetworks,
+    ca: configuration.webhookCa?.certificates ?? null,
+  };
 }

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeader } from 'node:http';
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import {
   movesMoney,
   OPERATION_IDS,
@@ -17,7 +17,9 @@ import {
   type LiveReply,
 } from '../../calls/call.ts';
 import { versionOf } from '../../calls/version.ts';
+import { checkCallerAgain } from '../admission/caller.ts';
 import { sessionCookie } from '../admission/session-cookie.ts';
+import { NoResponseError, withTimeout } from '../admission/timeouts.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { discardBody } from './body.ts';
@@ -31,7 +33,6 @@ import {
 } from './error-response.ts';
 import { noteResponse } from './note-response.ts';
 import { ErrorRecordResponse, errorPage, mayHaveErrorPage, wantsErrorPage } from './record-response.ts';
-import { streamText } from './stream.ts';
 
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
@@ -237,4 +238,123 @@ function lastResort(context: RequestContext): void {
   }
   response.statusCode = 500;
   response.end();
+}
+
+/**
+ * Writes pieces of text as fast as the caller reads them. Each piece is loaded after the previous one was sent, so only one
+ * is in memory. Ends after the last piece, or when the caller disconnects.
+ *
+ * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded
+ * or not read in time, or the service closes.
+ */
+async function streamText(
+  service: HttpService,
+  context: RequestContext,
+  first: string,
+  rest: AsyncIterator<string, void, undefined>,
+): Promise<void> {
+  const { settings } = service;
+  const { response } = context;
+  try {
+    for (let piece = first; ; ) {
+      if (piece !== '' && !response.write(piece) && !response.destroyed) await waitUntilDrained(service, context);
+      if (response.destroyed) return;
+      const next = await withTimeout(
+        context,
+        settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds,
+        nextPiece(service, context, rest),
+      );
+      if (next.done === true) return;
+      piece = next.value;
+    }
+  } finally {
+    // A load in progress may finish, but its result is not used.
+    void rest.return?.().catch(() => undefined);
+  }
+}
+
+/** Loads the next piece and checks the key before the piece is sent. */
+async function nextPiece(
+  service: HttpService,
+  context: RequestContext,
+  rest: AsyncIterator<string, void, undefined>,
+): Promise<IteratorResult<string, void>> {
+  const next = await rest.next();
+  if (next.done !== true) await checkCallerAgain(service, context);
+  return next;
+}
+
+async function waitUntilDrained(service: HttpService, context: RequestContext): Promise<void> {
+  const { readTimeoutMilliseconds } = service.settings;
+  try {
+    await withTimeout(context, readTimeoutMilliseconds, drained(context.response));
+  } catch (thrown) {
+    if (service.isClosing) throw thrown;
+    throw new NoResponseError(`The caller did not read the export for ${readTimeoutMilliseconds} ms.`);
+  }
+}
+
+/** Resolves when everything written has been sent, or the connection closes. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
+
+/** A page or file that is the same for all callers, plain and compressed with gzip. */
+type Representation = {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly compressed: Buffer;
+  /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is made from it. */
+  readonly tag: string;
+};
+
+type RepresentationHeaders = {
+  readonly headers: readonly string[];
+  readonly cacheControl: string;
+  /** The request headers, in addition to Accept-Encoding, that the content depends on. */
+  readonly vary?: readonly string[];
+};
+
+/**
+ * Responds to GET or HEAD. The response is compressed if the request accepts gzip, and a 304 if the request has the entity
+ * tag. Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). Either tag
+ * matches.
+ */
+export async function sendRepresentation(
+  service: HttpService,
+  context: RequestContext,
+  { type, bytes, compressed, tag }: Representation,
+  { headers, cacheControl, vary = [] }: RepresentationHeaders,
+): Promise<void> {
+  if (!context.request.complete) await discardBody(context, service.settings);
+  if (context.responded) return;
+  const asked = context.request.headers;
+  const isCompressed = acceptsGzip(asked['accept-encoding']);
+  const compressedTag = `${tag.slice(0, -1)}-gzip"`;
+  const known = (asked['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  const isKnown = [tag, compressedTag, '*'].some((own) => known.includes(own));
+  const own = ['ETag', isCompressed ? compressedTag : tag, 'Vary', [...vary, 'Accept-Encoding'].join(', '), ...headers];
+  const sent = isCompressed ? compressed : bytes;
+  if (!isKnown) {
+    own.push('Content-Type', type, 'Content-Length', String(sent.length));
+    if (isCompressed) own.push('Content-Encoding', 'gzip');
+  }
+  const status = isKnown ? 304 : 200;
+  writeHead(service, context, status, own, cacheControl);
+  context.response.end(isKnown ? undefined : sent);
+  noteResponse(service, context, status);
+}
+
+/** Whether an Accept-Encoding header names gzip with a weight other than 0. */
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const codings = String(header ?? '')
+    .toLowerCase()
+    .split(',');
+  return codings.some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/.test(coding));
 }

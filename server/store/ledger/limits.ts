@@ -9,7 +9,7 @@ import {
   limitsNothing,
   namesIn,
 } from '../../../domain/ledger/limits.ts';
-import { MAX_HOLD_MILLISECONDS } from '../../../domain/transfers/hold.ts';
+import { MAX_HOLD_MILLISECONDS } from '../../../domain/transfers/transfer.ts';
 import type { Statement } from '../connection/database.ts';
 import {
   BIGINT,

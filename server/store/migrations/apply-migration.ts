@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
-import type { Migration } from './migration-files.ts';
-import { concurrentIndexOf, splitStatements } from './statements.ts';
+import { concurrentIndexOf, type Migration, splitStatements } from './migration-files.ts';
 
 export type Applying = {
   readonly onApplied?: (name: string, milliseconds: number) => void;

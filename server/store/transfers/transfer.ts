@@ -1,6 +1,6 @@
-import type { Hold } from '../../../domain/transfers/hold.ts';
 import {
   type Capture,
+  type Hold,
   STATUSES_WITH_REFERENCE,
   type Transfer,
   type TransferOutcome,

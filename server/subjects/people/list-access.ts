@@ -8,7 +8,7 @@ import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { type Chunk, DEFAULT_LIMIT, readCursor, readFiltered } from '../../calls/page.ts';
 import { readRows } from '../../calls/read-rows.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
-import { type Holder, listHolders, toHolder } from '../../store/access.ts';
+import { type Holder, listHolders, toHolder } from '../../store/person.ts';
 
 type ListCall = Call<'list_access'> | Call<'export_access'>;
 

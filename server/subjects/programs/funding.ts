@@ -4,10 +4,9 @@ import { type Account, available, canGive, canTake, type Posted, post } from '..
 import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../../domain/ledger/money.ts';
 import { type CountedMovement, countMovement } from '../../../domain/people/operator-limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Call, Reply, Service } from '../../calls/call.ts';
+import { type Call, countedActor, type Reply, type Service } from '../../calls/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { readPair, readPeriod } from '../../calls/fields.ts';
-import { countedActor } from '../../calls/operator-limits.ts';
 import { readPage } from '../../calls/page.ts';
 import { currencyFor, loadProgram } from '../../calls/program.ts';
 import { readAgain, readRows } from '../../calls/read-rows.ts';

@@ -1,8 +1,11 @@
+import type { RequestRecord } from '../../../contract/service/requests.ts';
 import { toWireId } from '../../../domain/identifier.ts';
+import type { CallContext, Service } from '../../calls/call.ts';
 import { toOperationFailure } from '../../calls/read-rows.ts';
 import { readApproval, toApproval } from '../../store/approval.ts';
-import type { Row } from '../../store/connection/database.ts';
+import type { Row, Statement } from '../../store/connection/database.ts';
 import { findEvent } from '../../store/events/read-events.ts';
+import type { Period } from '../../store/ledger/statement.ts';
 import { readPerson, toPerson } from '../../store/person.ts';
 import {
   findAuditEntry,
@@ -22,7 +25,6 @@ import { type Incident, readIncident, toIncident } from '../../store/support/inc
 import { toTransfer } from '../../store/transfers/transfer.ts';
 import { readWebhook, toWebhookDetails } from '../../store/webhooks/webhook.ts';
 import type { Term } from './read-term.ts';
-import type { SearchContext } from './search-context.ts';
 import {
   type Found,
   foundApproval,
@@ -124,3 +126,22 @@ async function findOneEvent({ service, programId }: SearchContext, eventId: stri
     throw toOperationFailure(error);
   }
 }
+
+/** Finds everything stored about a request by its inner UUID. Returns undefined if nothing is. */
+export type FindRequest = (
+  service: Service,
+  requestId: string,
+  call: Pick<CallContext, 'deadline' | 'isGone'>,
+) => Promise<RequestRecord | undefined>;
+
+export type SearchContext = {
+  readonly service: Service;
+  readonly findRequest: FindRequest;
+  readonly term: Term;
+  /** The only program to search, or null for all. */
+  readonly programId: string | null;
+  readonly programIds: readonly string[];
+  readonly period: Period;
+  readonly call: CallContext;
+  readonly read: (statement: Statement) => Promise<readonly Row[]>;
+};

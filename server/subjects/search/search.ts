@@ -41,9 +41,8 @@ import {
   findTransfersByReference,
 } from '../../store/search/find-transfers.ts';
 import { toTransfer } from '../../store/transfers/transfer.ts';
-import { findById } from './find-by-id.ts';
+import { type FindRequest, findById, type SearchContext } from './find-by-id.ts';
 import { MIN_NAME_LENGTH, readTerm, type Term } from './read-term.ts';
-import type { FindRequest, SearchContext } from './search-context.ts';
 import {
   type Found,
   foundCard,

@@ -1,6 +1,5 @@
-import type { Call, Reply } from '../../calls/call.ts';
+import { type Call, countedActor, type Reply } from '../../calls/call.ts';
 import { readOptionalAmount } from '../../calls/fields.ts';
-import { countedActor } from '../../calls/operator-limits.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import type { TransferService } from './lane.ts';
 import { toChange } from './request.ts';

@@ -3,8 +3,8 @@ import type { Card } from '../../../domain/cards/card.ts';
 import type { DomainEvent } from '../../../domain/event.ts';
 import type { StoredResponse } from '../../../domain/idempotency.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { fallsBelowThreshold } from '../../../domain/ledger/funding-low.ts';
 import { available } from '../../../domain/ledger/ledger.ts';
+import { fallsBelowThreshold } from '../../../domain/ledger/money.ts';
 import { type CountedMovement, countMovement, type OperatorLimits } from '../../../domain/people/operator-limits.ts';
 import { isUnchanged, newAttempt } from '../../../domain/processors/attempt.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -19,9 +19,8 @@ import {
   type TransferWithHold,
 } from '../../../domain/transfers/change-transfer.ts';
 import { decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
-import type { Hold } from '../../../domain/transfers/hold.ts';
 import { decideReversal, type ReversalPlan } from '../../../domain/transfers/reverse-transfer.ts';
-import { type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
+import { type Hold, type Transfer, transferAt } from '../../../domain/transfers/transfer.ts';
 import type { ConnectorState, TransferView } from '../../../domain/transfers/transfer-view.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { fundingLowEvent } from '../../calls/records/event.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import { splitStatements } from '../../../server/store/migrations/statements.ts';
+import { splitStatements } from '../../../server/store/migrations/migration-files.ts';
 import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 

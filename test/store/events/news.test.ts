@@ -4,7 +4,7 @@ import type { Service } from '../../../server/calls/call.ts';
 import type { Database, Statement } from '../../../server/store/connection/database.ts';
 import { ALL_EVENTS, EventNews } from '../../../server/subjects/events/event-news.ts';
 import type { ListCall } from '../../../server/subjects/events/event-query.ts';
-import { readForWait } from '../../../server/subjects/events/read-after.ts';
+import { readForWait } from '../../../server/subjects/events/read-events.ts';
 import { openLedger, startServer } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';

@@ -8,8 +8,7 @@ import {
   usageOf,
 } from '../../../domain/ledger/limits.ts';
 import type { TransferPlan } from '../../../domain/transfers/create-transfer.ts';
-import type { Hold } from '../../../domain/transfers/hold.ts';
-import { TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../../domain/transfers/transfer.ts';
+import { type Hold, TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../../domain/transfers/transfer.ts';
 import { CURRENCIES } from './facts.ts';
 
 /** The program of all accounts. */

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Health, mergeHealth, withLastSuccess } from '../../../../domain/webhooks/health.ts';
-import { FIRST_WINDOW } from '../../../../domain/webhooks/pace.ts';
+import { FIRST_WINDOW } from '../../../../domain/webhooks/webhook.ts';
 import { databaseTime } from '../../../foundation/database-clock.ts';
 import type { Database } from '../../../store/connection/database.ts';
 import type { StoredDelivery } from '../../../store/webhooks/delivery.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { showSupport } from './figures.ts';
 import { Metrics } from './registry.ts';
-import { showSupport } from './support.ts';
 
 afterEach(() => void vi.useRealTimers());
 
