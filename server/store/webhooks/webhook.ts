@@ -106,11 +106,13 @@ const SECRETS = `(
     where webhook_secret.webhook_id = webhook.webhook_id and (expires_at is null or expires_at > clock_timestamp())
   )`;
 
+/** SQL: the running replay, or the last one. A sandbox whose clock was moved back can have later ones with lower ids. */
 const REPLAY = `(
     select json_build_object('replayId', replay_id, 'selection', selection, 'from', ${milliseconds('from_at')},
       'to', ${milliseconds('to_at')}, 'cursor', webhook_replay.cursor, 'untilPosition', until_position, 'sent', sent,
       'state', state, 'createdAt', ${milliseconds('created_at')}, 'finishedAt', ${milliseconds('finished_at')})
-    from webhook_replay where webhook_replay.webhook_id = webhook.webhook_id order by replay_id desc limit 1
+    from webhook_replay where webhook_replay.webhook_id = webhook.webhook_id
+    order by (state = 'running') desc, replay_id desc limit 1
   )`;
 
 const HEAD = `(

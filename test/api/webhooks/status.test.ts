@@ -144,6 +144,20 @@ describe('a replay', () => {
     expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running', Status: 409 });
   });
 
+  test('that runs is found in a sandbox whose clock was moved back after an earlier one', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    await client.sandbox.moveClock({ seconds_ahead: 40 * 86_400 });
+    try {
+      await client.webhooks.replay(id, PERIOD);
+    } finally {
+      await client.sandbox.moveClock({ seconds_ahead: 0 });
+    }
+    await admin.query("update webhook_replay set state = 'completed', finished_at = now()");
+    const replay = await client.webhooks.replay(id, PERIOD);
+    expect((await client.webhooks.get(id)).replay).toEqual({ ...replay });
+    expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running' });
+  });
+
   test('skips events before its period', async () => {
     const ids = [await makeEvent(), await makeEvent(), await makeEvent()];
     const [, middle] = await Promise.all(ids.map((eventId) => client.events.get(eventId)));
