@@ -146,13 +146,11 @@ describe('a replay', () => {
 
   test('that runs is found in a sandbox whose clock was moved back after an earlier one', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
-    await client.sandbox.moveClock({ seconds_ahead: 40 * 86_400 });
-    try {
-      await client.webhooks.replay(id, PERIOD);
-    } finally {
-      await client.sandbox.moveClock({ seconds_ahead: 0 });
-    }
-    await admin.query("update webhook_replay set state = 'completed', finished_at = now()");
+    await client.webhooks.replay(id, PERIOD);
+    // As if the clock had been far ahead. The clock itself would also change the times of later events.
+    await admin.query(
+      "update webhook_replay set replay_id = 'ffffffff-ffff-7fff-bfff-ffffffffffff', state = 'completed', finished_at = now()",
+    );
     const replay = await client.webhooks.replay(id, PERIOD);
     expect((await client.webhooks.get(id)).replay).toEqual({ ...replay });
     expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running' });
