@@ -1,4 +1,4 @@
-import type { TObject, TString } from 'typebox';
+import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
 import * as access from '../access.ts';
@@ -29,6 +29,9 @@ import {
   saysIfMoneyMoved,
 } from '../operations.ts';
 import * as people from '../people.ts';
+import * as attempts from '../processors/attempts.ts';
+import * as breaks from '../processors/breaks.ts';
+import * as connectors from '../processors/connectors.ts';
 import * as programs from '../programs.ts';
 import { takesIfMatch, versionedKind } from '../reading/versions.ts';
 import * as sandbox from '../sandbox/operations.ts';
@@ -51,6 +54,13 @@ import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
+import {
+  isComposed,
+  isShownByRecord,
+  type RecordExamples,
+  recordExamples,
+  type ShownReply,
+} from './record-examples.ts';
 import { withSharedSchemas } from './shared-schemas.ts';
 
 /** Schemas with a name. The document refers to them by reference. */
@@ -79,6 +89,9 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...timeline,
   ...overview,
   ...requests,
+  ...attempts,
+  ...breaks,
+  ...connectors,
   ...cases,
   ...incidents,
   ...status,
@@ -114,6 +127,8 @@ const CHOSEN_IDS: Readonly<Record<string, TString>> = {
   connector_id: parts.connectorId(''),
 };
 
+const SCHEMAS: ReadonlyMap<string, SchemaShape> = new Map(NAMED);
+
 /** Their names by content, because an optional schema is another object with the same content. */
 const NAMES: ReadonlyMap<string, string> = new Map(NAMED.map(([name, schema]) => [JSON.stringify(schema), name]));
 
@@ -141,9 +156,10 @@ export function openApiDocument(version: string): JsonObject {
     paths: paths(),
     components: {
       schemas: {
-        ...Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
+        ...Object.fromEntries(NAMED.map(([name, schema]) => [name, recordSchema(name, schema)])),
         ErrorCode: { type: 'string', enum: [...ERROR_CODES], description: 'An error code' },
         OperationId: { type: 'string', enum: [...OPERATION_IDS], description: 'An operation' },
+        Page: Object(toJson(PAGE)),
         ...eventSchemas(),
         ...errorRecordSchemas(),
       },
@@ -226,12 +242,11 @@ function operationObject(id: OperationId): JsonObject {
       : {
           requestBody: {
             required: (body.required ?? []).length > 0 || Reflect.get(body, 'x-checked')?.minProperties > 0,
-            content: Object.fromEntries(
-              ['application/json', ...(method === 'PATCH' ? [MERGE_PATCH] : [])].map((type) => [
-                type,
-                { schema: toJson(body), example: JSON.parse(example.body ?? '{}') },
-              ]),
-            ),
+            content: {
+              'application/json': { schema: toJson(body), example: JSON.parse(example.body ?? '{}') },
+              // The same body in its own media type.
+              ...(method === 'PATCH' ? { [MERGE_PATCH]: { schema: toJson(body) } } : {}),
+            },
           },
         }),
     responses: responses(id),
@@ -366,13 +381,26 @@ function awaitsApproval(): JsonObject {
   return {
     description: 'Only for operators: the request waits for the approval of a second person. Nothing has changed yet.',
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
-    content: {
-      'application/json': {
-        schema: toJson(approvals.ApprovalRecord),
-        example: toJson({ ...Object(exampleReply('get_approval')), values_now: null }),
-      },
-    },
+    content: { 'application/json': { schema: toJson(approvals.ApprovalRecord) } },
   };
+}
+
+/** The examples of records, if possible of an operation that only reads. Responses with a record in another state have their own. */
+const RECORD_EXAMPLES: RecordExamples = recordExamples(
+  OPERATION_IDS.filter((id) => !OPERATIONS[id].csv)
+    .toSorted((left, right) => Number(OPERATIONS[right].method === 'GET') - Number(OPERATIONS[left].method === 'GET'))
+    .map(shownReply),
+);
+
+function shownReply(id: OperationId): ShownReply {
+  return { schema: toJson(OPERATIONS[id].reply), example: toJson(exampleReply(id)) };
+}
+
+/** The schema of a component, with the example of its record, unless other components have the parts of the example. */
+function recordSchema(name: string, schema: object): JsonObject {
+  const example = RECORD_EXAMPLES.get(name);
+  const isOwn = example !== undefined && !isComposed(example, RECORD_EXAMPLES);
+  return { ...Object(toJson(schema, true)), ...(isOwn ? { examples: [example] } : {}) };
 }
 
 /**
@@ -409,7 +437,9 @@ function responses(id: OperationId): JsonObject {
 function replyContent(id: OperationId): JsonObject {
   const { csv, reply, stream } = OPERATIONS[id];
   if (!csv) {
-    const json = { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
+    const shown = shownReply(id);
+    const isShown = isShownByRecord(shown, RECORD_EXAMPLES, (name) => SCHEMAS.get(name) ?? {});
+    const json = { 'application/json': isShown ? { schema: shown.schema } : shown };
     return stream === undefined ? json : { ...json, 'text/event-stream': streamContent(id, stream) };
   }
   const always = fieldsOf(reply).filter(({ required }) => required);
@@ -432,12 +462,35 @@ function streamContent(id: OperationId, item: object): JsonObject {
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
 
+/** What every page of a list has. */
+const PAGE = Type.Object(
+  { next_cursor: parts.nextCursor },
+  { description: 'A page of a list. `data` has its items, and is empty if there are none' },
+);
+
+/** The schema of the items, if the schema is a page with nothing else. */
+function itemOfPage(value: unknown): TSchema | undefined {
+  const { properties }: SchemaShape = isSchema(value) ? value : {};
+  const item = properties?.data?.items as TSchema | undefined;
+  return item !== undefined && JSON.stringify(parts.pageOf(item)) === JSON.stringify(value) ? item : undefined;
+}
+
+function pageSchema(items: Json): JsonObject {
+  return {
+    allOf: [reference('schemas', 'Page')],
+    required: ['data'],
+    properties: { data: { type: 'array', items } },
+  };
+}
+
 /**
  * Converts a schema or an example to plain JSON, with references to named schemas. With `isRoot`, a named schema is written out.
  */
 function toJson(value: unknown, isRoot = false): Json {
   const name = isRoot || !isSchema(value) ? undefined : NAMES.get(JSON.stringify(value));
   if (name !== undefined) return reference('schemas', name);
+  const item = isRoot ? undefined : itemOfPage(value);
+  if (item !== undefined) return pageSchema(toJson(item));
   if (Array.isArray(value)) return value.map((item) => toJson(item));
   if (typeof value === 'object' && value !== null) {
     const { anyOf, description }: SchemaShape = value;
@@ -473,28 +526,27 @@ function eventSchemas(): JsonObject {
       discriminator: { propertyName: 'type', mapping },
     },
     OperatorEventRecord: {
-      allOf: [
-        reference('schemas', 'EventRecord'),
-        { type: 'object', required: ['number'], properties: { number: toJson(number) } },
-      ],
+      allOf: [reference('schemas', 'EventRecord')],
+      required: ['number'],
+      properties: { number: toJson(number) },
     },
+    EventFields: eventBase(),
     ...Object.fromEntries(EVENT_TYPES.map((type) => [eventNameOf(type), eventSchemaOf(type)])),
   };
 }
 
+/** The fields that all types of events have in the same form. */
+function eventBase(): JsonObject {
+  const { type, data, ...fields } = events.EventRecord.properties;
+  return Object(toJson(Type.Object(fields, { description: 'The fields of every event except its type and data' })));
+}
+
 function eventSchemaOf(type: EventType): JsonObject {
-  const { properties, required } = events.EventRecord;
   const { summary, data } = EVENT_CATALOGUE[type];
   return {
-    type: 'object',
+    allOf: [reference('schemas', 'EventFields')],
     description: summary,
-    required: [...required],
-    // The default, stated because the linter closes every other schema, and `OperatorEventRecord` adds a number to this one.
-    unevaluatedProperties: true,
-    properties: {
-      ...Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toJson(schema)])),
-      type: { type: 'string', const: type, description: 'What happened' },
-      data: toJson(data),
-    },
+    required: ['type', 'data'],
+    properties: { type: { type: 'string', const: type, description: 'What happened' }, data: toJson(data) },
   };
 }

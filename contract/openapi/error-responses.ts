@@ -124,9 +124,8 @@ function recordOf(codes: readonly ErrorCode[]): JsonObject {
     ...patterns.map((pattern) => ({ type: 'string', pattern })),
   ];
   const code = choices.length === 1 ? choices[0] : { anyOf: choices };
-  return {
-    allOf: [reference('schemas', 'ErrorRecord'), { type: 'object', required: ['Code'], properties: { Code: code } }],
-  };
+  // `ErrorRecord` is an object and requires the code.
+  return { allOf: [reference('schemas', 'ErrorRecord')], properties: { Code: code } };
 }
 
 /** One example for each code, and one for all codes of a family. */
@@ -136,9 +135,7 @@ export function errorExamples(): JsonObject {
     if (!codes.has(nameOf(code))) codes.set(nameOf(code), code);
   }
   return Object.fromEntries(
-    [...codes].map(([name, code]) => [
-      name,
-      { summary: ERRORS[code].meaning, value: { ...exampleRecord(code, CONTACT) } },
-    ]),
+    // Without a summary: the description of each response says what its codes mean.
+    [...codes].map(([name, code]) => [name, { value: { ...exampleRecord(code, CONTACT) } }]),
   );
 }

@@ -78,16 +78,37 @@ test('a record with all fields of another record refers to it', () => {
   );
   expect(components).toMatchObject({
     schemas: {
-      KeyRecord: { ...record(...fields), unevaluatedProperties: true },
+      KeyRecord: record(...fields),
       NewKeyRecord: {
+        allOf: [{ $ref: '#/components/schemas/KeyRecord' }],
         description: 'New',
-        allOf: [
-          { $ref: '#/components/schemas/KeyRecord' },
-          { type: 'object', required: [], properties: { key: { type: 'string', description: 'key' } } },
-        ],
+        properties: { key: { type: 'string', description: 'key' } },
       },
       // It does not require what a key requires.
       Other: different,
     },
+  });
+});
+
+test('a record extends another one with conditions only if it has the same conditions', () => {
+  const fields = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [name, { type: 'string' }]));
+  const body = { ...object(fields), dependentRequired: { a: ['b'] } };
+  const row = { ...object({ ...fields, key: { type: 'integer' } }), dependentRequired: { a: ['b'] } };
+  const unlike = { ...object({ ...fields, key: { type: 'integer' } }), dependentRequired: { a: ['c'] } };
+  const closed = { ...object(fields), additionalProperties: false };
+  const { components } = shared({}, { Body: body, Row: row, Unlike: unlike });
+  expect(components).toMatchObject({
+    schemas: {
+      Row: {
+        allOf: [{ $ref: '#/components/schemas/Body' }],
+        properties: { key: { type: 'integer' } },
+      },
+      Unlike: unlike,
+    },
+  });
+  // A schema that refuses other fields would refuse those that a record adds.
+  const more = { ...object({ ...fields, key: { type: 'integer' } }), additionalProperties: false };
+  expect(shared({}, { Closed: closed, More: more }).components).toMatchObject({
+    schemas: { Closed: closed, More: more },
   });
 });

@@ -42,7 +42,7 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
   return { ...whole, components: { ...components, schemas } };
 }
 
-/** Minimum number of fields that a record must share with another one to be written as that record and the other fields. */
+/** The minimum number of fields of a record that other records extend. */
 const MIN_SHARED_FIELDS = 6;
 
 /** The records that contain all fields of another record, as that record and the fields that they add. */
@@ -56,39 +56,51 @@ function withBases(schemas: JsonObject): JsonObject {
     const [largest] = possible.toSorted(([, left], [, right]) => fieldCount(right) - fieldCount(left));
     if (largest !== undefined) bases.set(name, largest[0]);
   }
-  const used = new Set(bases.values());
   return mapMembers(schemas, (member, name) => {
     const schema = membersOf(member);
     const base = bases.get(name);
-    // The default, stated because the linter closes every other schema.
-    const open = used.has(name) ? { unevaluatedProperties: true } : {};
-    if (base === undefined) return { ...schema, ...open };
-    const { type, required, properties, ...rest } = schema;
+    if (base === undefined) return schema;
+    const { type, required, properties, ...others } = schema;
     const known = membersOf(schemas[base]);
+    const rest = Object.entries(others).filter(([keyword]) => isAnnotation(keyword) || known[keyword] === undefined);
     const added = Object.entries(membersOf(properties)).filter(
       ([field]) => !Object.hasOwn(membersOf(known.properties), field),
     );
     const needed = namesIn(required).filter((field) => !namesIn(known.required).includes(field));
-    const more = { type, required: needed, properties: Object.fromEntries(added) } as JsonObject;
-    return { ...rest, ...open, allOf: [reference('schemas', base), more] };
+    return {
+      allOf: [reference('schemas', base)],
+      ...Object.fromEntries(rest),
+      ...(needed.length === 0 ? {} : { required: needed }),
+      properties: Object.fromEntries(added),
+    };
   });
 }
 
-/** Whether a schema is an object with fields and nothing that another record could contradict. */
-function isRecord({ type, required, properties, description, ...others }: JsonObject): boolean {
-  return type === 'object' && fieldCount({ properties }) >= MIN_SHARED_FIELDS && Object.keys(others).length === 0;
+/** Whether a schema is an object with fields that other records can extend. */
+function isRecord({ type, properties, additionalProperties }: JsonObject): boolean {
+  return type === 'object' && fieldCount({ properties }) >= MIN_SHARED_FIELDS && additionalProperties === undefined;
 }
 
-/** Whether a record has all fields of another one in the same form, requires what that one requires, and has more fields. */
+/** Whether a keyword says nothing about values. */
+function isAnnotation(keyword: string): boolean {
+  return keyword === 'description' || keyword === 'examples';
+}
+
+/**
+ * Whether a record has all fields and conditions of another one in the same form, requires what that one requires, and has more
+ * fields.
+ */
 function extendsAll(record: JsonObject, base: JsonObject): boolean {
-  const own = membersOf(record.properties);
-  const fields = Object.entries(membersOf(base.properties));
-  const isEqual = ([name, field]: [string, Json | undefined]) => JSON.stringify(own[name]) === JSON.stringify(field);
+  const { type, required, properties, ...conditions } = base;
+  const isEqual = (own: JsonObject) => (entry: readonly [string, Json | undefined]) =>
+    JSON.stringify(own[entry[0]]) === JSON.stringify(entry[1]);
+  const fields = Object.entries(membersOf(properties));
   const needed = namesIn(record.required);
   return (
-    fields.length < Object.keys(own).length &&
-    fields.every(isEqual) &&
-    namesIn(base.required).every((name) => needed.includes(name))
+    fields.length < fieldCount(record) &&
+    fields.every(isEqual(membersOf(record.properties))) &&
+    namesIn(required).every((name) => needed.includes(name)) &&
+    Object.entries(conditions).every((entry) => isAnnotation(entry[0]) || isEqual(record)(entry))
   );
 }
 

@@ -150,3 +150,8 @@ export class Document {
     return resolved;
   }
 }
+
+/** The fields of an object, with those of the schemas that it extends. */
+export function fieldsOf({ properties, allOf = [] }: Schema = {}): Readonly<Record<string, Schema>> {
+  return Object.assign({}, ...allOf.map(fieldsOf), properties);
+}

@@ -1,5 +1,5 @@
 import type { Random } from '../harness/random.ts';
-import type { Operation, Parameter, Schema } from './document.ts';
+import { fieldsOf, type Operation, type Parameter, type Schema } from './document.ts';
 import { generateValue, type Known, Reference } from './values.ts';
 
 // Requests that the document allows. Their values can come from earlier responses.
@@ -181,7 +181,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const credential = random.pick(senders.filter((one) => making.credentials.includes(one)));
   const isBodySent = operation.body !== undefined && (operation.isBodyRequired || random.chance(0.8));
   // A new record mostly gets a new id.
-  const [ownId] = Object.keys(operation.responses.get(201)?.content?.['application/json']?.schema?.properties ?? {});
+  const [ownId] = Object.keys(fieldsOf(operation.responses.get(201)?.content?.['application/json']?.schema));
   const knownInBody: Known = (name) => (name === ownId && !random.chance(0.1) ? undefined : known(name));
   const generated = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
   const idSchema = making.atEdges ? operation.body?.properties?.[ownId ?? ''] : undefined;
@@ -202,7 +202,7 @@ function withAddition(operation: Operation, step: Step, { random, known }: Makin
   if (operation.method !== 'GET' && !takes(operation, 'If-Match') && random.chance(0.03))
     return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };
   if (operation.method !== 'PATCH' || !isObject(step.body) || !random.chance(0.25)) return step;
-  const shown = operation.responses.get(200)?.content?.['application/json']?.schema?.properties ?? {};
+  const shown = fieldsOf(operation.responses.get(200)?.content?.['application/json']?.schema);
   const names = Object.keys(shown).filter((name) => !Object.hasOwn(operation.body?.properties ?? {}, name));
   if (names.length === 0) return step;
   const field = random.pick(names);

@@ -2,7 +2,7 @@
 import createClient from 'openapi-fetch';
 import { client as heyApi } from './generated/hey-api/client.gen';
 import * as heyApiSdk from './generated/hey-api/sdk.gen';
-import type { ErrorRecord, TransferRecord } from './generated/hey-api/types.gen';
+import type { ErrorRecord, EventRecord, TransferRecord } from './generated/hey-api/types.gen';
 import type { components, paths } from './generated/openapi-typescript';
 import * as orval from './generated/orval';
 
@@ -35,6 +35,17 @@ async function tryHeyApi(): Promise<readonly [string, string]> {
   if (refused.error === undefined) throw new Error('a closed card received money');
   const record: ErrorRecord = refused.error;
   return [transfer.transfer_id, record.Code];
+}
+
+/** The type of an event tells the compiler which record its data is. */
+type TypedEvent = EventRecord | orval.EventRecord | components['schemas']['EventRecord'];
+
+/** Checked by `tsc` only. */
+export function cardOf(event: TypedEvent): string | undefined {
+  const position: number = event.position;
+  if (event.type === 'transfer.completed') return event.data.card_id;
+  if (event.type === 'key.created') return event.data.key_id;
+  return `${event.type} at ${position}`;
 }
 
 /** The URL that the generated client calls: the first server of the document. */

@@ -1,0 +1,78 @@
+import type { SchemaShape } from '../schema-parts.ts';
+import type { Json, JsonObject } from './json.ts';
+
+/** A successful response: its schema and its example. */
+export type ShownReply = { readonly schema: Json; readonly example: Json };
+
+/** The example of each record, by the name of its component. */
+export type RecordExamples = ReadonlyMap<string, Json>;
+
+/** Returns the example of each record that responses return, alone or in the list of a page: that of the first response. */
+export function recordExamples(replies: readonly ShownReply[]): RecordExamples {
+  const examples = new Map<string, Json>();
+  for (const { name, example } of replies.flatMap(recordsIn)) {
+    if (!examples.has(name)) examples.set(name, example);
+  }
+  return examples;
+}
+
+/** Whether an example contains the example of another record. The component of that record shows it. */
+export function isComposed(example: Json, examples: RecordExamples): boolean {
+  const texts = new Set([...examples.values()].map((one) => JSON.stringify(one)));
+  const contains = (value: Json | undefined): boolean =>
+    typeof value === 'object' &&
+    value !== null &&
+    (Array.isArray(value) ? value : Object.values(value)).some(
+      (inner: Json | undefined) => texts.has(JSON.stringify(inner)) || contains(inner),
+    );
+  return contains(example);
+}
+
+/**
+ * Whether the example of the record shows a response well enough: the response is the record, or a page of it, in the same state.
+ * `schemaOf` returns the schema of a record.
+ */
+export function isShownByRecord(
+  reply: ShownReply,
+  examples: RecordExamples,
+  schemaOf: (name: string) => SchemaShape,
+): boolean {
+  const [record] = recordsIn(reply);
+  if (record === undefined) return false;
+  const usual = membersOf(examples.get(record.name));
+  const shown = membersOf(record.example);
+  return Object.entries(schemaOf(record.name).properties ?? {}).every(([name, field]) => {
+    if (isWord(field)) return usual[name] === shown[name];
+    return !isTime(field) || (usual[name] === null) === (shown[name] === null);
+  });
+}
+
+/** Whether a field has one of a few values, such as a status. */
+function isWord({ type, enum: words, anyOf = [] }: SchemaShape): boolean {
+  return type === 'boolean' || words !== undefined || anyOf.some(isWord);
+}
+
+function isTime({ format, anyOf = [] }: SchemaShape): boolean {
+  return format === 'date-time' || anyOf.some(isTime);
+}
+
+type Found = { readonly name: string; readonly example: Json };
+
+/** The record of a response, or the only item of a last page. */
+function recordsIn({ schema, example }: ShownReply): readonly Found[] {
+  const alone = nameOf(schema);
+  if (alone !== undefined) return [{ name: alone, example }];
+  const name = nameOf(membersOf(membersOf(membersOf(schema).properties).data).items);
+  const { data, next_cursor: next = null, ...others } = membersOf(example);
+  const isPage = Array.isArray(data) && data.length === 1 && next === null && Object.keys(others).length === 0;
+  return name === undefined || !isPage ? [] : [{ name, example: data[0] }];
+}
+
+function nameOf(schema: Json | undefined): string | undefined {
+  const { $ref } = membersOf(schema);
+  return typeof $ref === 'string' ? $ref.split('/').at(-1) : undefined;
+}
+
+function membersOf(value: Json | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
