@@ -335,16 +335,6 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     command: 'npm test -- properties',
   },
   {
-    name: 'lane',
-    environment: 'a transfer lane on PostgreSQL',
-    nemesis: 'none',
-    generator: 'the histories of `domain`',
-    checkers: 'the model',
-    proves: 'the commit path decides as the model does',
-    ring: 'npm test',
-    command: 'npx vitest run test/store/chain/model.test.ts',
-  },
-  {
     name: 'simulation',
     environment: 'memory',
     nemesis: 'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a lying processor',

@@ -5,7 +5,6 @@ import { databaseTime } from '../../../server/foundation/database-clock.ts';
 import { Database } from '../../../server/store/connection/database.ts';
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
-import { freezeClock, setClock } from '../../../verification/environments/domain/lane-ledger.ts';
 import { EPOCH, SimulatedTime } from '../../../verification/environments/memory/simulated-time.ts';
 import { firstRows, openTables, PROGRAMS, webhookRows } from '../../../verification/environments/memory/world.ts';
 import { Connection, Server } from '../../../verification/environments/memory-store/connection.ts';
@@ -17,6 +16,15 @@ import { useConnection, useServer } from '../../harness/use-ledger.ts';
 
 // The simulation (verification/environments/memory) has its own store. Here PostgreSQL executes everything that the simulation executes. Both must
 // return the same rows and errors, and end with the same tables.
+
+/** The service's clock in PostgreSQL then shows the time in this table. */
+const FREEZE_CLOCK = `
+  create table frozen_clock (now timestamptz not null);
+  insert into frozen_clock values (now());
+  grant select on frozen_clock to public;
+  create or replace function service_now() returns timestamptz language sql volatile as $$
+    select now from frozen_clock
+  $$`;
 
 /** Columns with the database's clock, which the simulation does not share. */
 const BY_CLOCK: ReadonlySet<string> = new Set([
@@ -123,8 +131,8 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const server = await useServer();
   const client = await useConnection(server.connection);
   const now = Math.floor(Date.now() / 1000) * 1000;
-  await freezeClock(client);
-  await setClock(client, now);
+  await client.query(FREEZE_CLOCK);
+  await client.query('update frozen_clock set now = $1', [new Date(now)]);
   for (const [table, rows] of Object.entries({
     ...firstRows(new Date(now), elsewhere),
     ...webhookRows(new Date(now)),

@@ -32,21 +32,21 @@ const LOOKING = 0.04;
  * A program and its commands. Each command is drawn from the seed, its number and the state of the program when it runs, so a
  * story without some of its commands is a story too.
  */
-export type Story = { readonly seed: number; readonly opening: Opening; readonly commands: readonly number[] };
+type Story = { readonly seed: number; readonly opening: Opening; readonly commands: readonly number[] };
 
 /** The domain and the model differ, or the books break an invariant. The message shows the story up to that command. */
-export class Difference extends Error {
+class Difference extends Error {
   override readonly name = 'Difference';
 }
 
-export function drawStory(seed: number): Story {
+function drawStory(seed: number): Story {
   const random = new Random(seed, 0);
   const count = 5 + random.below(random.chance(0.25) ? 16 : 36);
   return { seed, opening: drawOpening(random), commands: Array.from({ length: count }, (_, index) => index + 1) };
 }
 
 /** Runs a story on both sides and compares them after each command. Throws {@link Difference}. */
-export function runStory({ seed, opening, commands }: Story, decisions: Decisions, coverage: Coverage): void {
+function runStory({ seed, opening, commands }: Story, decisions: Decisions, coverage: Coverage): void {
   const run = new Run(opening, decisions, coverage);
   run.compare();
   for (const number of commands) run.draw(new Random(seed, number));
@@ -99,8 +99,8 @@ function simplerThan({ seed, opening, commands }: Story): readonly Story[] {
 }
 
 /** A story in progress. */
-export class Run {
-  readonly serial: SerialBooks;
+class Run {
+  readonly #serial: SerialBooks;
   readonly world: World;
   readonly #opening: Opening;
   readonly #coverage: Coverage;
@@ -110,7 +110,7 @@ export class Run {
   constructor(opening: Opening, decisions: Decisions, coverage: Coverage) {
     this.#opening = opening;
     this.#coverage = coverage;
-    this.serial = new SerialBooks(opening);
+    this.#serial = new SerialBooks(opening);
     this.world = new World(opening, decisions);
     this.#programs = opening.programs.map(({ cards }, index) => ({ program: String(index), cards }));
   }
@@ -118,52 +118,51 @@ export class Run {
   /** Draws a command and carries it out, sometimes after a round of the background loop. */
   draw(random: Random): void {
     if (random.chance(LOOPING)) this.#loop();
-    if (random.chance(LOOKING)) this.#look(random.pick([...this.serial.books.cards.keys()]));
-    this.take(this.next(random));
+    if (random.chance(LOOKING)) this.#look(random.pick([...this.#serial.books.cards.keys()]));
+    this.#take(this.#next(random));
   }
 
   /** Draws a command that suits the current state. */
-  next(random: Random): Command {
-    const { model, books } = this.serial;
+  #next(random: Random): Command {
+    const { model, books } = this.#serial;
     const transfers = [...books.transfers.keys()].map((id) => ({ id, program: PROGRAM }));
     const known = { now: books.now, programs: this.#programs, transfers, webhooks: [], model };
     return new Commands(random, known, WORKLOAD).next();
   }
 
-  /** Carries out a command on both sides, which must agree. Returns the refusal, or null. */
-  take(command: Command): Refused | null {
+  /** Carries out a command on both sides, which must agree. */
+  #take(command: Command): void {
     const { now } = this.world;
-    const expected = this.serial.perform(command, String(this.serial.books.transfers.size));
+    const expected = this.#serial.perform(command, String(this.#serial.books.transfers.size));
     this.#history.push({ command, now, refused: expected });
     const found = this.#guard(() => this.world.perform(command));
     if (expected?.code !== found?.code || !(found?.about ?? '').includes(expected?.about ?? '')) {
       this.#differ(`domain: ${outcome(found)}`, `model:  ${outcome(expected)}`);
     }
     this.#coverage.note(command, expected);
-    const { books } = this.serial;
+    const { books } = this.#serial;
     this.#coverage.noteTime(now, books.now, books.program(PROGRAM).zone);
     this.compare();
-    return expected;
   }
 
   compare(): void {
     this.#guard(() => this.world.books.verify());
     this.#compareFacts(
-      factsOf(this.serial),
+      factsOf(this.#serial),
       this.#guard(() => this.world.facts()),
     );
   }
 
   #look(card: string): void {
     this.#compareFacts(
-      outlookOf(this.serial, card),
+      outlookOf(this.#serial, card),
       this.#guard(() => this.world.outlook(card)),
     );
   }
 
   /** One round of the background loops. Holds expire first, so that due transfers can use their money. */
   #loop(): void {
-    const { books } = this.serial;
+    const { books } = this.#serial;
     const all = [...books.transfers];
     const expired = all.filter(([, one]) => one.status === 'pending' && books.status(one) === 'expired');
     const due = all.filter(([, one]) => one.status === 'scheduled' && (one.scheduledFor ?? 0) <= books.now);
@@ -172,8 +171,8 @@ export class Run {
     if (JSON.stringify(expected) !== JSON.stringify(found)) {
       this.#differ(`domain: overdue ${JSON.stringify(found)}`, `model:  overdue ${JSON.stringify(expected)}`);
     }
-    for (const transfer of expected.expired) this.take({ does: 'expire', transfer });
-    for (const transfer of expected.due) this.take({ does: 'execute', transfer });
+    for (const transfer of expected.expired) this.#take({ does: 'expire', transfer });
+    for (const transfer of expected.due) this.#take({ does: 'execute', transfer });
   }
 
   #compareFacts(expected: readonly Fact[], found: readonly Fact[]): void {
