@@ -19,7 +19,7 @@ function forged(status: number, moneyMoved: string | undefined, more: Record<str
   return { response, milliseconds: 1 };
 }
 
-const judged = (attempt: Attempt, heard: Heard) => judge(stage, { step: 'control', fault: 'a lie' }, attempt, heard);
+const judged = (attempt: Attempt, heard: Heard) => judge(stage, 'a lie', attempt, heard);
 
 async function attemptOf(kind: number): Promise<Attempt> {
   const attempt = newAttempts()[kind];

@@ -8,7 +8,7 @@ import { OperationFailure } from '../../server/calls/call.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { hostsOf } from '../../server/store/connection/hosts/hosts.ts';
-import { connect, KEY_TEXT, type Ledger, openLedger, trialBalance, urlOf } from '../harness/ledger.ts';
+import { KEY_TEXT, type Ledger, onConnection, openLedger, trialBalance, urlOf } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { becomeStandby, type Pair, startPair } from '../harness/standby.ts';
@@ -65,13 +65,9 @@ async function outcomeOf(key: string, reply: Promise<WrittenReply>): Promise<Out
 }
 
 /** Counts a key's rows directly on one server. */
-async function countOn(server: Pair['standby']['connection'], key: string) {
-  const client = await connect({ ...server, user: 'postgres' });
-  try {
-    return (await client.query(`select from idempotency where ${KEY_TEXT} = $1`, [key])).rowCount;
-  } finally {
-    await client.end();
-  }
+function countOn(server: Pair['standby']['connection'], key: string) {
+  const count = `select from idempotency where ${KEY_TEXT} = $1`;
+  return onConnection({ ...server, user: 'postgres' }, async (client) => (await client.query(count, [key])).rowCount);
 }
 
 /** All processes of the primary. The main process comes first, so that it cannot start others in the meantime. */

@@ -3,7 +3,7 @@ import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
 import { type Attempt, again, type Heard, movementsOf, newAttempts, prepare, send } from './attempt.ts';
 import { type Laid, lay, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
-import { judge, type Line, MAX_TRIES, type Outcome, outcomeOf, tableOf } from './verdict.ts';
+import { judge, MAX_TRIES, type Outcome, outcomeOf } from './verdict.ts';
 
 /** A fault and the responses that it may lead to. */
 export type Fault = {
@@ -66,18 +66,14 @@ export const downAt =
     mend: () => stage.server.embedded.resume(),
   });
 
-/** Runs every fault on a stage for this step. Prints the reported and the actual outcomes. */
+/** Runs every fault on a stage for this step. */
 export function runFaults(step: string, faults: readonly Fault[]): void {
   let stage: Stage;
-  const lines: Line[] = [];
   const judged: { readonly attempt: Attempt; readonly moved: number; readonly fault: string }[] = [];
   beforeAll(async () => {
     stage = await openStage();
   });
-  afterAll(async () => {
-    await stage.end();
-    process.stdout.write(`\n${tableOf(lines)}\n`);
-  });
+  afterAll(() => stage.end());
 
   test.each(faults)(`${step}: $name`, async (fault) => {
     const attempts = attemptsFor(fault, faults.indexOf(fault));
@@ -86,8 +82,7 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
       for (let tries = 1, now = turn; ; tries += 1, now = now.map(again)) {
         const { heard, problem } = await undergo(stage, fault, now);
         for (const [at, attempt] of now.entries()) {
-          const line = await judge(stage, { step, fault: fault.name }, attempt, heard[at] ?? NOTHING);
-          lines.push(line);
+          await judge(stage, fault.name, attempt, heard[at] ?? NOTHING);
           judged.push({ attempt, fault: fault.name, moved: await movementsOf(stage, attempt) });
         }
         if (problem === undefined) break;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, type TestServer } from '../harness/ledger.ts';
+import { onConnection, type TestServer } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { endWaits, setNames } from '../harness/standby.ts';
 import { downAt, type Fault, runFaults } from './run-faults.ts';
@@ -43,18 +43,15 @@ function withoutReplica(then?: (stage: Stage) => unknown): Fault['arrange'] {
 }
 
 /** PostgreSQL applies the setting a moment later, so this tries commits until one shows it. */
-async function untilCommits(server: TestServer, wanted: 'wait' | 'end'): Promise<void> {
-  const superuser = await connect({ ...server.connection, user: 'postgres', database: 'postgres' });
-  try {
-    await waitFor(`commits to ${wanted}`, async () => {
+function untilCommits(server: TestServer, wanted: 'wait' | 'end'): Promise<void> {
+  return onConnection({ ...server.connection, user: 'postgres', database: 'postgres' }, (superuser) =>
+    waitFor(`commits to ${wanted}`, async () => {
       const commit = superuser.query("comment on database postgres is 'a commit'").then(() => 'end');
       let hasWaited = false;
       while ((await Promise.race([commit, delay(20)])) === undefined) hasWaited ||= (await endWaits(server)) > 0;
       return hasWaited === (wanted === 'wait');
-    });
-  } finally {
-    await superuser.end();
-  }
+    }),
+  );
 }
 
 runFaults(

@@ -8,20 +8,6 @@ import { type Stage, untilAtRest } from './stage.ts';
 /** The outcome that a response reports: a success means that the money moved. `silence` means no response. */
 export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
 
-/** A line of the printed table. */
-export type Line = {
-  readonly step: string;
-  readonly fault: string;
-  readonly request: string;
-  readonly response: string;
-  readonly says: Outcome;
-  readonly retry: string;
-  readonly moved: number;
-  readonly lookedUp: string;
-  readonly sentAgain: string;
-  readonly milliseconds: number;
-};
-
 /** Longest duration of a response on an idle machine, in milliseconds: five seconds, a second of grace and a margin. */
 const ANSWERED_WITHIN = 8000;
 
@@ -40,14 +26,9 @@ export function outcomeOf({ response }: Heard): Outcome {
  * Compares a response with the books, once the fault is gone and the database is at rest. Then follows the response's advice:
  * looks the transfer up, and sends the request again if a retry is allowed.
  */
-export async function judge(
-  stage: Stage,
-  { step, fault }: Pick<Line, 'step' | 'fault'>,
-  attempt: Attempt,
-  heard: Heard,
-): Promise<Line> {
+export async function judge(stage: Stage, fault: string, attempt: Attempt, heard: Heard): Promise<void> {
   await untilAtRest(stage);
-  const { operation, key } = attempt;
+  const { key } = attempt;
   const says = outcomeOf(heard);
   const moved = await movementsOf(stage, attempt);
   const retry = String(heard.response?.headers['should-retry'] ?? '');
@@ -57,25 +38,10 @@ export async function judge(
   if (says === 'no') expect(moved, told).toBe(0);
   if (says === 'unknown') expect(retry, told).toBe(String(key !== null));
   expect(heard.milliseconds).toBeLessThan(ANSWERED_WITHIN + SLOWED_MOST * (await takenWithoutFault(stage)));
-  const lookedUp = await resolve(stage, attempt, heard, moved);
-  const sentAgain = await sendAgain(stage, attempt, says, retry, moved);
+  await resolve(stage, attempt, heard, moved);
+  await sendAgain(stage, attempt, says, retry);
   const right = { balanced: true, postings_compared: true, differing_holds: 0 };
   expect(await trialBalance(stage.ledger), told).toMatchObject(right);
-  return {
-    step,
-    fault,
-    request: `${operation}${key === null ? '' : ' + key'}`,
-    response:
-      heard.response === undefined
-        ? '-'
-        : `${heard.response.status} ${String(heard.response.fields.Code ?? '')}`.trim(),
-    says,
-    retry,
-    moved,
-    lookedUp,
-    sentAgain,
-    milliseconds: Math.round(heard.milliseconds),
-  };
 }
 
 /** Maximum number of tries on a machine that is too slow. */
@@ -97,31 +63,27 @@ async function takenWithoutFault(stage: Stage): Promise<number> {
 }
 
 /** Checks that every look-up that the caller can make agrees with the books. */
-async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, moved: number): Promise<string> {
+async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, moved: number): Promise<void> {
   const { operation, key, transferId } = attempt;
-  if (operation === 'create_deposit') return '';
+  if (operation === 'create_deposit') return;
   const named = response?.headers['transfer-id'];
   const id = transferId ?? named;
-  const found: string[] = [];
   if (typeof id === 'string') {
     expect(named ?? id, 'the transfer named in the response').toBe(id);
     expect(await lookUp(stage, attempt, { id }), `look-up of ${id}`).toBe(moved);
-    found.push('id');
   }
   // Only the key that created a transfer finds it. Later changes are visible on the transfer.
   if (key !== null && operation === 'create_transfer') {
     expect(await lookUp(stage, attempt, { key }), `look-up by key`).toBe(moved);
-    found.push('key');
   }
-  return found.join(' ');
 }
 
 /** Sends a request again if it has a key or the response allows it. The money must then have moved exactly once. */
-async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string, moved: number): Promise<string> {
+async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string): Promise<void> {
   const mayRepeat = retry === 'true' || attempt.key !== null;
   if (!mayRepeat) {
     expect(says === 'made' || says === 'unknown' || says === 'silence').toBe(true);
-    return '';
+    return;
   }
   for (let tries = 1; ; tries += 1) {
     await untilAtRest(stage);
@@ -138,32 +100,6 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
     expect(status, text).toBe(OPERATIONS[attempt.operation].status);
     expect(headers?.['idempotent-replayed']).toBe(before === 1 ? 'true' : undefined);
     expect(await movementsOf(stage, attempt)).toBe(1);
-    return moved === 1 ? 'replayed' : 'made';
+    return;
   }
-}
-
-/** Returns the lines as a table with aligned columns. */
-export function tableOf(lines: readonly Line[]): string {
-  const names = [
-    'step',
-    'fault',
-    'request',
-    'response',
-    'says',
-    'retry',
-    'moved',
-    'lookedUp',
-    'sentAgain',
-    'milliseconds',
-  ] as const;
-  const rows = [names.map(String), ...lines.map((line) => names.map((name) => String(line[name])))];
-  const widths = names.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

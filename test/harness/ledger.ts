@@ -229,6 +229,21 @@ export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   return client;
 }
 
+/** Runs a function on a new connection. */
+export async function onConnection<Result>(
+  connection: pg.ClientConfig,
+  run: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client(connection);
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await run(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
 /** Reads the trial balance, for the comparison with `balanced` after every test. */
 export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
   return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;

@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { onConnection } from '../../test/harness/ledger.ts';
 import { NoResponse, type RawRequest, type RawResponse, sendRaw } from '../../test/harness/raw-request.ts';
 import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { type AskedFor, checkApprovals, type FoundApproval, type FoundMovement } from '../checkers/approvals.ts';
@@ -170,10 +170,8 @@ const READ_APPROVALS = `select 'apr_' || replace(approval_id::text, '-', '') as 
 const READ_MOVEMENTS = `select reference as key, amount::int from funding_movement where reference is not null
   union all select reference, amount::int from transfer where reference is not null`;
 
-async function compare(services: TwoServices, office: Office): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: services.databaseUrl });
-  await client.connect();
-  try {
+function compare(services: TwoServices, office: Office): Promise<readonly string[]> {
+  return onConnection({ connectionString: services.databaseUrl }, async (client) => {
     for (const end = performance.now() + SETTLED_WITHIN; performance.now() < end; await pause(200)) {
       const { rows } = await client.query("select 1 from approval where status = 'approved' limit 1");
       if (rows.length === 0) break;
@@ -181,9 +179,7 @@ async function compare(services: TwoServices, office: Office): Promise<readonly 
     const { rows: approvals } = await client.query<FoundApproval>(READ_APPROVALS);
     const { rows: movements } = await client.query<FoundMovement>(READ_MOVEMENTS);
     return checkApprovals(office.asked, approvals, movements, OVER);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 export async function run(setting: Setting): Promise<Findings> {

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { onConnection } from '../../test/harness/ledger.ts';
 import { embeddedServerOf } from '../../test/harness/process.ts';
 import { keptConnections, sendRaw } from '../../test/harness/raw-request.ts';
 import { type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
@@ -57,19 +57,15 @@ async function move(services: TwoServices, random: () => number, tally: Tally, g
   agent.destroy();
 }
 
-async function watch(connection: string, tally: Tally, setting: Setting): Promise<void> {
-  const client = new pg.Client({ connectionString: connection });
-  await client.connect();
-  try {
+function watch(connectionString: string, tally: Tally, setting: Setting): Promise<void> {
+  return onConnection({ connectionString }, async (client) => {
     const isOver = () => tally.count('reads') >= setting.count && tally.count('transfers') >= CLIENTS;
     while (!isOver() && !tally.isFull) {
       tally.add('reads', READS_OF_CALL);
       await client.query(READ_SNAPSHOTS).catch((error: unknown) => tally.violate('snapshot', [String(error)]));
       setting.progress(tally.count('reads'), `${tally.count('transfers')} transfers`);
     }
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 export async function run(setting: Setting): Promise<Findings> {

@@ -1,7 +1,8 @@
+import { onConnection } from '../../test/harness/ledger.ts';
 import { runCommand } from '../../test/harness/process.ts';
 import { boundOf, type Findings, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooksAt } from '../checkers/books.ts';
-import { connectTo, readCommits, recordCommits } from '../checkers/commits.ts';
+import { readCommits, recordCommits } from '../checkers/commits.ts';
 import type { AdministrativeChange } from '../checkers/history.ts';
 import { checkSerialOrder } from '../checkers/serial-order.ts';
 import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
@@ -98,8 +99,7 @@ class Trial {
   }
 
   async run(): Promise<void> {
-    const client = await connectTo(this.#services.databaseUrl);
-    try {
+    await onConnection({ connectionString: this.#services.databaseUrl }, async (client) => {
       await recordCommits(client);
       // Earlier decisions have no number. On a busy machine the services may still be starting.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
@@ -119,9 +119,7 @@ class Trial {
       if (!isTrial) this.#tally.violate('chains', ['no group was chained, so chains were not tested']);
       this.#checkDelays();
       await this.#checkBooks();
-    } finally {
-      await client.end();
-    }
+    });
   }
 
   /**
@@ -169,10 +167,9 @@ class Trial {
 
   /** Locks accounts of cards and keys of new requests directly in the database, one at a time. */
   async #holdLocks(programs: readonly ProgramCards[], goesOn: () => boolean): Promise<void> {
-    const client = await connectTo(this.#services.databaseUrl);
     const requests: Promise<unknown>[] = [];
     const most = this.#setting.isQuick === true ? QUICK_HELD_MILLISECONDS : HELD_MILLISECONDS;
-    try {
+    await onConnection({ connectionString: this.#services.databaseUrl }, async (client) => {
       while (goesOn()) {
         const program = pick(programs, this.#random);
         const milliseconds = this.#random() * most;
@@ -195,9 +192,7 @@ class Trial {
         await pauseWhile(goesOn, this.#random() * 2 * most);
       }
       await Promise.all(requests);
-    } finally {
-      await client.end();
-    }
+    });
   }
 
   /** Checks the times of new transfers during locks that they did not need, if no change blocked everything. */

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, open, rm, statfs, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
+import { onConnection } from '../../test/harness/ledger.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../test/harness/process.ts';
 import { boundOf, type Findings, pause, type Setting, streamOf, Tally } from '../campaign.ts';
 import { readBooks } from '../checkers/books.ts';
@@ -94,19 +95,15 @@ async function giveRoom(path: string): Promise<void> {
 
 /** Makes PostgreSQL use up its WAL segments until it cannot create the next one. */
 async function useUpLog(databaseUrl: string, until: () => boolean): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
+  const superuser = { connectionString: databaseUrl.replace('transfer_service@', 'postgres@') };
+  const use = async (client: pg.Client): Promise<void> => {
     while (!until()) {
       await client.query('select pg_switch_wal()');
       await pause(20);
     }
-  } catch {
-    // The server has stopped, as intended.
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  };
+  // The server stops, as intended.
+  await onConnection(superuser, use).catch(() => undefined);
 }
 
 async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: ServiceProcess): Promise<void> {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
-import { connect } from '../../test/harness/ledger.ts';
+import { onConnection } from '../../test/harness/ledger.ts';
 import {
   embeddedServerOf,
   runCommand,
@@ -62,13 +62,8 @@ function startLoad(service: ServiceProcess): () => Promise<readonly Sent[]> {
   };
 }
 
-async function query<Found extends object>(connection: pg.ClientConfig, text: string): Promise<readonly Found[]> {
-  const client = await connect({ ...connection, user: 'postgres' });
-  try {
-    return (await client.query<Found>(text)).rows;
-  } finally {
-    await client.end();
-  }
+function query<Found extends object>(connection: pg.ClientConfig, text: string): Promise<readonly Found[]> {
+  return onConnection({ ...connection, user: 'postgres' }, async (client) => (await client.query<Found>(text)).rows);
 }
 
 async function timeIn(file: string, field: string): Promise<number> {

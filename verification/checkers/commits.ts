@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { toWireId } from '../../domain/identifier.ts';
 import type { AccountKind } from '../../domain/ledger/ledger.ts';
 import { payloadOf } from '../../test/fixtures/stored-events.ts';
@@ -165,12 +165,4 @@ function toAccount({ account_id, balance, held, incoming, sequence }: AccountRow
     incoming: BigInt(incoming),
     sequence: BigInt(sequence),
   };
-}
-
-/** Opens a connection directly to the database. */
-export async function connectTo(connectionString: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString });
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
 }

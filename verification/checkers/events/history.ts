@@ -1,7 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { fullPayload } from '../../../server/store/events/transfer-payload.ts';
+import { onConnection } from '../../../test/harness/ledger.ts';
 
 /** A row of the table `event`. */
 export type EventRow = {
@@ -51,12 +52,8 @@ const REST = `select
       + (select count(*)::integer from hold where expires_at < now() + interval '1 hour') as due`;
 
 /** Reads directly from the database, because a bug in the service's reads could hide a bug in its writes. */
-export async function readEventTables(connection: pg.ClientConfig): Promise<EventTables> {
-  const client = new pg.Client(connection);
-  // If the server stops, the next query fails. Without a listener the error would also end this process.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+export function readEventTables(connection: pg.ClientConfig): Promise<EventTables> {
+  return onConnection(connection, async (client) => {
     await client.query('begin isolation level repeatable read read only');
     const { rows: events } = await client.query<EventRow>(EVENTS);
     const { rows: positions } = await client.query<PositionRow>(POSITIONS);
@@ -66,9 +63,7 @@ export async function readEventTables(connection: pg.ClientConfig): Promise<Even
       ...{ events, positions, heads: new Map(heads.map(({ programId, position }) => [programId, position])) },
       ...(rest[0] ?? { waiting: 0, due: 0 }),
     };
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  });
 }
 
 /** An event as readers and webhook receivers get it. */

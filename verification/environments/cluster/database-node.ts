@@ -1,6 +1,6 @@
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { findBinaries } from '../../../server/postgres/binaries.ts';
 import {
   chooseServerUser,
@@ -8,6 +8,7 @@ import {
   type ServerUser,
   SYSTEM_DIRECTORY,
 } from '../../../server/postgres/ledger-location.ts';
+import { onConnection } from '../../../test/harness/ledger.ts';
 import { PORT, PostgresServer, SERVICE } from '../../../test/harness/postgres/postgres-server.ts';
 import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../../test/harness/postgres/stock-postgres.ts';
 import { isRunning, waitFor } from '../../../test/harness/process.ts';
@@ -112,19 +113,9 @@ export class DatabaseNode {
   }
 
   /** Queries as a superuser. */
-  async ask<Found extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly Found[]> {
-    const client = new pg.Client({
-      ...this.connection,
-      user: 'postgres',
-      connectionTimeoutMillis: TIMEOUT_MILLISECONDS,
-    });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query<Found>(text, [...values])).rows;
-    } finally {
-      await client.end().catch(() => undefined);
-    }
+  ask<Found extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly Found[]> {
+    const superuser = { ...this.connection, user: 'postgres', connectionTimeoutMillis: TIMEOUT_MILLISECONDS };
+    return onConnection(superuser, async (client) => (await client.query<Found>(text, [...values])).rows);
   }
 
   async set(name: string, value: string): Promise<void> {

@@ -3,7 +3,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { connect } from '../../../test/harness/ledger.ts';
+import { onConnection } from '../../../test/harness/ledger.ts';
 
 const execute = promisify(execFile);
 
@@ -11,9 +11,8 @@ const execute = promisify(execFile);
  * Makes a physical copy of a running server, as in docs/reliability.md: starts a backup in PostgreSQL, copies the files, and
  * then copies the WAL written in the meantime. `superuser` connects as a superuser. `target` must not exist yet.
  */
-export async function copyRunning(superuser: pg.ClientConfig, source: string, target: string): Promise<void> {
-  const client = await connect(superuser);
-  try {
+export function copyRunning(superuser: pg.ClientConfig, source: string, target: string): Promise<void> {
+  return onConnection(superuser, async (client) => {
     await client.query("select pg_create_physical_replication_slot('backup', true)");
     await client.query("select pg_backup_start('campaign', true)");
     await mkdir(target);
@@ -30,7 +29,5 @@ export async function copyRunning(superuser: pg.ClientConfig, source: string, ta
     const { uid, gid } = await stat(source);
     await execute('chown', [`${uid}:${gid}`, label]);
     await client.query("select pg_drop_replication_slot('backup')");
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import { onConnection } from '../../../test/harness/ledger.ts';
 import { pause, type Tally } from '../../campaign.ts';
 
 /** The interval between snapshots, in milliseconds. */
@@ -54,14 +55,8 @@ async function readWhileThere(
   tally: Tally,
   goesOn: () => boolean,
 ): Promise<void> {
-  const client = new pg.Client({
-    ...(await settings()),
-    connectionTimeoutMillis: TIMEOUT_MILLISECONDS,
-    query_timeout: TIMEOUT_MILLISECONDS,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
+  const limits = { connectionTimeoutMillis: TIMEOUT_MILLISECONDS, query_timeout: TIMEOUT_MILLISECONDS };
+  await onConnection({ ...(await settings()), ...limits }, async (client) => {
     while (goesOn()) {
       const { rows } = await client.query<{ wrong: string }>(wrongSums());
       tally.add('snapshots');
@@ -69,7 +64,5 @@ async function readWhileThere(
       if (seen === undefined || seen.wrong !== '') tally.violate('snapshot', [seen?.wrong ?? 'nothing was read']);
       await pause(BETWEEN);
     }
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  });
 }

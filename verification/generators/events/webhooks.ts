@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { TransferService, type WebhookRecord } from '../../../sdk/client.ts';
+import { onConnection } from '../../../test/harness/ledger.ts';
 import type { Subscription } from '../../checkers/deliveries/checker.ts';
 import type { Conduct, Receiver } from '../../environments/processes/receiver.ts';
 import type { Programs } from './callers.ts';
@@ -136,11 +137,8 @@ async function untilShown<Made extends { readonly secret: string | null }>(send:
 }
 
 /** Makes all retries and probes due. Returns the number of stored deliveries. */
-async function makeDue(connection: pg.ClientConfig): Promise<number> {
-  const client = new pg.Client(connection);
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+function makeDue(connection: pg.ClientConfig): Promise<number> {
+  return onConnection(connection, async (client) => {
     // Deliverers reload a webhook when its revision has been raised.
     await client.query(
       `with retried as (
@@ -154,7 +152,5 @@ async function makeDue(connection: pg.ClientConfig): Promise<number> {
     );
     const { rows } = await client.query('select count(*)::integer as count from webhook_delivery');
     return rows[0]?.count;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  });
 }
