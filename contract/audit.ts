@@ -1,7 +1,16 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_REQUEST_ID } from './samples.ts';
-import { cursor, idText, limit, moment, nullable, pageOf, raw, text, textOrNull } from './schema-parts.ts';
+import { checkedName, cursor, idText, limit, moment, nullable, pageOf, raw, text, textOrNull } from './schema-parts.ts';
+
+/** The actions in the audit log that are not operations. */
+export const OTHER_ACTIONS = [
+  'refuse_credential',
+  'seed_sandbox',
+  'sign_in',
+  'request_approval',
+  'end_approval',
+] as const;
 
 export const AuditEntryRecord = Type.Object({
   entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
@@ -54,7 +63,7 @@ export const AuditPortion = Type.Object({
 });
 
 const FILTERS = {
-  action: Type.Optional(text(100, 'Only this action, such as change_switch')),
+  action: Type.Optional(checkedName('AuditAction', 'Only this action, such as change_switch')),
   actor: Type.Optional(
     text(255, 'Only actions of this actor: the id of a key or a person, `sandbox`, `host` or `anonymous`'),
   ),

@@ -53,9 +53,14 @@ export function checkedText(maxLength: number, description: string, keywords: Re
   return Type.String({ minLength: 1, maxLength, description, 'x-checked': keywords });
 }
 
-/** One of the names that the document lists once, as a component. */
-export function checkedName(list: 'ErrorCode' | 'OperationId', description: string) {
-  return checkedText(100, description, { $ref: `#/components/schemas/${list}` });
+/** The keywords of a name that the document lists once, as a component. */
+export const listed = (list: 'AuditAction' | 'ErrorCode' | 'OperationId' | 'ReadinessReason') => ({
+  $ref: `#/components/schemas/${list}`,
+});
+
+/** Such a name in a request. */
+export function checkedName(list: Parameters<typeof listed>[0], description: string) {
+  return checkedText(100, description, listed(list));
 }
 
 /** The form of an id that the service gave: its prefix and 32 hex digits. */
@@ -78,8 +83,8 @@ export const needs = (...fields: readonly string[]) => ({
 });
 /** A field is sent with a value. */
 export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
-/** A parameter that requires another one. JSON Schema can say that only about the fields of an object. */
-export const requires = (parameter: string) => ({ 'x-requires': parameter });
+/** A parameter that requires another one, or one of several. JSON Schema can say that only about the fields of an object. */
+export const requires = (...parameters: readonly string[]) => ({ 'x-requires': parameters });
 /** A condition, with the consequence if it is true, and if it is false. */
 export const ifThen = (condition: object, then: object, otherwise?: object) => ({
   if: condition,
@@ -102,8 +107,15 @@ export const callersReference = plain('reference');
 /** A time (RFC 3339). */
 export const moment = (description: string) => Type.String({ format: 'date-time', description });
 
+/** A time in a request that must be at least so many seconds ago. JSON Schema cannot say that. */
+export const pastMoment = (seconds: number, description: string) =>
+  Type.String({ format: 'date-time', description, 'x-checked': { 'x-seconds-ago': seconds } });
+
 /** The instant of a balance in the past. */
-export const asOf = moment('Instant, at least a minute ago: postings at or before it count, to the millisecond');
+export const asOf = pastMoment(
+  60,
+  'Instant, at least a minute ago: postings at or before it count, to the millisecond',
+);
 
 /** An ISO 4217 code in a request. */
 export const currencyCode = (description: string) => Type.String({ pattern: '^[A-Z]{3}$', description });

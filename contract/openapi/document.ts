@@ -1,6 +1,7 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
+import { READINESS_REASONS } from '../../domain/readiness.ts';
 import * as access from '../access.ts';
 import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';
@@ -159,6 +160,8 @@ export function openApiDocument(version: string): JsonObject {
         ...Object.fromEntries(NAMED.map(([name, schema]) => [name, recordSchema(name, schema)])),
         ErrorCode: { type: 'string', enum: [...ERROR_CODES], description: 'An error code' },
         OperationId: { type: 'string', enum: [...OPERATION_IDS], description: 'An operation' },
+        ReadinessReason: { type: 'string', enum: [...READINESS_REASONS], description: 'A state of the service' },
+        AuditAction: { type: 'string', enum: auditActions(), description: 'An action in the audit log' },
         Page: Object(toJson(PAGE)),
         ...eventSchemas(),
         ...errorRecordSchemas(),
@@ -251,6 +254,10 @@ function operationObject(id: OperationId): JsonObject {
         }),
     responses: responses(id),
   };
+}
+
+function auditActions(): readonly string[] {
+  return [...OPERATION_IDS.filter((id) => OPERATIONS[id].audit !== 'none'), ...audit.OTHER_ACTIONS];
 }
 
 /** Whether a call can write to the audit log. A batch writes an entry for each of its transfers. */
@@ -351,7 +358,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
 
 const SETS_COOKIE: readonly string[] = [...sessions.SIGN_INS, 'delete_session'];
 
-function successOf(id: OperationId): JsonObject {
+function successOf(id: OperationId, hasExample = true): JsonObject {
   const { status, idempotency, location, csv, method } = OPERATIONS[id];
   const headers = [
     'Request-Id',
@@ -371,7 +378,7 @@ function successOf(id: OperationId): JsonObject {
   return {
     description: status === 201 ? 'Created.' : 'Success.',
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
-    content: replyContent(id),
+    content: replyContent(id, hasExample),
   };
 }
 
@@ -428,17 +435,18 @@ function responses(id: OperationId): JsonObject {
   const { status, existing, approvable } = OPERATIONS[id];
   return {
     ...(approvable ? { 202: reference('responses', 'AwaitsApproval') } : {}),
-    ...(existing ? { 200: { ...success, description: 'It already exists.' } } : {}),
+    // The example is that of the response to a new record.
+    ...(existing ? { 200: { ...successOf(id, false), description: 'It already exists.' } } : {}),
     [status]: shown,
     ...errorResponsesOf(id),
   };
 }
 
-function replyContent(id: OperationId): JsonObject {
+function replyContent(id: OperationId, hasExample: boolean): JsonObject {
   const { csv, reply, stream } = OPERATIONS[id];
   if (!csv) {
     const shown = shownReply(id);
-    const isShown = isShownByRecord(shown, RECORD_EXAMPLES, (name) => SCHEMAS.get(name) ?? {});
+    const isShown = !hasExample || isShownByRecord(shown, RECORD_EXAMPLES, (name) => SCHEMAS.get(name) ?? {});
     const json = { 'application/json': isShown ? { schema: shown.schema } : shown };
     return stream === undefined ? json : { ...json, 'text/event-stream': streamContent(id, stream) };
   }

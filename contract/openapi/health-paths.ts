@@ -1,4 +1,3 @@
-import { READINESS_REASONS } from '../../domain/readiness.ts';
 import { type JsonObject, reference } from './json.ts';
 
 export const HEALTH_SECTION = {
@@ -49,7 +48,7 @@ const ready = {
         ...HEADERS.headers,
         Readiness: {
           description: 'The stable name of the state; `ready` if nothing is wrong.',
-          schema: { type: 'string', enum: [...READINESS_REASONS] },
+          schema: reference('schemas', 'ReadinessReason'),
         },
         Runbook: {
           description: 'The path of the runbook page in the project, if there is something to do.',
@@ -64,8 +63,7 @@ const ready = {
             properties: {
               status: { type: 'string', const: 'ready', description: 'Every operation can be served' },
               degraded: {
-                type: 'string',
-                enum: [...READINESS_REASONS],
+                ...reference('schemas', 'ReadinessReason'),
                 description:
                   'The stable name of a problem that does not stop the service from working; absent if there is none',
               },

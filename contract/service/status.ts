@@ -9,7 +9,7 @@ import {
   STATUS_PARTS,
 } from '../../domain/service-status.ts';
 import { operation } from '../operation.ts';
-import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { listed, literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 /** The description of a field that is null if it could not be read in time, unless it already says when it is null. */
@@ -60,7 +60,7 @@ export const ServiceStatus = Type.Object({
   uptime_seconds: count('Time since then'),
   readiness: part('Whether the service can serve requests, and why not', {
     ready: Type.Boolean({ description: 'Whether it serves requests, as /health/ready says' }),
-    reason: literals(READINESS_REASONS, 'The state, by its stable name'),
+    reason: { ...literals(READINESS_REASONS, 'The state, by its stable name'), 'x-checked': listed('ReadinessReason') },
     message: Type.String({ description: 'The state in a sentence' }),
     runbook: textOrNull(`${runbook}; null if there is nothing to do`),
     since: moment('When this state began'),

@@ -16,6 +16,7 @@ import {
   nullable,
   programId,
   refuseEmpty,
+  requires,
   textOrNull,
 } from '../schema-parts.ts';
 
@@ -164,7 +165,7 @@ export const SWITCH = [
     query: Type.Object(
       {
         program_id: Type.Optional(idText('prog', 'Only this card program')),
-        type: Type.Optional(TYPE),
+        type: Type.Optional({ ...TYPE, 'x-checked': requires('program_id', 'connector_id') }),
         connector_id: Type.Optional(connectorId('Only what goes to this connector')),
       },
       refuseEmpty({

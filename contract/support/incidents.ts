@@ -18,6 +18,7 @@ import {
   needs,
   nullable,
   pageOf,
+  pastMoment,
   refuseEmpty,
   textOrNull,
 } from '../schema-parts.ts';
@@ -45,7 +46,7 @@ export const CreateIncidentBody = Type.Object(
     program_id: Type.Optional(idText('prog', 'The card program, for the scope `program`')),
     operation: Type.Optional(checkedName('OperationId', 'The operation, for the scope `operation`')),
     codes: Type.Optional({ ...codes, 'x-default': [] }),
-    started_at: Type.Optional(moment('When it began, not in the future; now if omitted')),
+    started_at: Type.Optional(pastMoment(0, 'When it began, not in the future; now if omitted')),
   },
   // An unknown field may be meant as a field that narrows the scope.
   {

@@ -16,13 +16,11 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
   { field: /(^|\/|_)(from|to)$/, says: /must be (later|earlier) than|more than 1000 intervals apart/ },
   { field: /(maximum|minimum)_amount$/, says: /which is less than|a minimum that is not above the maximum/ },
   { field: /\/type$/, says: /but with 'connector_id' it must be/ },
-  { field: /\/program_id$/, says: /is one transfer type of a card program/ },
   { field: /\/destination_card_id$/, says: /must be a different card than/ },
   // Relations to stored records.
   { field: /\/after$/, says: /but (the last (event has|entry)|there are no events yet)/ },
   { field: /\/(metadata|headers)$/, says: /can have \d+ (pairs|headers)/ },
   { field: /\/key_id$/, says: /was rolled before|was revoked|has expired/ },
-  { field: /\/action$/, says: /the audit log has only/ },
   { field: /\/headers$/, says: /which the service sets itself/ },
   // A parameter with a comma-separated list.
   { field: /\/type$/, says: /neither a type of event nor a group of types/ },

@@ -24,10 +24,11 @@ const LENGTH = 40;
 const MIN_JUDGED = 1000;
 
 /**
- * The maximum share of allowed requests that the schema check may refuse. The goal is 0.03. Many requests have a share of 0.02,
- * and a thousand requests vary by half a percent.
+ * The maximum share of allowed requests that the schema check may refuse. About 0.018 are: relations to the present, to another
+ * value and to stored records (`beyond-schema.ts`). How many requests have such values varies with the seed: of a thousand, by half
+ * a percent.
  */
-const MAX_REFUSED_SHARE = 0.04;
+const MAX_REFUSED_SHARE = 0.03;
 
 const ROLES = ['support', 'treasurer', 'operator', 'administrator'] as const;
 

@@ -29,8 +29,10 @@ export type Schema = {
   /** Fields that mean more when they are omitted than null or an empty text would. */
   readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  /** For parameters: another parameter that must be sent too. */
-  readonly 'x-requires'?: string;
+  /** For parameters: other parameters, one of which must be sent too. */
+  readonly 'x-requires'?: readonly string[];
+  /** For times: how many seconds ago they must be at least. */
+  readonly 'x-seconds-ago'?: number;
 };
 
 /** A parameter of an operation. */

@@ -158,7 +158,9 @@ export function generate(operation: Operation, making: Making): Step | undefined
     making.atEdges && place === 'query' && schema.type === 'integer' && schema.maximum !== undefined;
   const isSent = (one: Parameter): boolean => one.required === true || isAtEdge(one) || random.chance(0.3);
   const inQuery = of('query');
-  const picked = new Set(inQuery.filter(isSent).flatMap(({ name, schema }) => [name, schema['x-requires'] ?? name]));
+  const picked = new Set(
+    inQuery.filter(isSent).flatMap(({ name, schema }) => [name, random.pick(schema['x-requires'] ?? [name])]),
+  );
   const query = Object.fromEntries(
     inQuery
       // A request with `wait` would take up to 25 seconds.

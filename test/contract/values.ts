@@ -137,7 +137,7 @@ function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, ra
 }
 
 function textOf(schema: Schema, name: string, random: Random, atEdges: boolean): string {
-  const { minLength = 0, maxLength = 300, pattern, format } = schema;
+  const { minLength = 0, maxLength = 300, pattern, format, 'x-seconds-ago': ago } = schema;
   if (format === 'date') return random.pick(DAYS);
   if (format === 'date-time') {
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
@@ -145,7 +145,8 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
     const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
     // Scheduled times are mostly in the future. Times of searches can be any.
     const isSearched = /(^|_)(from|to)$|^started/.test(name);
-    const day = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
+    const anyDay = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
+    const day = ago === undefined ? anyDay : dayAhead(-4 - random.below(300));
     return `${day}${random.pick(['T', 't'])}${isLeap ? '23:59:59' : clock}${random.pick(FRACTIONS)}${offset}`;
   }
   if (format === 'uri' || /(^|_)url$/.test(name)) return `https://hooks.example/${random.digits(6)}`;

@@ -57,7 +57,7 @@ const WAITS_FOR_APPROVAL = [
 
 /**
  * Values that 0.1.0 refused or found nothing for, although its document allowed them: ids of another form, unknown event types,
- * error codes and operations, and statuses that no attempt has. The document now excludes them. No further request is refused.
+ * error codes, operations and actions, and statuses that no attempt has. The document now excludes them. No further request is refused.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
@@ -69,7 +69,7 @@ const REFUSED_BEFORE = [
   /(?:card_id|idempotency_key|subject_id|cursor): pattern was none and is \^\[\\x21-\\x7e\]\+\$$/,
   /\/event: query parameter type: pattern was none/,
   /webhook[^:]*: body\.headers\{\}: pattern was none/,
-  /: (?:query parameter|body\.)(?: ?)(?:code|operation|codes\[\]): only "/,
+  /: (?:query parameter|body\.)(?: ?)(?:code|operation|action|codes\[\]): only "/,
 ];
 
 test('the interface only adds to the released one', () => {

@@ -1,3 +1,4 @@
+import type { OTHER_ACTIONS } from '../../../contract/audit.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { HOLDER_FIELDS } from '../../../domain/cards/erase-card-holder.ts';
 import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
@@ -23,14 +24,6 @@ export type Audited = {
   /** JSON text: the subject after the action, without secrets. */
   readonly details: string;
 };
-
-export const OTHER_ACTIONS = [
-  'refuse_credential',
-  'seed_sandbox',
-  'sign_in',
-  'request_approval',
-  'end_approval',
-] as const;
 
 /** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');

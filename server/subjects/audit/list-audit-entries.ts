@@ -1,4 +1,4 @@
-import { AuditEntryRecord } from '../../../contract/audit.ts';
+import { AuditEntryRecord, OTHER_ACTIONS } from '../../../contract/audit.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
@@ -19,7 +19,7 @@ import {
   toAuditChunk,
   toAuditEntry,
 } from '../../store/audit.ts';
-import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
+import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS } from './audit.ts';
 
 type AuditCall = Call<'list_audit_entries'> | Call<'export_audit_entries'>;
 
