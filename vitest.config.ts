@@ -62,7 +62,6 @@ export const SLOW: readonly string[] = [
   'test/errors/reports.test.ts',
   'test/faults/after.test.ts',
   'test/faults/batch.test.ts',
-  'test/faults/due.test.ts',
   'test/faults/few-connections.test.ts',
   'test/faults/hosts.test.ts',
   'test/faults/load.test.ts',

@@ -97,7 +97,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: `${KILLS}; the clock of one service is an hour slow or fast`,
     generator:
       '32 clients move money in one card program; 8 callers change cards, the switch and programs, and hold, schedule and ' +
-      'capture in another; 10 readers at both services, by pull, by stream and with the SDK, continue over all kills',
+      'capture in another; 7 readers at both services, by pull and by stream, continue over all kills',
     checkers: ['events', 'transfers'],
     proves:
       'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +

@@ -35,7 +35,6 @@ async function attend({ tally, services, programs, callers }: KilledLedger): Pro
     ...sources.flatMap((source, turn) => [
       new Reader('pull', source, addresses, turn),
       new Reader('stream', source, addresses, turn + 1),
-      new Reader('the SDK', source, addresses, turn),
     ]),
     new Reader('pull', transfers, addresses, 1),
   ];

@@ -1,15 +1,10 @@
 import type { Stage } from '../../test/faults/stage.ts';
 import type { TrapPlace } from '../../test/harness/proxy.ts';
-import { type Findings, pause, type Setting, Tally } from '../campaign.ts';
-import { attackWire, type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
+import { type Findings, pause, type Setting } from '../campaign.ts';
+import { attackWire } from '../environments/processes/ledgers.ts';
 import { untilServing } from '../generators/load.ts';
 
-/** Enough for several groups to be in flight when the network fails. */
-const CLIENTS = 96;
-
 const FAULTS_PER_LEDGER = 100;
-
-const SENT_AGAIN = 200;
 
 /** The longest recovery after the fault ends, in milliseconds. */
 const MAX_RECOVERY = 10_000;
@@ -79,29 +74,22 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** Causes one fault at a time, and waits for recovery after each. */
-async function inject(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
-  for (let at = 1; at <= attacks; at += 1) {
-    const fault = FAULTS[Math.floor(random() * FAULTS.length)];
-    if (fault === undefined) continue;
-    tally.add(`in_flight_${stage.proxy.open()}`);
-    await fault.inject(stage, random);
-    tally.add(fault.name);
-    const healing = await untilServing(stage.service().url);
-    tally.time('healing', healing);
-    if (healing > MAX_RECOVERY) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
-    await pause(random() * 150);
-    setting.progress(done + at, `${tally.count('violations')} violations`);
-  }
-}
-
-export async function run(setting: Setting): Promise<Findings> {
-  const tally = new Tally();
-  await overLedgers(setting, tally, FAULTS_PER_LEDGER, (ledger) =>
-    attackWire(setting, tally, ledger, {
-      clients: CLIENTS,
-      sentAgain: SENT_AGAIN,
-      run: (stage, random) => inject(setting, tally, ledger, stage, random),
-    }),
-  );
-  return tally.findings({ clients: CLIENTS });
+export function run(setting: Setting): Promise<Findings> {
+  return attackWire(setting, {
+    perLedger: FAULTS_PER_LEDGER,
+    run: async (stage, { done, attacks }, tally, random) => {
+      for (let at = 1; at <= attacks; at += 1) {
+        const fault = FAULTS[Math.floor(random() * FAULTS.length)];
+        if (fault === undefined) continue;
+        tally.add(`in_flight_${stage.proxy.open()}`);
+        await fault.inject(stage, random);
+        tally.add(fault.name);
+        const healing = await untilServing(stage.service().url);
+        tally.time('healing', healing);
+        if (healing > MAX_RECOVERY) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
+        await pause(random() * 150);
+        setting.progress(done + at, `${tally.count('violations')} violations`);
+      }
+    },
+  });
 }

@@ -97,6 +97,13 @@ const edited = (edit: (one: Transaction) => Transaction): Commits => ({
   transactions: commits.transactions.map(edit),
 });
 
+/** The history with other words in the events. */
+const rewritten = (from: string, to: string): Commits =>
+  edited((one) => ({
+    ...one,
+    events: one.events.map((event) => ({ ...event, payload: event.payload.replace(from, to) })),
+  }));
+
 test('accepts a correct history', () => {
   const { problems, figures } = checkSerialOrder(commits, operations, changes);
   expect(problems).toEqual([]);
@@ -143,14 +150,7 @@ test.for<readonly [string, Commits, RegExp]>([
     edited((one) => (isAbout('"description":"key-2"')(one) ? { ...one, events: [] } : one)),
     /lost: it was done at undefined/,
   ],
-  [
-    'a transfer without a request',
-    edited((one) => ({
-      ...one,
-      events: one.events.map((event) => ({ ...event, payload: event.payload.replace('key-2', 'key-x') })),
-    })),
-    /it was done at undefined/,
-  ],
+  ['a transfer without a request', rewritten('key-2', 'key-x'), /it was done at undefined/],
   [
     'an account with a wrong balance',
     edited((one) => ({
@@ -166,26 +166,10 @@ test.for<readonly [string, Commits, RegExp]>([
   ],
   [
     'a funding.low with a wrong amount',
-    edited((one) => ({
-      ...one,
-      events: one.events.map((event) => ({
-        ...event,
-        payload: event.payload.replace('"available":900', '"available":901'),
-      })),
-    })),
+    rewritten('"available":900', '"available":901'),
     /funding.low is .* instead of/,
   ],
-  [
-    'a record with a wrong captured amount',
-    edited((one) => ({
-      ...one,
-      events: one.events.map((event) => ({
-        ...event,
-        payload: event.payload.replace('"captured_amount":90', '"captured_amount":89'),
-      })),
-    })),
-    /instead of/,
-  ],
+  ['a record with a wrong captured amount', rewritten('"captured_amount":90', '"captured_amount":89'), /instead of/],
   ['a response without a stored key', { ...commits, keys: new Map() }, /is not stored/],
 ])('finds %s', ([, lie, problem]) => {
   expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));

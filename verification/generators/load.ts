@@ -334,30 +334,22 @@ export class Load {
   /** Adds the figures of the load. */
   count(tally: Tally, { transfers }: Books): void {
     const { responses } = this;
-    const countOf = (is: (response: Response) => boolean): number => responses.filter(is).length;
     tally.add('transfers', transfers.length);
     tally.add('reversals', transfers.flatMap(({ reversals }) => reversals).length);
-    tally.add('acknowledged', countOf(isDone));
-    tally.add(
-      'replayed',
-      countOf(({ replayed }) => replayed),
-    );
-    tally.add(
-      'refused_409',
-      countOf(({ status }) => status === 409),
-    );
-    tally.add(
-      'failed_5xx',
-      countOf(({ status }) => status >= 500),
-    );
-    tally.add(
-      'unknown',
-      countOf(({ moneyMoved }) => moneyMoved === 'unknown'),
-    );
+    for (const [what, is] of Object.entries(KINDS_OF_RESPONSES)) tally.add(what, responses.filter(is).length);
     tally.add('unanswered', this.unanswered);
     tally.add('unanswered_by_the_living', this.unansweredByTheLiving);
   }
 }
+
+/** The responses that a load counts. */
+const KINDS_OF_RESPONSES: Readonly<Record<string, (response: Response) => boolean>> = {
+  acknowledged: isDone,
+  replayed: ({ replayed }) => replayed,
+  refused_409: ({ status }) => status === 409,
+  failed_5xx: ({ status }) => status >= 500,
+  unknown: ({ moneyMoved }) => moneyMoved === 'unknown',
+};
 
 export function pick<Item>(items: readonly Item[], random: () => number): Item {
   const item = items[Math.floor(random() * items.length)];

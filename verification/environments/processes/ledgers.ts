@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { openStage, type Stage, untilAtRest } from '../../../test/faults/stage.ts';
-import { type Setting, streamOf, type Tally } from '../../campaign.ts';
+import { type Findings, type Setting, streamOf, Tally } from '../../campaign.ts';
 import { readBooksAt } from '../../checkers/books.ts';
 import { Load } from '../../generators/load.ts';
 import { readSnapshots } from './snapshots.ts';
@@ -47,43 +47,51 @@ export async function overLedgers(
   await Promise.all(Array.from({ length: sideBySide }, () => runOneByOne().catch(orBreakAll)));
 }
 
-/** The load on a ledger behind a proxy. */
-export type Attack = {
-  readonly clients: number;
-  /** The number of requests to repeat at the end. */
-  readonly sentAgain: number;
-  readonly run: (stage: Stage, random: () => number) => Promise<void>;
+/** Enough clients for several groups to be in flight when the connection fails. */
+const CLIENTS = 96;
+
+/** The number of requests to repeat at the end of a ledger. */
+const SENT_AGAIN = 400;
+
+/** Attacks on the connection between a service and its database. `run` makes those of one ledger. */
+export type WireAttack = {
+  readonly perLedger: number;
+  readonly run: (stage: Stage, ledger: Ledger, tally: Tally, random: () => number) => Promise<void>;
 };
 
 /**
  * Attacks the connection between a service and its database under load, and reads sums directly from the database. Compares
  * the books after the attacks, and again after the clients have repeated their requests.
  */
-export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
-  const stage = await openStage();
-  const end = setting.resources.add('the stage', () => stage.end());
-  try {
-    const load = new Load(attack.clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2));
-    const { url } = stage.service();
-    const check = async (where: string) => {
-      await untilAtRest(stage);
-      const books = await readBooksAt(stage.server.connection, load.cards);
-      load.judge(tally, `ledger ${ledger.number}, ${where}`, books);
-      return books;
-    };
-    await load.makeCards(stage.service());
-    load.start(url);
-    const stopReading = readSnapshots(async () => stage.server.connection, tally);
+export async function attackWire(setting: Setting, { perLedger, run }: WireAttack): Promise<Findings> {
+  const tally = new Tally();
+  await overLedgers(setting, tally, perLedger, async (ledger) => {
+    const stage = await openStage();
+    const end = setting.resources.add('the stage', () => stage.end());
     try {
-      await attack.run(stage, streamOf(setting.seed, ledger.number, 1));
-      await load.pause();
+      const load = new Load(CLIENTS, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2));
+      const { url } = stage.service();
+      const check = async (where: string) => {
+        await untilAtRest(stage);
+        const books = await readBooksAt(stage.server.connection, load.cards);
+        load.judge(tally, `ledger ${ledger.number}, ${where}`, books);
+        return books;
+      };
+      await load.makeCards(stage.service());
+      load.start(url);
+      const stopReading = readSnapshots(async () => stage.server.connection, tally);
+      try {
+        await run(stage, ledger, tally, streamOf(setting.seed, ledger.number, 1));
+        await load.pause();
+      } finally {
+        await stopReading();
+      }
+      await check('after the attacks');
+      await load.settle(url, SENT_AGAIN);
+      load.count(tally, await check('everything sent again'));
     } finally {
-      await stopReading();
+      await end();
     }
-    await check('after the attacks');
-    await load.settle(url, attack.sentAgain);
-    load.count(tally, await check('everything sent again'));
-  } finally {
-    await end();
-  }
+  });
+  return tally.findings({ clients: CLIENTS });
 }

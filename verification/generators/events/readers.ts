@@ -1,5 +1,4 @@
 import { type IncomingMessage, request } from 'node:http';
-import { TransferService } from '../../../sdk/client.ts';
 import { keptConnections, NoResponse, sendRaw } from '../../../test/harness/raw-request.ts';
 import { pause } from '../../campaign.ts';
 import type { Reading } from '../../checkers/events/checker.ts';
@@ -126,7 +125,7 @@ export class Reader implements Reading {
   }
 }
 
-const WAYS = { pull: readPage, stream: readStream, 'the SDK': readBySdk } as const;
+const WAYS = { pull: readPage, stream: readStream } as const;
 
 function targetOf({ programId }: Source) {
   return programId === undefined
@@ -188,27 +187,6 @@ function takeMessage(reader: Reader, message: string): void {
   const id = Number(fieldOf('id') ?? reader.place);
   if (data !== undefined) reader.take(JSON.parse(data) as Event);
   if (id !== reader.place) reader.say(`the id is ${id}, but the last event is ${reader.place}`);
-}
-
-/** The base URL of the SDK's client. Each request replaces it with the URL of a running service. */
-const ANYWHERE = 'http://127.0.0.1:1';
-
-async function readBySdk(reader: Reader, signal: AbortSignal): Promise<void> {
-  const { programId } = reader;
-  const client = new TransferService({
-    baseUrl: ANYWHERE,
-    programId,
-    maxRetries: 100,
-    fetch: (url, init) => fetch(url.replace(ANYWHERE, reader.url), init),
-  });
-  const onRetry = (): void => {
-    reader.interruptions += 1;
-  };
-  const options = { after: reader.place, signal, onRetry };
-  const events: AsyncIterable<Event> =
-    programId === undefined ? client.events.streamAllPrograms(options) : client.events.stream(options);
-  for await (const event of events) reader.take(event);
-  if (!signal.aborted) reader.say('the stream ended');
 }
 
 /** Reads all events page by page, newest first. Returns them oldest first. */
