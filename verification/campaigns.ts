@@ -98,7 +98,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '32 clients move money in one card program; 8 callers change cards, the switch and programs, and hold, schedule and ' +
       'capture in another; 7 readers at both services, by pull and by stream, continue over all kills',
-    checkers: ['events', 'transfers'],
+    checkers: ['events', 'transfers', 'snapshots'],
     proves:
       'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +
       'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
@@ -114,7 +114,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator:
       '12 clients and 6 callers as in `events`; eleven webhooks of two card programs and of operators, parallel and strict, ' +
       'full and thin, with and without a filter; secrets are rolled halfway',
-    checkers: ['deliveries', 'events'],
+    checkers: ['deliveries', 'events', 'transfers', 'snapshots'],
     proves:
       'every receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
       'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events are ' +

@@ -12,7 +12,10 @@ import type { TwoSettings } from '../environments/processes/services.ts';
 import { Reader, type Source } from '../generators/events/readers.ts';
 
 /** Enough load for groups with several programs, and for two busy relays. */
-const WORK: Work = { clients: 32, callers: 8, transfersBetweenKills: 150, sentAgain: 100 };
+const WORK: Work = {
+  ...{ clients: 32, callers: 8, killsPerLedger: 10, sentAgain: 100 },
+  transfersUntil: (_, made) => made + 150,
+};
 
 const WRONG_CLOCK = new URL('../../test/harness/wrong-clock.ts', import.meta.url).href;
 

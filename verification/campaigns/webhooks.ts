@@ -11,7 +11,10 @@ import {
 import { Receiver } from '../environments/processes/receiver.ts';
 import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';
 
-const WORK: Work = { clients: 12, callers: 6, transfersBetweenKills: 100, sentAgain: 50 };
+const WORK: Work = {
+  ...{ clients: 12, callers: 6, killsPerLedger: 10, sentAgain: 50 },
+  transfersUntil: (_, made) => made + 100,
+};
 
 /** Endpoints of every kind. Failures are rare with strict order, because each stops the webhook for seconds. */
 const ENDPOINTS: readonly Endpoint[] = [

@@ -1,11 +1,12 @@
 import type { Resources } from '../../../bench/resources.ts';
 import { type Findings, pause, type Setting, streamOf, Tally } from '../../campaign.ts';
-import { readBooks } from '../../checkers/books.ts';
+import { type Books, readBooks, readTexts } from '../../checkers/books.ts';
 import { Caller, makePrograms, type Programs } from '../../generators/events/callers.ts';
 import { Load } from '../../generators/load.ts';
 import type { Consumers } from './consumers.ts';
 import { type Ledger, overLedgers, SIDE_BY_SIDE } from './ledgers.ts';
-import { chooseVictims, type TwoServices, type TwoSettings, withTwoServices } from './services.ts';
+import { chooseVictims, oncePostgresIsBack, type TwoServices, type TwoSettings, withTwoServices } from './services.ts';
+import { readSnapshots } from './snapshots.ts';
 
 /** The amount of work on a ledger. */
 export type Work = {
@@ -13,8 +14,12 @@ export type Work = {
   readonly clients: number;
   /** Callers that send all other requests, in the second program. */
   readonly callers: number;
-  /** Transfers from one kill to the next. */
-  readonly transfersBetweenKills: number;
+  /** After each kill, the whole ledger is compared, so it must stay small. */
+  readonly killsPerLedger: number;
+  /** The number of acknowledged transfers before a kill. `made` of them are from before the last one. */
+  readonly transfersUntil: (kill: number, made: number) => number;
+  /** The services that the clients use before and after a kill. Without it, they use both. */
+  readonly urlsFor?: (ledger: number, kill: number, urls: readonly string[]) => readonly string[];
   /** Requests that are repeated at the end. */
   readonly sentAgain: number;
 };
@@ -28,16 +33,15 @@ export type Attended = {
   readonly checkEnd: (where: string) => Promise<unknown>;
 };
 
-/** A campaign that kills services and PostgreSQL under load, while consumers receive the events. */
+/** A campaign that kills services and PostgreSQL under load. */
 export type KillCampaign = {
   readonly work: Work;
-  readonly settings: (ledger: number) => TwoSettings;
-  /** Starts the consumers. */
-  readonly attend: (ledger: KilledLedger, resources: Resources) => Promise<Attended>;
+  readonly settings?: (ledger: number) => TwoSettings;
+  /** Starts the consumers of events. */
+  readonly attend?: (ledger: KilledLedger, resources: Resources) => Promise<Attended>;
+  /** The maximum p99 of the recovery on an idle machine, in milliseconds. */
+  readonly maxRecovery?: number;
 };
-
-/** Kills per ledger. After each, all events of the ledger are compared with everything that was received. */
-const KILLS_PER_LEDGER = 10;
 
 /** What a ledger is made of. */
 type Parts = {
@@ -56,6 +60,7 @@ export class KilledLedger {
   readonly random: () => number;
   /** The stream of the receiver's behaviour. */
   readonly randomOfReceiver: () => number;
+  readonly #number: number;
   readonly #load: Load;
   readonly #work: Work;
 
@@ -63,6 +68,7 @@ export class KilledLedger {
     this.tally = tally;
     this.services = services;
     this.programs = programs;
+    this.#number = number;
     this.#work = work;
     this.random = streamOf(seed, number, 1);
     this.randomOfReceiver = streamOf(seed, number, 4);
@@ -74,61 +80,90 @@ export class KilledLedger {
   }
 
   /** Calls `checked` after checking each kill. */
-  async withstand({ done, attacks: kills }: Ledger, attended: Attended, checked: () => void): Promise<void> {
+  async withstand(
+    { done, attacks: kills }: Ledger,
+    attended: Attended | undefined,
+    checked: () => void,
+  ): Promise<void> {
     const { tally, services } = this;
     const load = this.#load;
-    await load.makeCards(services.owner);
     let goesOn = true;
-    load.start(...services.urls);
+    await load.makeCards(services.owner);
+    const stopReading = readSnapshots(async () => ({ connectionString: services.databaseUrl }), tally);
     const calling = Promise.all(this.callers.map((caller) => caller.run(() => goesOn)));
     try {
       for (let kill = 1; kill <= kills && !tally.isFull; kill += 1) {
-        await Promise.all([this.#untilEnough(), attended.beforeKill?.((kill - 1) / kills)]);
-        await this.#kill(kill, attended.consumers);
-        await attended.consumers.check(`kill ${done + kill}`);
+        load.start(...this.#urlsFor(kill));
+        await Promise.all([this.#untilEnough(kill), attended?.beforeKill?.((kill - 1) / kills)]);
+        await this.#kill(kill, attended?.consumers);
+        await load.pause();
+        await this.#judge(`kill ${done + kill}`);
+        await attended?.consumers.check(`kill ${done + kill}`);
         checked();
       }
     } finally {
       goesOn = false;
       await load.pause();
       await calling;
+      await stopReading();
     }
+    // A lost transfer can never settle: capturing it always fails as not found.
     if (tally.violations.length > 0) return;
     await load.settle(services.other.url, this.#work.sentAgain);
-    const where = `after kill ${done + kills}`;
-    await attended.checkEnd(where);
-    load.judge(tally, where, await readBooks(services.path, load.cards));
-    tally.add('transfers', load.made);
+    const where = `after kill ${done + kills}, everything sent again`;
+    await attended?.checkEnd(where);
+    load.count(tally, await this.#judge(where, await readTexts(services.owner.client)));
   }
 
-  async #untilEnough(): Promise<void> {
-    await this.#load.untilMade(this.#load.made + this.#work.transfersBetweenKills);
-    await pause(this.random() * 300);
+  #urlsFor(kill: number): readonly string[] {
+    const { urls } = this.services;
+    return this.#work.urlsFor?.(this.#number, kill, urls) ?? urls;
   }
 
-  async #kill(kill: number, consumers: Consumers): Promise<void> {
+  /** Waits for enough transfers, including those during the last recovery, and then for a random time. */
+  async #untilEnough(kill: number): Promise<void> {
+    await this.#load.untilMade(this.#work.transfersUntil(kill, this.#load.made));
+    await pause(this.random() * 200);
+  }
+
+  /** Kills processes, while the clients continue with the others. */
+  async #kill(kill: number, consumers: Consumers | undefined): Promise<void> {
     await this.services.kill(chooseVictims(kill, this.random), this.random, this.tally, {
-      kills: () => consumers.kills.push(Date.now()),
+      kills: () => consumers?.kills.push(Date.now()),
       expectDeath: (url) => this.#load.expectDeath(url),
-      moved: () => this.#load.redirect(...this.services.urls),
+      moved: () => this.#load.redirect(...this.#urlsFor(kill)),
     });
+  }
+
+  async #judge(where: string, texts?: ReadonlyMap<string, string>): Promise<Books> {
+    const books = await oncePostgresIsBack(() => readBooks(this.services.path, this.#load.cards, texts));
+    this.#load.judge(this.tally, where, books);
+    return books;
   }
 }
 
 /** Runs a campaign on several ledgers. */
-export async function killUnderLoad(setting: Setting, { work, settings, attend }: KillCampaign): Promise<Findings> {
+export async function killUnderLoad(setting: Setting, campaign: KillCampaign): Promise<Findings> {
+  const { work, settings, attend, maxRecovery } = campaign;
   const tally = new Tally();
   let kills = 0;
   const checked = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
   const run = (ledger: Ledger): Promise<void> =>
-    withTwoServices(setting, tally, ledger.number, settings(ledger.number), async (services, found, started) => {
-      const programs = await makePrograms(services.owner.client);
-      const killed = new KilledLedger(setting, ledger.number, { services, programs, tally: found, work });
-      const attended = await attend(killed, started);
-      started.add('the consumers', () => attended.consumers.stop());
-      await killed.withstand(ledger, attended, checked);
-    });
-  await overLedgers(setting, tally, KILLS_PER_LEDGER, run, SIDE_BY_SIDE);
+    withTwoServices(
+      setting,
+      tally,
+      ledger.number,
+      settings?.(ledger.number) ?? {},
+      async (services, found, started) => {
+        const programs = await makePrograms(services.owner.client);
+        const killed = new KilledLedger(setting, ledger.number, { services, programs, tally: found, work });
+        const attended = await attend?.(killed, started);
+        started.add('the consumers', async () => attended?.consumers.stop());
+        await killed.withstand(ledger, attended, checked);
+      },
+    );
+  await overLedgers(setting, tally, work.killsPerLedger, run, SIDE_BY_SIDE);
+  if (maxRecovery !== undefined) tally.bound(setting, 'recovery', maxRecovery);
   const { clients, callers } = work;
   return tally.findings({ clients, callers, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE });
 }
