@@ -15,6 +15,7 @@ import { addProcessors } from './commands/processors.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addRunbook } from './commands/runbook.ts';
 import { addSandbox } from './commands/sandbox.ts';
+import { addSettlement } from './commands/settlement.ts';
 import { addOverview, addStatus } from './commands/status.ts';
 import { addCases } from './commands/support/cases.ts';
 import { addIncidents } from './commands/support/incidents.ts';
@@ -42,6 +43,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addFunding,
       addSwitch,
       addProcessors,
+      addSettlement,
       addTrialBalance,
       addKeys,
       addSessions,

@@ -26,7 +26,7 @@ test('every scope allows something, and a key without scopes can do nothing', ()
 test.each([
   ['viewer', ['read']],
   ['support', ['change_other', 'read']],
-  ['treasurer', ['move_money', 'change_funding', 'read']],
+  ['treasurer', ['move_money', 'change_funding', 'change_other', 'read']],
   ['operator', ['move_money', 'change_other', 'read']],
   ['approver', ['approve', 'read']],
   ['administrator', ABILITIES],

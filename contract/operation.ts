@@ -53,6 +53,8 @@ export type Operation = {
   readonly idempotency: 'none' | 'optional' | 'required';
   /** Whether a POST without an idempotency key can safely be repeated, because a repetition has no further effect. */
   readonly repeatable: boolean;
+  /** Whether card numbers in its body are redacted instead of refused, because a processor wrote it. */
+  readonly redactsCardNumbers: boolean;
   /** When it writes to the audit log: always, only when called by an operator, or never. */
   readonly audit: 'always' | 'operator' | 'none';
   /** The codes of the operation's own rules, in order of precedence. */
@@ -86,6 +88,7 @@ type Defaulted =
   | 'dryRun'
   | 'idempotency'
   | 'repeatable'
+  | 'redactsCardNumbers'
   | 'audit'
   | 'errors'
   | 'example';
@@ -134,6 +137,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     dryRun: false,
     idempotency: 'none',
     repeatable: false,
+    redactsCardNumbers: false,
     audit: 'none',
     errors: [],
     example: {},
@@ -174,4 +178,5 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   attempt_id: 'Id of the attempt: pat_ and 32 hex digits',
   connector_id: 'Name of the connector in the settings of the service',
   break_id: 'Id of the break: brk_ and 32 hex digits',
+  file_id: 'Id of the settlement file: stl_ and 32 hex digits',
 };

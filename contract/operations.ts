@@ -15,6 +15,7 @@ import { PEOPLE } from './people.ts';
 import { ATTEMPTS } from './processors/attempts.ts';
 import { BREAKS } from './processors/breaks.ts';
 import { CONNECTORS } from './processors/connectors.ts';
+import { SETTLEMENT_FILES } from './processors/settlement-files.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox/operations.ts';
 import { OVERVIEW } from './service/overview.ts';
@@ -36,6 +37,7 @@ const DEFINITIONS = [
   ...ATTEMPTS,
   ...CONNECTORS,
   ...BREAKS,
+  ...SETTLEMENT_FILES,
   ...EVENTS,
   ...WEBHOOKS,
   ...ERROR_LOG,
@@ -94,7 +96,7 @@ export const SECTIONS: readonly Section[] = [
   section(
     'Processors',
     'See the answers of card processors, resolve unknown outcomes, and settle contradictions with the books.',
-    [...ATTEMPTS, ...CONNECTORS, ...BREAKS],
+    [...ATTEMPTS, ...CONNECTORS, ...BREAKS, ...SETTLEMENT_FILES],
   ),
   section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),
   section(

@@ -27,6 +27,15 @@ export const EXAMPLE_NOTICE = {
   retry_after_seconds: null,
 } as const;
 
+/** A line of a settlement file. */
+export const EXAMPLE_LINE = {
+  attempt_id: EXAMPLE_ATTEMPT_ID,
+  kind: 'push',
+  amount: 1000,
+  currency: 'USD',
+  settled_on: '2026-01-31',
+} as const;
+
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
 /** The time of later changes in examples. */
@@ -61,6 +70,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   attempt_id: EXAMPLE_ATTEMPT_ID,
   connector_id: 'increase',
   break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
+  file_id: 'stl_0196f5c2d9a67d53a1c8e07f42b965d1',
   case_id: EXAMPLE_CASE_ID,
   message_id: 'msg_0196f5c2d9a67d51a3b0c7e18f42d965',
   incident_id: EXAMPLE_INCIDENT_ID,

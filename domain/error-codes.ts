@@ -81,6 +81,8 @@ export const SHARED_CODES = [
   'attempt_not_found',
   'invalid_attempt_status',
   'break_not_found',
+  'settlement_file_not_found',
+  'settlement_file_withdrawn',
   'notice_id_reused',
   'precondition_failed',
   'idempotency_key_exists',

@@ -38,6 +38,13 @@ import { closeBreak } from './subjects/processors/close-break.ts';
 import { listAttempts, listBreaks, listConnectors, searchAttempts } from './subjects/processors/processors.ts';
 import { receiveNotice } from './subjects/processors/receive-notice.ts';
 import {
+  addSettlementLines,
+  createSettlementFile,
+  getSettlementFile,
+  listSettlementFiles,
+  withdrawSettlementFile,
+} from './subjects/processors/settlement-files.ts';
+import {
   createDeposit,
   createWithdrawal,
   exportFundingMovements,
@@ -153,6 +160,11 @@ const HANDLERS = {
   receive_notice: receiveNotice,
   list_breaks: listBreaks,
   close_break: closeBreak,
+  create_settlement_file: createSettlementFile,
+  add_settlement_lines: addSettlementLines,
+  list_settlement_files: listSettlementFiles,
+  get_settlement_file: getSettlementFile,
+  withdraw_settlement_file: withdrawSettlementFile,
   list_events: listEvents,
   get_event: getEvent,
   search_events: searchEvents,

@@ -102,7 +102,12 @@ const levels: readonly Level[] = [
   { from: ['server/store/'], to: GROUND, packages: ['pg'], node: true },
   { from: ['server/postgres/'], to: GROUND, packages: ['pg'], node: true },
   { from: ['server/foundation/'], to: ['domain/', 'installation.mjs'], packages: ['ipaddr.js'], node: true },
-  { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'], packages: ['commander'], node: true },
+  {
+    from: ['cli/'],
+    to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'],
+    packages: ['commander', 'csv-parse'],
+    node: true,
+  },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
   // The simulator stands for another company's program. It shares nothing with the service except the contract between them.

@@ -199,6 +199,8 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   update_transfer: ['Change a transfer', subject('changed the details of', 'transfer')],
   resolve_attempt: ['Resolve an attempt', describeResolution],
   close_break: ['Close a break', describeClosedBreak],
+  create_settlement_file: ['Import a file', subject('began to import the settlement file', 'settlement file')],
+  withdraw_settlement_file: ['Withdraw a file', subject('withdrew the settlement file', 'settlement file')],
   inspect_request: ['Look up a request', subject('looked up the request', 'request')],
   inspect_error: ['Look up an error', subject('looked up the error of', 'request')],
   move_clock: ['Move the clock', describeClock],

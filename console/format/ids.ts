@@ -15,6 +15,7 @@ export type IdKind =
   | 'incident'
   | 'attempt'
   | 'break'
+  | 'settlement file'
   | 'approval'
   | 'other';
 
@@ -35,6 +36,7 @@ const PREFIXES: ReadonlyMap<string, IdKind> = new Map([
   ['inc', 'incident'],
   ['pat', 'attempt'],
   ['brk', 'break'],
+  ['stl', 'settlement file'],
   ['apr', 'approval'],
 ]);
 

@@ -34,6 +34,7 @@ export const PROBLEM_GROUPS = [
       'A request, an error or an event',
       'A case or an incident',
       'A connector, an attempt or a break',
+      'A settlement file',
       'The URL',
     ],
   },

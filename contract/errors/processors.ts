@@ -1,5 +1,5 @@
 import { call, errorCode, load } from '../error.ts';
-import { EXAMPLE_NOTICE } from '../samples.ts';
+import { EXAMPLE_LINE, EXAMPLE_NOTICE } from '../samples.ts';
 
 /** A load onto the seeded card at the simulator, and the behavior of the simulator. */
 const processed = (behavior: string) =>
@@ -143,6 +143,38 @@ export const PROCESSOR_ERRORS = {
       reproduce: 'Close the break "brk_missing".',
       request: call('close_break', { params: { break_id: 'brk_missing' }, body: { note: 'Settled.' } }),
       message: "There is no break 'brk_missing'. A break id is brk_ and 32 hex digits.",
+    },
+  }),
+  settlement_file_not_found: errorCode({
+    status: 404,
+    problem: 'A settlement file',
+    meaning: 'The settlement file does not exist.',
+    causes: ['The id of the file is misspelled.'],
+    resolution: 'GET /api/v0.1/operator/settlement-file lists the files.',
+    alsoCalled: 'unknown settlement file, no such file, reconciliation file missing',
+    sample: {
+      reproduce: 'Get the settlement file "stl_missing".',
+      request: call('get_settlement_file', { params: { file_id: 'stl_missing' } }),
+      message: "There is no settlement file 'stl_missing'. The id of a settlement file is stl_ and 32 hex digits.",
+    },
+  }),
+  settlement_file_withdrawn: errorCode({
+    status: 409,
+    problem: 'A settlement file',
+    meaning: 'The settlement file was withdrawn and takes no more lines.',
+    causes: ['An operator withdrew the file while it was being imported.'],
+    resolution: 'Create the file again: a withdrawn file does not count, so it is imported from its first line.',
+    alsoCalled: 'file withdrawn, import canceled, settlement file closed',
+    sample: {
+      reproduce: 'Create a settlement file, withdraw it, and add a line to it.',
+      given: [
+        call('create_settlement_file', {
+          body: { connector_id: 'simulator', name: 'settlement.csv', sha256: '0'.repeat(64), line_count: 1 },
+        }),
+        call('withdraw_settlement_file', { body: { note: 'The wrong file.' } }),
+      ],
+      request: call('add_settlement_lines', { body: { first_line: 1, lines: [EXAMPLE_LINE] } }),
+      message: "The settlement file 'stl_0196f5c2d9a67d53a1c8e07f42b965d1' was withdrawn. Import the file again.",
     },
   }),
   notice_id_reused: errorCode({

@@ -109,6 +109,7 @@ const PREFIXES: Readonly<Record<string, IdentifierPrefix>> = {
   approval_id: 'apr',
   attempt_id: 'pat',
   break_id: 'brk',
+  file_id: 'stl',
   case_id: 'case',
   event_id: 'evt',
   incident_id: 'inc',

@@ -30,13 +30,14 @@ export const BreakRecord = Type.Object({
     'late_approval: carried out after its transfer had failed; contradiction: not carried out, after it had been ' +
       'approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know; unhandled_notice: a notice that the ' +
       'service could not handle for minutes, and tries again until the break is closed; reused_notice_id: a notice ' +
-      'with the id of a previous notice but different contents, which was refused',
+      'with the id of a previous notice but different contents, which was refused; missing_in_ledger: a line of a settlement file ' +
+      'about an attempt that the service does not know; duplicate: another line of a settlement file about a settled attempt',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   program_id: textOrNull('The card program; null if it is not known'),
   attempt_id: textOrNull('The attempt; null if the service does not know it'),
   transfer_id: textOrNull('The transfer; null if it is not known'),
-  amount: nullable(Amount('Amount of the attempt; null if it is not known')),
+  amount: nullable(Amount('Amount of the attempt, or of the lines of settlement files; null if it is not known')),
   currency: textOrNull('Currency of the amount; null if there is none'),
   expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
   found: Type.String({

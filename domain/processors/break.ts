@@ -7,6 +7,8 @@ export const BREAK_KINDS = [
   'unknown_attempt',
   'unhandled_notice',
   'reused_notice_id',
+  'missing_in_ledger',
+  'duplicate',
 ] as const;
 
 export type BreakKind = (typeof BREAK_KINDS)[number];

@@ -93,6 +93,17 @@ export type AdapterNotice = {
   readonly retry_after_seconds: number | null;
 };
 
+/** The body of add_settlement_lines. */
+export type AddSettlementLinesBody = {
+  /**
+   * Number of the first of these lines, from 1: `lines_received` plus 1. Lines that are stored already are
+   * ignored. 1 to 10,000,000.
+   */
+  readonly first_line: number;
+  /** The next lines of the file, 1 to 1,000. */
+  readonly lines: readonly SettlementFileLine[];
+};
+
 /** The body of answer_sandbox_case. */
 export type AnswerSandboxCaseBody = {
   /** Support's message; a standard text if omitted. At most 4,000 characters. */
@@ -416,9 +427,17 @@ export type BreakRecord = {
    * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know;
    * unhandled_notice: a notice that the service could not handle for minutes, and tries again until the break is
    * closed; reused_notice_id: a notice with the id of a previous notice but different contents, which was
-   * refused.
+   * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know;
+   * duplicate: another line of a settlement file about a settled attempt.
    */
-  readonly kind: 'late_approval' | 'contradiction' | 'unknown_attempt' | 'unhandled_notice' | 'reused_notice_id';
+  readonly kind:
+    | 'late_approval'
+    | 'contradiction'
+    | 'unknown_attempt'
+    | 'unhandled_notice'
+    | 'reused_notice_id'
+    | 'missing_in_ledger'
+    | 'duplicate';
   /** The connector of the processor. */
   readonly connector_id: string;
   /** The card program; null if it is not known. */
@@ -427,7 +446,7 @@ export type BreakRecord = {
   readonly attempt_id: string | null;
   /** The transfer; null if it is not known. */
   readonly transfer_id: string | null;
-  /** Amount of the attempt; null if it is not known, in minor units. */
+  /** Amount of the attempt, or of the lines of settlement files; null if it is not known, in minor units. */
   readonly amount: number | null;
   /** Currency of the amount; null if there is none. */
   readonly currency: string | null;
@@ -1183,6 +1202,18 @@ export type CreateProgramBody = {
   readonly funding_low_threshold?: number | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+};
+
+/** The body of create_settlement_file. */
+export type CreateSettlementFileBody = {
+  /** The connector of the processor. */
+  readonly connector_id: string;
+  /** Name of the file, for people. At most 255 characters. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits in lower case. A file with the same one is returned instead. */
+  readonly sha256: string;
+  /** Number of lines of the file. 1 to 10,000,000. */
+  readonly line_count: number;
 };
 
 /** The body of create_transfer_batch. */
@@ -2125,6 +2156,8 @@ export type ListBreaksQuery = {
     | 'unknown_attempt'
     | 'unhandled_notice'
     | 'reused_notice_id'
+    | 'missing_in_ledger'
+    | 'duplicate'
     | undefined;
   /** Only breaks of this connector. */
   readonly connector_id?: string | undefined;
@@ -2300,6 +2333,16 @@ export type ListProgramsQuery = {
   readonly metadata_name?: string | undefined;
   /** Value of the metadata pair, which can be empty; requires metadata_name. At most 500 characters. */
   readonly metadata_value?: string | undefined;
+};
+
+/** The query of list_settlement_files. */
+export type ListSettlementFilesQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only files of this connector. */
+  readonly connector_id?: string | undefined;
 };
 
 /** The query of list_transfers. */
@@ -3877,6 +3920,159 @@ export type SessionRecord = {
   readonly current: boolean;
 };
 
+/** Settlement file line. */
+export type SettlementFileLine = {
+  /** The `attempt_id` of the order, if the file has it. */
+  readonly attempt_id?: string | undefined;
+  /**
+   * The processor's own reference of the order. It counts if no attempt has the `attempt_id`. At most 255
+   * characters.
+   */
+  readonly processor_reference?: string | undefined;
+  /** push: money went to the card (a load); pull: it came from the card (an unload). */
+  readonly kind: 'push' | 'pull';
+  /** Amount, in minor units. 1 to 999,999,999,999. */
+  readonly amount: number;
+  /** Currency of the amount and the fee, as an ISO 4217 code. */
+  readonly currency: string;
+  /** Fee of the processor, in minor units; 0 if omitted. 0 to 999,999,999,999. */
+  readonly fee?: number | undefined;
+  /** settled: the order was carried out; reversed: it was undone afterwards. */
+  readonly status?: 'settled' | 'reversed' | undefined;
+  /** Day of the settlement, such as 2026-01-31. */
+  readonly settled_on: string;
+};
+
+/**
+ * Settlement file record: the response of create_settlement_file, add_settlement_lines,
+ * withdraw_settlement_file.
+ */
+export type SettlementFileRecord = {
+  /** Id of the settlement file: stl_ and 32 hex digits. */
+  readonly file_id: string;
+  /** The connector of the processor. */
+  readonly connector_id: string;
+  /** Name of the file, for people. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits. */
+  readonly sha256: string;
+  /**
+   * receiving: waits for lines; matching: all lines are stored, and are compared with the books; matched: all are
+   * compared; withdrawing and withdrawn: the file no longer counts.
+   */
+  readonly status: 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
+  /** Number of lines of the file. */
+  readonly line_count: number;
+  /** Number of lines that are stored. The next one has this number plus 1. */
+  readonly lines_received: number;
+  /** Number of lines that are compared with the books. */
+  readonly lines_examined: number;
+  /** Number of lines by outcome. */
+  readonly outcomes: {
+    /** The books say the same. */
+    readonly matched: number;
+    /**
+     * The books did not know the outcome of the attempt, or another one, so the line counted as the answer of the
+     * processor.
+     */
+    readonly reported: number;
+    /** Another amount, currency or direction: a break `contradiction`. */
+    readonly differs: number;
+    /** An earlier line has settled the attempt: a break `duplicate`. */
+    readonly duplicate: number;
+    /** There is no such attempt: a break `missing_in_ledger`. */
+    readonly missing_in_ledger: number;
+  };
+  /** When it was created. */
+  readonly created_at: string;
+  /** Who created it: id of the API key or the person, or `sandbox`. */
+  readonly created_by: string;
+  /** When all lines were compared; null before that. */
+  readonly matched_at: string | null;
+  /** When it was withdrawn; null if it was not. */
+  readonly withdrawn_at: string | null;
+  /** Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not. */
+  readonly withdrawn_by: string | null;
+  /** Why it was withdrawn; null if it was not. */
+  readonly note: string | null;
+};
+
+/** Settlement file totals: the response of get_settlement_file. */
+export type SettlementFileTotals = {
+  /** Id of the settlement file: stl_ and 32 hex digits. */
+  readonly file_id: string;
+  /** The connector of the processor. */
+  readonly connector_id: string;
+  /** Name of the file, for people. */
+  readonly name: string;
+  /** SHA-256 of the file, 64 hex digits. */
+  readonly sha256: string;
+  /**
+   * receiving: waits for lines; matching: all lines are stored, and are compared with the books; matched: all are
+   * compared; withdrawing and withdrawn: the file no longer counts.
+   */
+  readonly status: 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
+  /** Number of lines of the file. */
+  readonly line_count: number;
+  /** Number of lines that are stored. The next one has this number plus 1. */
+  readonly lines_received: number;
+  /** Number of lines that are compared with the books. */
+  readonly lines_examined: number;
+  /** Number of lines by outcome. */
+  readonly outcomes: {
+    /** The books say the same. */
+    readonly matched: number;
+    /**
+     * The books did not know the outcome of the attempt, or another one, so the line counted as the answer of the
+     * processor.
+     */
+    readonly reported: number;
+    /** Another amount, currency or direction: a break `contradiction`. */
+    readonly differs: number;
+    /** An earlier line has settled the attempt: a break `duplicate`. */
+    readonly duplicate: number;
+    /** There is no such attempt: a break `missing_in_ledger`. */
+    readonly missing_in_ledger: number;
+  };
+  /** When it was created. */
+  readonly created_at: string;
+  /** Who created it: id of the API key or the person, or `sandbox`. */
+  readonly created_by: string;
+  /** When all lines were compared; null before that. */
+  readonly matched_at: string | null;
+  /** When it was withdrawn; null if it was not. */
+  readonly withdrawn_at: string | null;
+  /** Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not. */
+  readonly withdrawn_by: string | null;
+  /** Why it was withdrawn; null if it was not. */
+  readonly note: string | null;
+  /** Sums of the stored lines, by currency; empty before the first line. */
+  readonly totals: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /**
+     * Sum of the settled lines that put money on cards; a string of its digits beyond 9,007,199,254,740,991 (2^53 -
+     * 1) or its negative, where not every JSON parser is exact.
+     */
+    readonly pushed: number | string;
+    /**
+     * Sum of the settled lines that took money from cards; a string of its digits beyond 9,007,199,254,740,991
+     * (2^53 - 1) or its negative, where not every JSON parser is exact.
+     */
+    readonly pulled: number | string;
+    /**
+     * Sum of the reversed lines; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative,
+     * where not every JSON parser is exact.
+     */
+    readonly reversed: number | string;
+    /**
+     * Sum of the fees; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not
+     * every JSON parser is exact.
+     */
+    readonly fees: number | string;
+  }[];
+};
+
 /** The body of sign_in_as. */
 export type SignInAsBody = {
   /** One of the four people of every sandbox, each with the role of this name. */
@@ -4558,6 +4754,12 @@ export type WebhookSecretRecord = {
   readonly expires_at: string | null;
 };
 
+/** The body of withdraw_settlement_file. */
+export type WithdrawSettlementFileBody = {
+  /** Why; stored with the file, without card numbers and keys. At most 500 characters. */
+  readonly note: string;
+};
+
 /** The `data` of each type of event. */
 export type EventData = {
   /** A transfer was scheduled. */
@@ -4945,6 +5147,60 @@ export type Operations = {
       readonly options?: CallOptions | undefined;
     };
     readonly reply: BreakRecord;
+  };
+  /**
+   * create_settlement_file: Announce a processor's settlement file, whose lines follow. Requires an operator key.
+   * Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
+   * `unknown_create_settlement_file`.
+   */
+  readonly create_settlement_file: {
+    readonly call: { readonly body: CreateSettlementFileBody; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: SettlementFileRecord;
+  };
+  /**
+   * add_settlement_lines: Add the next lines to a settlement file. With the last line, the comparison with the
+   * books begins. Requires an operator key. Error codes: `add_settlement_lines_schema`,
+   * `settlement_file_not_found`, `settlement_file_withdrawn`, `unknown_add_settlement_lines`.
+   */
+  readonly add_settlement_lines: {
+    readonly call: {
+      readonly params: { readonly file_id: string };
+      readonly body: AddSettlementLinesBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: SettlementFileRecord;
+  };
+  /**
+   * list_settlement_files: List the settlement files, newest first. Requires an operator key. Error codes:
+   * `list_settlement_files_schema`, `unknown_list_settlement_files`.
+   */
+  readonly list_settlement_files: {
+    readonly call: {
+      readonly query?: ListSettlementFilesQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<SettlementFileRecord>;
+  };
+  /**
+   * get_settlement_file: Get a settlement file: how many lines matched, and its sums. Requires an operator key.
+   * Error codes: `settlement_file_not_found`, `unknown_get_settlement_file`.
+   */
+  readonly get_settlement_file: {
+    readonly call: { readonly params: { readonly file_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: SettlementFileTotals;
+  };
+  /**
+   * withdraw_settlement_file: Withdraw a settlement file, so that it no longer counts and can be imported again.
+   * Requires an operator key. Error codes: `withdraw_settlement_file_schema`, `idempotency_key_exists`,
+   * `settlement_file_not_found`, `unknown_withdraw_settlement_file`.
+   */
+  readonly withdraw_settlement_file: {
+    readonly call: {
+      readonly params: { readonly file_id: string };
+      readonly body: WithdrawSettlementFileBody;
+      readonly options?: KeyedCallOptions | undefined;
+    };
+    readonly reply: SettlementFileRecord;
   };
   /**
    * list_events: List the events of the card program, wait for the next one, or stream them. Error codes:
@@ -6042,6 +6298,10 @@ export type ErrorRows = {
   readonly invalid_attempt_status: ErrorRow;
   /** The break does not exist. */
   readonly break_not_found: ErrorRow;
+  /** The settlement file does not exist. */
+  readonly settlement_file_not_found: ErrorRow;
+  /** The settlement file was withdrawn and takes no more lines. */
+  readonly settlement_file_withdrawn: ErrorRow;
   /**
    * An earlier notice from the connector has this notice_id and different contents. The new notice was not
    * stored.
@@ -6113,6 +6373,16 @@ export type ErrorRows = {
   readonly list_breaks_schema: ErrorRow;
   /** The request does not match the schema of close_break. */
   readonly close_break_schema: ErrorRow;
+  /** The request does not match the schema of create_settlement_file. */
+  readonly create_settlement_file_schema: ErrorRow;
+  /** The request does not match the schema of add_settlement_lines. */
+  readonly add_settlement_lines_schema: ErrorRow;
+  /** The request does not match the schema of list_settlement_files. */
+  readonly list_settlement_files_schema: ErrorRow;
+  /** The request does not match the schema of get_settlement_file. */
+  readonly get_settlement_file_schema: ErrorRow;
+  /** The request does not match the schema of withdraw_settlement_file. */
+  readonly withdraw_settlement_file_schema: ErrorRow;
   /** The request does not match the schema of list_events. */
   readonly list_events_schema: ErrorRow;
   /** The request does not match the schema of get_event. */
@@ -6361,6 +6631,16 @@ export type ErrorRows = {
   readonly unknown_list_breaks: ErrorRow;
   /** The break could not be closed because of an internal error. */
   readonly unknown_close_break: ErrorRow;
+  /** The settlement file could not be created because of an internal error. */
+  readonly unknown_create_settlement_file: ErrorRow;
+  /** The lines could not be added because of an internal error. */
+  readonly unknown_add_settlement_lines: ErrorRow;
+  /** The settlement files could not be listed because of an internal error. */
+  readonly unknown_list_settlement_files: ErrorRow;
+  /** The settlement file could not be read because of an internal error. */
+  readonly unknown_get_settlement_file: ErrorRow;
+  /** The settlement file could not be withdrawn because of an internal error. */
+  readonly unknown_withdraw_settlement_file: ErrorRow;
   /** The events could not be listed because of an internal error. */
   readonly unknown_list_events: ErrorRow;
   /** The event could not be read because of an internal error. */

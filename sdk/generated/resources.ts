@@ -11,6 +11,7 @@ import {
 import type { Send } from '../send.ts';
 import type {
   AccessRecord,
+  AddSettlementLinesBody,
   AnswerSandboxCaseBody,
   ApprovalPolicy,
   ApprovalRecord,
@@ -40,6 +41,7 @@ import type {
   CreateKeyBody,
   CreateOperatorWebhookBody,
   CreateProgramBody,
+  CreateSettlementFileBody,
   CreateTransferBody,
   CreateWebhookBody,
   CurrentSession,
@@ -83,6 +85,7 @@ import type {
   ListLikelyDuplicatesQuery,
   ListPostingsQuery,
   ListProgramsQuery,
+  ListSettlementFilesQuery,
   ListTransfersQuery,
   LoggedErrorRecord,
   MoveClockBody,
@@ -125,6 +128,8 @@ import type {
   SearchResults,
   ServiceStatus,
   SessionRecord,
+  SettlementFileRecord,
+  SettlementFileTotals,
   SignInAsBody,
   StatementPage,
   SwitchPreview,
@@ -145,6 +150,7 @@ import type {
   UpdateWebhookBody,
   VerifyAuditQuery,
   WebhookRecord,
+  WithdrawSettlementFileBody,
 } from './operations.ts';
 
 /** Transfers: loads, unloads and card-to-card transfers, with their holds and reversals. */
@@ -515,6 +521,74 @@ export class BreaksResource {
    */
   close(breakId: string, body: CloseBreakBody, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
     return this.#send('close_break', { params: { break_id: breakId }, body, options });
+  }
+}
+
+/** Files of processors about the orders that they have settled; for operators. */
+export class SettlementFilesResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_settlement_file: Announce a processor's settlement file, whose lines follow. Requires an operator key.
+   * Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
+   * `unknown_create_settlement_file`.
+   */
+  create(body: CreateSettlementFileBody, options?: KeyedCallOptions): Promise<WithResponse<SettlementFileRecord>> {
+    return this.#send('create_settlement_file', { body, options });
+  }
+
+  /**
+   * add_settlement_lines: Add the next lines to a settlement file. With the last line, the comparison with the
+   * books begins. Requires an operator key. Error codes: `add_settlement_lines_schema`,
+   * `settlement_file_not_found`, `settlement_file_withdrawn`, `unknown_add_settlement_lines`.
+   */
+  addLines(
+    fileId: string,
+    body: AddSettlementLinesBody,
+    options?: CallOptions,
+  ): Promise<WithResponse<SettlementFileRecord>> {
+    return this.#send('add_settlement_lines', { params: { file_id: fileId }, body, options });
+  }
+
+  /**
+   * list_settlement_files: List the settlement files, newest first. Requires an operator key. Error codes:
+   * `list_settlement_files_schema`, `unknown_list_settlement_files`.
+   */
+  list(query: ListSettlementFilesQuery = {}, options?: CallOptions): Promise<WithResponse<Page<SettlementFileRecord>>> {
+    return this.#send('list_settlement_files', { query, options });
+  }
+
+  /** Every item of list_settlement_files, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  listAll(
+    query: ListSettlementFilesQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<SettlementFileRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_settlement_file: Get a settlement file: how many lines matched, and its sums. Requires an operator key.
+   * Error codes: `settlement_file_not_found`, `unknown_get_settlement_file`.
+   */
+  get(fileId: string, options?: CallOptions): Promise<WithResponse<SettlementFileTotals>> {
+    return this.#send('get_settlement_file', { params: { file_id: fileId }, options });
+  }
+
+  /**
+   * withdraw_settlement_file: Withdraw a settlement file, so that it no longer counts and can be imported again.
+   * Requires an operator key. Error codes: `withdraw_settlement_file_schema`, `idempotency_key_exists`,
+   * `settlement_file_not_found`, `unknown_withdraw_settlement_file`.
+   */
+  withdraw(
+    fileId: string,
+    body: WithdrawSettlementFileBody,
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<SettlementFileRecord>> {
+    return this.#send('withdraw_settlement_file', { params: { file_id: fileId }, body, options });
   }
 }
 
@@ -1686,6 +1760,7 @@ export class Resources {
   readonly attempts: AttemptsResource;
   readonly connectors: ConnectorsResource;
   readonly breaks: BreaksResource;
+  readonly settlementFiles: SettlementFilesResource;
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
@@ -1714,6 +1789,7 @@ export class Resources {
     this.attempts = new AttemptsResource(send);
     this.connectors = new ConnectorsResource(send);
     this.breaks = new BreaksResource(send);
+    this.settlementFiles = new SettlementFilesResource(send);
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);

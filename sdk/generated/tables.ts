@@ -35,6 +35,11 @@ list_connectors GET operator/connector operator:read
 receive_notice POST connector/{connector_id}/notice - connector repeatable
 list_breaks GET operator/break operator:read
 close_break POST operator/break/{break_id}/close funding:write money repeatable
+create_settlement_file POST operator/settlement-file funding:write optional
+add_settlement_lines POST operator/settlement-file/{file_id}/line funding:write repeatable
+list_settlement_files GET operator/settlement-file operator:read
+get_settlement_file GET operator/settlement-file/{file_id} operator:read
+withdraw_settlement_file POST operator/settlement-file/{file_id}/withdraw funding:write optional
 list_events GET core/event events:read program
 get_event GET core/event/{event_id} events:read program
 search_events GET operator/event operator:read
@@ -178,8 +183,8 @@ export const ERROR_LINES: string = `
 424 Process retry processor_unavailable
 404 Request - attempt_not_found
 409 Request - invalid_attempt_status
-404 Request - break_not_found
-409 Request - notice_id_reused
+404 Request - break_not_found settlement_file_not_found
+409 Request - settlement_file_withdrawn notice_id_reused
 412 Request - precondition_failed
 422 Request - idempotency_key_exists
 400 Request - invalid_idempotency_key`;

@@ -72,6 +72,8 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   reversal: 'currency',
   schema_migration: 'checksum name needs',
   service_process: 'host minute version',
+  settlement_file: 'created_by sha256 status withdrawn_by',
+  settlement_line: 'currency kind outcome status',
   support_case: 'code created_by last_message_side money_moved operation outcome severity status type',
   switch: 'actor transfer_type',
   transfer: 'capture currency outcome status type',
@@ -162,6 +164,8 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
   program: { metadata: OPERATOR, name: OPERATOR },
   reversal: { description: OF_TRANSFER },
+  settlement_file: { connector_id: OPERATOR, name: OPERATOR, withdrawal_note: { ...OPERATOR, secrets: 'redact' } },
+  settlement_line: { processor_reference: PROCESSOR, sent_attempt_id: PROCESSOR },
   support_case: {
     card_names: NAME,
     contact: CASE,

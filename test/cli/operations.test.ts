@@ -350,6 +350,7 @@ describe('operations and commands', () => {
   test('every other command is known', () => {
     const known = [
       ...COMMANDED.map(commandOf),
+      'settlement import',
       'switch enable',
       'events tail',
       'events listen',

@@ -49,8 +49,9 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
 
 /** The request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
-  const path = request.path.replace(/\{((?:transfer|webhook|case|incident|attempt|person)_id)\}/, (_, name: string) =>
-    String(ids[name]),
+  const path = request.path.replace(
+    /\{((?:transfer|webhook|case|incident|attempt|person|file)_id)\}/,
+    (_, name: string) => String(ids[name]),
   );
   return { ...request, path };
 }
@@ -84,7 +85,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Removes ids, versions and current times, because they differ in each run. Everything else must match exactly. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr|rpl|inc|apr)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl|inc|apr|stl)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/(?<=^|its version is \\)"[\w-]{16}\\?"/g, 'a version')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

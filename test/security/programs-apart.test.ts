@@ -177,6 +177,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   attempt: 'pat_none',
   connector: 'none',
   break: 'brk_none',
+  settlementFile: 'stl_none',
   person: 'per_none',
   approval: 'apr_none',
 });

@@ -311,6 +311,7 @@ describe('the database refuses', () => {
 /** Row locks that no operation of a card program takes. Operators and loops take them as `background`. */
 const NOT_OF_PROGRAMS = [
   'claim_webhook_shards',
+  'close_breaks_of_file',
   'find_person',
   'forget_bodies',
   'forget_error_reports',
@@ -327,12 +328,14 @@ const NOT_OF_PROGRAMS = [
   'lock_person',
   'lock_provider_sessions',
   'lock_session',
+  'lock_settlement_file',
   'lock_webhook_shards',
   'mark_notice_failed',
   'note_key_uses',
   'note_session_uses',
   'release_webhook_shards',
   'renew_webhook_shards',
+  'unmark_attempts_settled',
 ];
 
 /** Only `create_case` takes it, and only card programs call that. */

@@ -131,6 +131,15 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
     meaning:
       'The processor sent a notice with the id of a previous notice but different contents. The new notice was refused.',
   },
+  missing_in_ledger: {
+    word: 'settled, but not in the books',
+    meaning: 'A settlement file has a line about an order that the service never made.',
+  },
+  duplicate: {
+    word: 'settled twice',
+    meaning:
+      'Settlement files have several lines about one order. If the processor did move the money twice, book the difference.',
+  },
 };
 
 type Booking = BreakRecord['bookings'][number];

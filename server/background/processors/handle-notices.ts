@@ -18,16 +18,13 @@ import {
 import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
-import { type ReportParts, readAgain, recordOnce } from './report.ts';
+import { type ReportParts, readAgain, recordNow } from './report.ts';
 
 /** Maximum delay before the job finds notices that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 /** Maximum number of notices of a connector that are handled at the same time. */
 const PORTION = 8;
-
-/** How often a notice is handled again because another process has changed its attempt. */
-const MAX_RACES = 5;
 
 type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector> };
 
@@ -117,22 +114,11 @@ class Portion {
       const said = { kind: 'contradiction', expected: attempt.status, found: saidBy(body), stated } as const;
       await recordContradiction(database, attempt, said, this.#now(notice));
     } else {
-      await this.#recordAnswer(notice, attempt, connector);
+      const { traits } = connector;
+      const answer = toAnswer(body);
+      await recordNow(this.#parts, { attempt, question: 'notice', answer, traits, now: () => this.#now(notice) });
     }
     await database.write(markNoticeHandled(connectorId, noticeId));
-  }
-
-  async #recordAnswer(notice: WaitingNotice, before: Attempt, { traits }: Connector): Promise<void> {
-    const now = (): number => this.#now(notice);
-    let attempt = before;
-    for (let race = 0; race < MAX_RACES; race += 1) {
-      const answered = { attempt, question: 'notice' as const, answer: toAnswer(notice.body), traits, now };
-      if (await recordOnce(this.#parts, answered)) return;
-      const known = await readAgain(this.#parts.database, attempt);
-      if (known === undefined) return;
-      attempt = known;
-    }
-    throw new Error(`the attempt of a notice was changed ${MAX_RACES} times while the notice was handled`);
   }
 
   /**

@@ -17,6 +17,7 @@ import { type OnFailure, type RunningJob, startRounds } from '../jobs/rounds.ts'
 import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
 import { startHandlingNotices } from './handle-notices.ts';
 import type { Connector } from './http-connector.ts';
+import { startMatchingSettlements } from './match-settlements.ts';
 
 /** How often this process reads breakers that other processes have opened or closed. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -97,7 +98,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       for (const connector of connectors) {
         carriers.set(connector.connectorId, startCarryingOut(connector, { ...report, isOpen, onCall }));
       }
-      others = [startHandlingNotices(byId, report), breakers.start()];
+      others = [startHandlingNotices(byId, report), startMatchingSettlements(byId, report), breakers.start()];
     },
     stop: async () => {
       await Promise.all([...carriers.values(), ...others].map((job) => job.stop()));

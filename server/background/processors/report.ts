@@ -71,6 +71,21 @@ export async function recordOnce(
   return true;
 }
 
+/** How often an answer is recorded again because another process has changed its attempt. */
+const MAX_RACES = 5;
+
+/** Records an answer to the attempt as it is by then. Rejects if the answer may not have been written. */
+export async function recordNow(parts: ReportParts, answered: Answered): Promise<void> {
+  let { attempt } = answered;
+  for (let race = 0; race < MAX_RACES; race += 1) {
+    if (await recordOnce(parts, { ...answered, attempt })) return;
+    const known = await readAgain(parts.database, attempt);
+    if (known === undefined) return;
+    attempt = known;
+  }
+  throw new Error(`the attempt of an answer was changed ${MAX_RACES} times while the answer was recorded`);
+}
+
 /** Carries out a step. Returns false and rejects for the same reasons as {@link recordOnce}. */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {

@@ -192,8 +192,8 @@ function unsupported(id: OperationId, header: string): Refusal {
 /**
  * Refuses a request with a card number in its path, query, headers or body before the operation starts. A card number is
  * therefore never stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored, and
- * `clientRequestId` never returns one with a card number. The operation that receives a processor's notice redacts it
- * instead.
+ * `clientRequestId` never returns one with a card number. Operations that receive texts of processors redact it
+ * in their bodies instead.
  *
  * @throws {Refusal} card_number_refused, or invalid_amount if the amount is also invalid
  */
@@ -204,7 +204,7 @@ export function refuseCardNumbers({ operation, head, parameters, sent, fields }:
     findCardNumber(sent.query, operation.query, 'query') ??
     findCardNumberInKey(head.idempotencyKey) ??
     findCardNumberIn('The Program-Id header', head.programId) ??
-    findCardNumber(sent.body, operation.body, 'body');
+    (operation.redactsCardNumbers ? undefined : findCardNumber(sent.body, operation.body, 'body'));
   if (problem === undefined) return;
   const isAmountFirst = operation.errors.includes('invalid_amount');
   throw refusalOfCardNumber(problem, isAmountFirst ? (fields.amount as AmountAsSent | undefined) : undefined);

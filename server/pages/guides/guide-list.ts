@@ -107,6 +107,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
         'Single sign-on',
         'Let people sign in with Keycloak, Entra ID, Okta, Google or another provider.',
       ),
+      guide('settlement', 'Settlement files', 'Compare the files of a processor with the ledger.'),
       guide('approvals', 'Approvals', 'Let a second person approve large withdrawals, new keys and more.'),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
       guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),

@@ -122,6 +122,7 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   resolve_case: TEXTS,
   resolve_attempt: ['note'],
   close_break: ['note'],
+  withdraw_settlement_file: ['note'],
   '': PAIR,
 };
 

@@ -67,8 +67,9 @@ describe('list_breaks', () => {
       note: null,
     });
     expect(data[0]?.age_seconds).toBeGreaterThanOrEqual(90);
-    const first = await list({ limit: 3 });
-    const second = await list({ limit: 3, cursor: first.next_cursor });
+    const limit = Math.ceil(ids.length / 2);
+    const first = await list({ limit });
+    const second = await list({ limit, cursor: first.next_cursor });
     expect([...first.data, ...second.data].map((one) => one.break_id)).toEqual(ids);
     expect(second.next_cursor).toBeNull();
   });

@@ -170,8 +170,9 @@ test('requires an idempotency key in every POST that creates or changes somethin
     return method === 'POST' && idempotency === 'none';
   });
   // Each row of a batch has its own key. The token of a session is not stored, and an unused session ends anyway. A stopped
-  // database cannot store anything. An attempt, a break and an approval end once, and a notice has an id.
+  // database cannot store anything. An attempt, a break and an approval end once, a notice has an id, and a line has a number.
   expect(without.sort()).toEqual([
+    'add_settlement_lines',
     'approve_change',
     'close_break',
     'create_session',

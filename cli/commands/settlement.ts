@@ -1,0 +1,150 @@
+import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MAX_SETTLEMENT_LINES } from '../../contract/processors/settlement-files.ts';
+import { printable } from '../../domain/printable-text.ts';
+import { LINE_OUTCOMES } from '../../domain/processors/settlement.ts';
+import {
+  InvalidArgument,
+  type ListSettlementFilesQuery,
+  type SettlementFileRecord,
+  type SettlementFileTotals,
+  type WithdrawSettlementFileBody,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type Column, money, type Pair, pairsOf } from '../output.ts';
+import { type Session, showChanged } from '../session.ts';
+import { type CheckedFile, checkFile, readPortions } from '../settlement-csv.ts';
+
+const COLUMNS: readonly Column<SettlementFileRecord>[] = [
+  'file_id',
+  'created_at',
+  'connector_id',
+  'name',
+  'status',
+  { heading: 'lines', show: ({ line_count: lines }) => String(lines), right: true },
+  { heading: 'matched', show: ({ outcomes }) => String(outcomes.matched), right: true },
+  { heading: 'reported', show: ({ outcomes }) => String(outcomes.reported), right: true },
+  { heading: 'breaks', show: (file) => String(breaksOf(file)), right: true },
+];
+
+/** Breaks are found within seconds. A file of a million lines takes minutes. */
+const POLL_MILLISECONDS = 500;
+
+const IMPORT_NOTES = `
+The file has comma-separated values. Its first line names the columns:
+attempt_id or processor_reference, kind (push or pull), amount and fee in minor
+units, currency, status (settled or reversed), settled_on (2030-01-31). The
+service takes all lines or none, and the same file only once. If an import was
+interrupted, run it again: it continues where it stopped.`;
+
+export const addSettlement: AddCommands = (program, context) => {
+  const settlement = program
+    .command('settlement')
+    .description('compare the settlement files of processors with the books; for operators');
+  addCommand<{ readonly connector: string; readonly noWait?: boolean }>(settlement, context, {
+    name: 'import <file>',
+    argument: 'file of the processor, as comma-separated values',
+    description: 'import a settlement file, and show what differs from the books',
+    notes: IMPORT_NOTES,
+    options: {
+      connector: { flag: '--connector <connector_id>', help: 'connector of the processor', required: true },
+      noWait: { flag: '--later', help: 'do not wait for the comparison' },
+    },
+    run: (session, { connector, noWait }, path) => importFile(session, path, connector, noWait !== true),
+  });
+  addList<SettlementFileRecord, Omit<ListSettlementFilesQuery, 'limit' | 'cursor'>>(settlement, context, {
+    name: 'list',
+    description: 'list the settlement files, newest first',
+    options: { connector_id: { flag: '--connector <connector_id>', help: 'filter by connector' } },
+    columns: COLUMNS,
+    list: (service, query) => service.settlementFiles.list(query),
+    empty: { text: 'No settlement files.' },
+  });
+  addCommand(settlement, context, {
+    name: 'show <file_id>',
+    argument: FILE_ID,
+    description: 'show a settlement file: how many lines matched, and its sums',
+    run: async ({ service, show }, _, fileId) => {
+      const file = await service.settlementFiles.get(fileId);
+      show(file, textOf(file));
+    },
+  });
+  addCommand<WithdrawSettlementFileBody & KeyOption>(settlement, context, {
+    name: 'withdraw <file_id>',
+    argument: FILE_ID,
+    description: 'withdraw a settlement file, so that it no longer counts and can be imported again',
+    notes: `
+The breaks that only this file has caused are closed. What it told the service
+about unknown outcomes stays.`,
+    options: { note: { flag: '--note <text>', help: 'why', required: true }, ...KEY_OPTION },
+    run: async (session, { idempotencyKey, ...body }, fileId) => {
+      const withdrawn = await session.service.settlementFiles.withdraw(fileId, body, { idempotencyKey });
+      showChanged(session, withdrawn, pairsOf({ ...withdrawn, outcomes: undefined }));
+    },
+  });
+};
+
+const FILE_ID = 'id of the settlement file, stl_...';
+
+async function importFile(session: Session, path: string, connectorId: string, waits: boolean): Promise<void> {
+  const { service, writeError, show, json } = session;
+  const say = (text: string): void => {
+    if (!json) writeError(text);
+  };
+  const checked = await check(path);
+  const { sha256, lineCount } = checked;
+  const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
+  let file: SettlementFileRecord = await service.settlementFiles.create(about);
+  const { file_id: fileId, lines_received: known } = file;
+  if (known > 0) say(`${known} of ${lineCount} lines are there already.\n`);
+  let first = known + 1;
+  for await (const lines of readPortions(path, known, MAX_SETTLEMENT_LINES)) {
+    file = await service.settlementFiles.addLines(fileId, { first_line: first, lines: [...lines] });
+    const isBetween = Math.floor(first / PROGRESS_LINES) === Math.floor((first + lines.length) / PROGRESS_LINES);
+    if (!isBetween) say(`${file.lines_received} of ${lineCount} lines are stored.\n`);
+    first += lines.length;
+  }
+  for (let shown = 0; waits && (file.status === 'receiving' || file.status === 'matching'); ) {
+    await sleep(POLL_MILLISECONDS);
+    file = await service.settlementFiles.get(fileId);
+    if (file.lines_examined - shown < PROGRESS_LINES) continue;
+    shown = file.lines_examined;
+    say(`${shown} of ${lineCount} lines are compared.\n`);
+  }
+  const whole = await service.settlementFiles.get(fileId);
+  show(whole, textOf(whole));
+  if (breaksOf(whole) > 0) say(`\nShow the breaks: ${session.command} breaks list --connector ${connectorId}\n`);
+}
+
+/** Lines between two reports of the progress. */
+const PROGRESS_LINES = 50_000;
+
+async function check(path: string): Promise<CheckedFile> {
+  const checked = await checkFile(path).catch((error: NodeJS.ErrnoException) => {
+    throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
+  });
+  if (checked.problemCount > 0) {
+    const shown = checked.problems.map(
+      ({ line, field, message }) => `line ${line}${field === '' ? '' : `, ${printable(field)}`}: ${printable(message)}`,
+    );
+    const more = checked.problemCount - shown.length;
+    const rest = more === 0 ? [] : [`and ${more} more`];
+    throw new InvalidArgument(`nothing was imported from ${printable(path)}:\n${[...shown, ...rest].join('\n')}`);
+  }
+  if (checked.lineCount === 0) throw new InvalidArgument(`${printable(path)} has no lines after its first`);
+  return checked;
+}
+
+const breaksOf = ({ outcomes }: SettlementFileRecord): number =>
+  outcomes.differs + outcomes.duplicate + outcomes.missing_in_ledger;
+
+/** The file, each of its outcomes and each of its sums on a line. */
+function textOf({ outcomes, totals, ...file }: SettlementFileTotals): readonly Pair[] {
+  const sums = totals.map(
+    ({ currency, pushed, pulled, reversed, fees }): Pair => [
+      currency,
+      `pushed ${money(pushed, currency)}, pulled ${money(pulled, currency)}, reversed ${money(reversed, currency)}, fees ${money(fees, currency)}`,
+    ],
+  );
+  return [...pairsOf(file), ...LINE_OUTCOMES.map((outcome): Pair => [outcome, String(outcomes[outcome])]), ...sums];
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+import { SettlementFileLine } from '../contract/processors/settlement-files.ts';
+import { JsonNumber, type JsonObject } from '../contract/reading/json.ts';
+import { readFields } from '../contract/reading/read-fields.ts';
+import { isCurrency } from '../domain/ledger/money.ts';
+import type { AddSettlementLinesBody } from '../sdk/client.ts';
+
+/** A line in a request. */
+export type SentLine = AddSettlementLinesBody['lines'][number];
+
+/** What is wrong with a line of the file. `line` counts from 1, with the head of the file. */
+export type LineProblem = { readonly line: number; readonly field: string; readonly message: string };
+
+/** A settlement file that was read to its end: what identifies it, and what is wrong with it. */
+export type CheckedFile = {
+  /** 64 hex digits. */
+  readonly sha256: string;
+  readonly lineCount: number;
+  /** At most {@link MAX_PROBLEMS}. */
+  readonly problems: readonly LineProblem[];
+  readonly problemCount: number;
+};
+
+const MAX_PROBLEMS = 100;
+
+const COLUMNS = Object.keys(SettlementFileLine.properties);
+const REQUIRED: readonly string[] = SettlementFileLine.required;
+const NUMBERS: ReadonlySet<string> = new Set(['amount', 'fee']);
+
+/** Longer than any line that the contract allows, so that a file without line breaks does not fill the memory. */
+const MAX_LINE_CHARACTERS = 10_000;
+
+/** Reads a whole file once, with constant memory, and checks every line. Rejects if the file cannot be read. */
+export async function checkFile(path: string): Promise<CheckedFile> {
+  const hash = createHash('sha256');
+  const problems: LineProblem[] = [];
+  let lineCount = 0;
+  let problemCount = 0;
+  const note = (problem: LineProblem): void => {
+    problemCount += 1;
+    if (problems.length < MAX_PROBLEMS) problems.push(problem);
+  };
+  try {
+    for await (const { record, line } of recordsOf(path, (bytes) => hash.update(bytes))) {
+      lineCount += 1;
+      const problem = problemOf(record);
+      if (problem !== undefined) note({ line, ...problem });
+    }
+  } catch (error) {
+    if (error instanceof HeadProblem) note({ line: 1, field: error.column, message: error.message });
+    else if (error instanceof CsvError) note({ line: Number(error.lines ?? 1), field: '', message: error.message });
+    else throw error;
+  }
+  return { sha256: hash.digest('hex'), lineCount, problems, problemCount };
+}
+
+/** Reads the lines of a checked file in portions, after the first `skipped` ones. */
+export async function* readPortions(path: string, skipped: number, size: number): AsyncGenerator<readonly SentLine[]> {
+  let portion: SentLine[] = [];
+  let seen = 0;
+  for await (const { record } of recordsOf(path)) {
+    seen += 1;
+    if (seen <= skipped) continue;
+    portion.push(toLine(record));
+    if (portion.length < size) continue;
+    yield portion;
+    portion = [];
+  }
+  if (portion.length > 0) yield portion;
+}
+
+type CsvRecord = Readonly<Record<string, string>>;
+
+/** The first line of the file does not name the columns. */
+class HeadProblem extends Error {
+  readonly column: string;
+
+  constructor(message: string, column: string) {
+    super(message);
+    this.column = column;
+  }
+}
+
+async function* recordsOf(
+  path: string,
+  onBytes: (bytes: Buffer) => void = () => undefined,
+): AsyncGenerator<{ readonly record: CsvRecord; readonly line: number }> {
+  const parser = parse({ bom: true, columns: checkHead, info: true, max_record_size: MAX_LINE_CHARACTERS, trim: true });
+  const source = createReadStream(path);
+  source.on('data', (bytes) => onBytes(bytes as Buffer));
+  pipeline(source, parser, () => undefined);
+  for await (const { record, info } of parser) yield { record, line: info.lines };
+}
+
+function checkHead(head: readonly string[]): string[] {
+  const known = `The columns are ${COLUMNS.join(', ')}.`;
+  const unknown = head.find((name) => !COLUMNS.includes(name));
+  if (unknown !== undefined) throw new HeadProblem(`There is no column '${unknown}'. ${known}`, unknown);
+  const missing = REQUIRED.find((name) => !head.includes(name));
+  if (missing !== undefined) throw new HeadProblem(`The first line has no column '${missing}'. ${known}`, missing);
+  return [...head];
+}
+
+/** The problem that the service would name. */
+function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
+  const given = Object.entries(record).filter(([, text]) => text !== '');
+  const fields = given.map(([name, text]) => [name, NUMBERS.has(name) ? new JsonNumber(text) : text] as const);
+  const reading = readFields(SettlementFileLine, Object.fromEntries(fields) as JsonObject, 'body');
+  if ('problem' in reading) {
+    return { field: (reading.problem.field ?? '').replace('/', ''), message: reading.problem.message };
+  }
+  const { currency, attempt_id: attemptId, processor_reference: reference } = reading.fields;
+  if (!isCurrency(currency)) return { field: 'currency', message: `'${currency}' is not an ISO 4217 currency code.` };
+  if (attemptId !== undefined || reference !== undefined) return undefined;
+  return { field: '', message: "A line needs 'attempt_id' or 'processor_reference'." };
+}
+
+/** A line as it is sent. It was checked before. */
+function toLine(record: CsvRecord): SentLine {
+  const given = Object.entries(record).filter(([, text]) => text !== '');
+  const fields = given.map(([name, text]) => [name, NUMBERS.has(name) ? Number(text) : text] as const);
+  return Object.fromEntries(fields) as SentLine;
+}

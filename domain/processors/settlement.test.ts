@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import type { Attempt } from './attempt.ts';
+import { type Finding, findingOf, lineInWords, type SettlementLine } from './settlement.ts';
+
+const LINE: SettlementLine = { kind: 'push', amount: 1000n, currency: 'USD', status: 'settled' };
+
+const ATTEMPT = {
+  kind: 'push',
+  amount: 1000n,
+  currency: 'USD',
+  status: 'approved',
+  lateApprovalAt: null,
+  contradictedAt: null,
+  correctedAmount: 0n,
+} as unknown as Attempt;
+
+type Row = readonly [name: string, line: Partial<SettlementLine>, attempt: Partial<Attempt>, finding: Finding];
+
+const matched = { outcome: 'matched' } as const;
+const approved = { outcome: 'reported', answer: 'approved' } as const;
+const reversed = { outcome: 'reported', answer: 'reversed' } as const;
+const differs = (stated: bigint | null): Finding => ({ outcome: 'differs', stated });
+
+test.each<Row>([
+  ['what the books say', {}, {}, matched],
+  ['another amount', { amount: 900n }, {}, differs(900n)],
+  ['another currency', { currency: 'EUR' }, {}, differs(null)],
+  ['the other direction', { kind: 'pull' }, {}, differs(-1000n)],
+  ['an approval that was still unknown', {}, { status: 'attention' }, approved],
+  ['an approval of another amount that was still unknown', { amount: 900n }, { status: 'unknown' }, differs(900n)],
+  ['an approval after a decline', {}, { status: 'declined' }, approved],
+  ['a late approval that is in the books', {}, { status: 'failed', lateApprovalAt: 1 }, matched],
+  ['a reversal of an approval', { status: 'reversed' }, {}, reversed],
+  ['a reversal of nothing', { status: 'reversed' }, { status: 'declined' }, matched],
+  ['a reversal of another amount', { status: 'reversed', amount: 900n }, {}, differs(null)],
+  ['an amount that was booked', { amount: 900n }, { correctedAmount: -100n }, matched],
+  ['an approval that the processor has contradicted since', {}, { contradictedAt: 1 }, approved],
+])('%s', (_name, line, attempt, finding) => {
+  expect(findingOf({ ...LINE, ...line }, { ...ATTEMPT, ...attempt }, false)).toEqual(finding);
+});
+
+test('only the first settlement of an attempt counts, in one direction, and a reversal is no second one', () => {
+  expect(findingOf(LINE, ATTEMPT, true)).toEqual({ outcome: 'duplicate' });
+  expect(findingOf({ ...LINE, amount: 900n }, ATTEMPT, true)).toEqual({ outcome: 'duplicate' });
+  expect(findingOf({ ...LINE, kind: 'pull' }, ATTEMPT, true)).toEqual(differs(null));
+  expect(findingOf({ ...LINE, status: 'reversed' }, ATTEMPT, true)).toEqual(reversed);
+});
+
+test('a line keeps its outcome when the books say the same because of it, or something else since', () => {
+  expect(findingOf(LINE, ATTEMPT, false, 'reported')).toEqual(approved);
+  const corrected = { ...ATTEMPT, correctedAmount: -100n };
+  expect(findingOf({ ...LINE, amount: 900n }, corrected, false, 'differs')).toEqual(differs(900n));
+  expect(findingOf(LINE, corrected, false, 'matched')).toEqual(matched);
+  expect(findingOf(LINE, ATTEMPT, false, 'duplicate')).toEqual({ outcome: 'duplicate' });
+});
+
+test('a line without an attempt is missing in the ledger, whatever it says', () => {
+  expect(findingOf({ ...LINE, status: 'reversed' }, undefined, false)).toEqual({ outcome: 'missing_in_ledger' });
+});
+
+test('lines are readable', () => {
+  expect(lineInWords(LINE)).toBe('push of 10.00 USD');
+  expect(lineInWords({ kind: 'pull', amount: 500n, currency: 'JPY', status: 'reversed' })).toBe(
+    'reversal of a pull of 500 JPY',
+  );
+});

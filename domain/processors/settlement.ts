@@ -1,0 +1,76 @@
+import { formatMoney } from '../ledger/money.ts';
+import { type Attempt, isEnded, movedInBooks } from './attempt.ts';
+import type { OrderKind } from './order.ts';
+
+/** What a line of a settlement file says about an order: it was carried out (`settled`), or undone afterwards (`reversed`). */
+export const LINE_STATUSES = ['settled', 'reversed'] as const;
+
+export type LineStatus = (typeof LINE_STATUSES)[number];
+
+/**
+ * What a line means for the books:
+ *
+ * - `matched`: they say the same;
+ * - `reported`: they did not know the end of the attempt, or another one, so the line counts as the processor's answer;
+ * - `differs`: its amount, currency or direction is another one;
+ * - `duplicate`: an earlier line has settled the attempt;
+ * - `missing_in_ledger`: they have no such attempt.
+ */
+export const LINE_OUTCOMES = ['matched', 'reported', 'differs', 'duplicate', 'missing_in_ledger'] as const;
+
+export type LineOutcome = (typeof LINE_OUTCOMES)[number];
+
+/** A line of a settlement file. */
+export type SettlementLine = {
+  readonly kind: OrderKind;
+  /** Minor units. */
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly status: LineStatus;
+};
+
+/** What a line means, and what follows from that. */
+export type Finding =
+  | { readonly outcome: 'matched' | 'duplicate' | 'missing_in_ledger' }
+  | { readonly outcome: 'reported'; readonly answer: 'approved' | 'reversed' }
+  /** `stated`: what the processor has moved, according to the line, in minor units. Null if that cannot be compared. */
+  | { readonly outcome: 'differs'; readonly stated: bigint | null };
+
+// Invariant: A line of a settlement file has one outcome, and only `matched` leaves nothing for a person or a processor's answer to do
+// Kept by: `findingOf`
+// Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/settlement.test.ts`
+
+/**
+ * Compares a line with the attempt that it names. `isSettled`: an earlier line of a file that counts has settled the attempt.
+ * `first`: what the line meant when it was first compared. By now the books may say the same because of it.
+ */
+export function findingOf(
+  line: SettlementLine,
+  attempt: Attempt | undefined,
+  isSettled: boolean,
+  first: LineOutcome | null = null,
+): Finding {
+  if (first === 'matched' || first === 'duplicate') return { outcome: first };
+  if (attempt === undefined) return { outcome: 'missing_in_ledger' };
+  if (line.currency !== attempt.currency) return { outcome: 'differs', stated: null };
+  const isAgain = line.status === 'settled' && isSettled;
+  if (isAgain) return line.kind === attempt.kind ? { outcome: 'duplicate' } : { outcome: 'differs', stated: null };
+  const isAsOrdered = line.kind === attempt.kind && line.amount === attempt.amount;
+  const stated = statedIn(line, attempt, isAsOrdered);
+  // An open contradiction is settled by an answer that agrees with the books.
+  const isKnown = isEnded(attempt.status) && attempt.contradictedAt === null && stated === movedInBooks(attempt);
+  if (isKnown && first === null) return { outcome: 'matched' };
+  if (!isAsOrdered) return { outcome: 'differs', stated };
+  return { outcome: 'reported', answer: line.status === 'settled' ? 'approved' : 'reversed' };
+}
+
+/** What the processor has moved in the direction of the attempt, according to a line; negative in the other direction. */
+function statedIn({ kind, amount, status }: SettlementLine, attempt: Attempt, isAsOrdered: boolean): bigint | null {
+  if (status === 'reversed') return isAsOrdered ? 0n : null;
+  return kind === attempt.kind ? amount : -amount;
+}
+
+/** A line in words, such as `push of 10.00 USD`. */
+export function lineInWords({ kind, amount, currency, status }: SettlementLine): string {
+  return `${status === 'reversed' ? 'reversal of a ' : ''}${kind} of ${formatMoney(amount, currency)}`;
+}

@@ -1,0 +1,255 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import { movedInBooks } from '../../../domain/processors/attempt.ts';
+import { type Finding, findingOf, lineInWords } from '../../../domain/processors/settlement.ts';
+import { transact } from '../../commit/transaction.ts';
+import { newId } from '../../foundation/ids.ts';
+import type { Statement } from '../../store/connection/database.ts';
+import {
+  beginLines,
+  type ComparedLine,
+  claimSettlementFile,
+  closeBreaksOfFile,
+  insertDuplicates,
+  insertMissing,
+  type LineBreak,
+  lockSettlementFile,
+  markSettled,
+  readOpenFiles,
+  readSettlementLines,
+  releaseSettlementFile,
+  type SettlementFile,
+  toComparedLine,
+  toSettlementFile,
+  unmarkSettled,
+  updateSettlementFile,
+  writeLineOutcomes,
+} from '../../store/processors/settlement-file.ts';
+import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
+import type { Connector } from './http-connector.ts';
+import { recordContradiction } from './record-contradiction.ts';
+import { type ReportParts, recordNow } from './report.ts';
+
+// Invariant: A line of a settlement file counts once, even if processes are killed while they compare it
+// Kept by: one process claims the file for a portion. The outcomes are stored before what they lead to, which can be repeated, and
+//   counted in one transaction after it
+// Tested by: `test/api/processors/settlement.test.ts`
+
+/** Maximum delay before the job finds a file that another process has received. */
+const INTERVAL_MILLISECONDS = 1_000;
+
+/** Lines that one transaction compares. */
+const PORTION = 500;
+
+/** How many attempts are changed at the same time. */
+const IN_PARALLEL = 8;
+
+/** How long a process has for a portion. Then another process may take over, because this one was probably killed. */
+const CLAIM_SECONDS = 30;
+
+/** The pause after a portion, as a multiple of its duration. The job uses one connection for half of the time. */
+const PAUSE_FACTOR = 1;
+
+const DEADLINE_MILLISECONDS = 10_000;
+
+type Compared = { readonly line: ComparedLine; readonly finding: Finding };
+
+/**
+ * Compares the lines of settlement files with the books, in order, one file of each connector at a time, and takes back what
+ * withdrawn files have noted. Several processes may do this at once.
+ */
+export function startMatchingSettlements(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
+  const connectorIds = [...connectors.keys()];
+  return startRounds({
+    firstPauseMilliseconds: INTERVAL_MILLISECONDS,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure: parts.onFailure,
+    run: async (signal) => {
+      const startedAt = performance.now();
+      const files = (await parts.database.read(readOpenFiles({ connectorIds }))).map(toSettlementFile);
+      const steps = files.map((file) => () => {
+        const connector = connectors.get(file.connectorId);
+        if (file.status === 'withdrawing') return takeBackPortion(parts, file);
+        return connector === undefined ? Promise.resolve() : comparePortion(parts, connector, file, signal);
+      });
+      await takeAllSteps(steps, signal);
+      return files.length === 0 ? INTERVAL_MILLISECONDS : (performance.now() - startedAt) * PAUSE_FACTOR;
+    },
+  });
+}
+
+async function comparePortion(
+  parts: ReportParts,
+  connector: Connector,
+  file: SettlementFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const { fileId, linesExamined } = file;
+  const claimed = await parts.database.write(claimSettlementFile({ fileId, linesExamined, seconds: CLAIM_SECONDS }));
+  if (claimed.length === 0) return;
+  try {
+    await compareClaimed(parts, connector, file, signal);
+  } catch (error) {
+    await parts.database.write(releaseSettlementFile({ fileId })).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function compareClaimed(
+  parts: ReportParts,
+  { traits }: Connector,
+  file: SettlementFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const { fileId, connectorId, linesExamined: after } = file;
+  const rows = await parts.database.read(readSettlementLines({ fileId, connectorId, after, count: PORTION }));
+  const compared = compare(rows.map(toComparedLine));
+  if (compared.some(leavesWork)) {
+    // Stored first, so that a process that takes over finds the same.
+    await parts.database.write(beginLines({ fileId, sent: compared.map(outcomeOf) }));
+    const isDone = await carryOut(compared.filter(leavesWork), signal, (one) => record(parts, traits, file, one));
+    if (!isDone) return void (await parts.database.write(releaseSettlementFile({ fileId })));
+  }
+  await changeUnlessChanged(parts, file, () => {
+    const linesExamined = after + compared.length;
+    const status = linesExamined === file.lineCount ? 'matched' : file.status;
+    const attempts = compared.flatMap(({ line: { attempt } }) => (attempt === undefined ? [] : [attempt]));
+    return [
+      writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
+      ...(attempts.length === 0 ? [] : [markSettled({ fileId, sent: attempts })]),
+      ...breaksOf(file, compared),
+      updateSettlementFile({ ...file, linesExamined, status }),
+    ];
+  });
+}
+
+/** Handles lines about one attempt in order, and others in parallel. Returns whether it has handled all. */
+async function carryOut(
+  compared: readonly Compared[],
+  signal: AbortSignal,
+  handle: (one: Compared) => Promise<void>,
+): Promise<boolean> {
+  const queue = [...Map.groupBy(compared, ({ line }) => line.attempt?.attemptId).values()];
+  const work = async (): Promise<void> => {
+    for (let own = queue.shift(); own !== undefined && !signal.aborted; own = queue.shift()) {
+      for (const one of own) await handle(one);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_PARALLEL }, work));
+  return queue.length === 0 && !signal.aborted;
+}
+
+const leavesWork = ({ finding: { outcome } }: Compared): boolean => outcome === 'reported' || outcome === 'differs';
+
+function outcomeOf({ line: { lineNumber, attempt }, finding: { outcome } }: Compared) {
+  return { lineNumber, outcome, attemptId: attempt?.attemptId ?? null };
+}
+
+/** Compares lines in order, so that the second line of a portion about one attempt is found, too. */
+function compare(lines: readonly ComparedLine[]): readonly Compared[] {
+  const settled = new Set<string>();
+  return lines.map((line) => {
+    const { attempt, settledBy } = line;
+    const isSettled = attempt !== undefined && (settledBy !== null || settled.has(attempt.attemptId));
+    if (attempt !== undefined) settled.add(attempt.attemptId);
+    return { line, finding: findingOf(line, attempt, isSettled, line.outcome) };
+  });
+}
+
+/** Carries out what a line means for its attempt. The same line again changes nothing. */
+async function record(
+  parts: ReportParts,
+  traits: Connector['traits'],
+  file: SettlementFile,
+  { line, finding }: Compared,
+): Promise<void> {
+  const { attempt, now } = line;
+  if (attempt === undefined) return;
+  if (finding.outcome === 'differs') {
+    const { status: expected } = attempt;
+    const said = { kind: 'contradiction', expected, found: inFile(file, line), stated: finding.stated } as const;
+    await recordContradiction(parts.database, attempt, said, now);
+  }
+  if (finding.outcome !== 'reported') return;
+  const answer = {
+    outcome: finding.answer,
+    processorReference: attempt.processorReference,
+    ...{ code: null, retryAfterSeconds: null, detail: null },
+  };
+  await recordNow(parts, { attempt, question: 'notice', answer, traits, now: () => now });
+}
+
+/** The breaks of lines that the books cannot have, one for each attempt or reference. */
+function breaksOf(file: SettlementFile, compared: readonly Compared[]): readonly Statement[] {
+  const { fileId, connectorId } = file;
+  const found = { duplicate: new Map<string, LineBreak>(), missing_in_ledger: new Map<string, LineBreak>() };
+  for (const { line, finding } of compared) {
+    const { outcome } = finding;
+    if (outcome !== 'duplicate' && outcome !== 'missing_in_ledger') continue;
+    const key = line.attempt?.attemptId ?? line.reference;
+    const before = found[outcome].get(key);
+    const one = breakOf(file, line);
+    found[outcome].set(key, before === undefined ? one : together(before, one));
+  }
+  const sentOf = (kind: keyof typeof found) => ({ fileId, connectorId, sent: [...found[kind].values()] });
+  return [
+    ...(found.duplicate.size === 0 ? [] : [insertDuplicates(sentOf('duplicate'))]),
+    ...(found.missing_in_ledger.size === 0 ? [] : [insertMissing(sentOf('missing_in_ledger'))]),
+  ];
+}
+
+function breakOf(file: SettlementFile, line: ComparedLine): LineBreak {
+  const { attempt, settledBy, amount, currency, reference } = line;
+  const about = { breakId: newId(), amount, currency, found: inFile(file, line) };
+  if (attempt === undefined) {
+    const unknown = { programId: null, attemptId: null, transferId: null, statedAmount: null };
+    return { ...about, ...unknown, sentAttemptId: reference, expected: 'no attempt' };
+  }
+  const { programId, attemptId, transferId } = attempt;
+  const expected = `settled in ${toWireId('stl', settledBy ?? file.fileId)}`;
+  const statedAmount = movedInBooks(attempt) + amount;
+  return { ...about, programId, attemptId, transferId, sentAttemptId: null, expected, statedAmount };
+}
+
+function together(before: LineBreak, { amount, found }: LineBreak): LineBreak {
+  const statedAmount = before.statedAmount === null ? null : before.statedAmount + amount;
+  return { ...before, amount: before.amount + amount, found: `${before.found}, ${found}`, statedAmount };
+}
+
+function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
+  return `${lineInWords(line)} (line ${line.lineNumber} of ${toWireId('stl', fileId)})`;
+}
+
+/** Takes back a portion of a withdrawn file, and closes the breaks that only it has caused. */
+async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
+  const { fileId, linesExamined: after, linesReceived, withdrawnBy, withdrawalNote } = file;
+  const until = Math.min(after + PORTION, linesReceived);
+  if (withdrawnBy === null || withdrawalNote === null) throw new Error('a withdrawn settlement file has no note');
+  if (after < linesReceived) {
+    await changeUnlessChanged(parts, file, () => [
+      unmarkSettled({ fileId, after, until }),
+      updateSettlementFile({ ...file, linesExamined: until }),
+    ]);
+    return;
+  }
+  const closing = { fileId, closedBy: withdrawnBy, note: withdrawalNote, count: PORTION };
+  const closed = await parts.database.write(closeBreaksOfFile(closing));
+  if (closed.length === PORTION) return;
+  await changeUnlessChanged(parts, file, () => [updateSettlementFile({ ...file, status: 'withdrawn' })]);
+}
+
+/** Writes under the lock of a file, unless another process or a withdrawal has changed it since it was read. */
+function changeUnlessChanged(
+  { database }: ReportParts,
+  { fileId, status, linesExamined }: SettlementFile,
+  writes: () => readonly Statement[],
+): Promise<void> {
+  const load = { files: lockSettlementFile({ fileId }) };
+  const deadline = performance.now() + DEADLINE_MILLISECONDS;
+  return transact<void, keyof typeof load>(database, deadline, load, ({ files: [row] }) => {
+    const known = row === undefined ? undefined : toSettlementFile(row);
+    if (known?.status !== status || known.linesExamined !== linesExamined) {
+      return { result: undefined, writes: [], readsOnly: true };
+    }
+    return { result: undefined, writes: writes() };
+  });
+}

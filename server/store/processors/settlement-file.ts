@@ -1,0 +1,367 @@
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { OrderKind } from '../../../domain/processors/order.ts';
+import type { LineOutcome, LineStatus, SettlementLine } from '../../../domain/processors/settlement.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  HEX,
+  INTEGER,
+  insertRow,
+  many,
+  nullable,
+  type RowOf,
+  rows,
+  SUM,
+  statement,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
+import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
+
+export type FileStatus = 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
+
+const FILE = columns({
+  fileId: UUID,
+  connectorId: TEXT,
+  name: TEXT,
+  sha256: HEX,
+  status: word<FileStatus>(),
+  lineCount: INTEGER,
+  linesReceived: INTEGER,
+  /** How far the job has come that compares the lines, or takes that back. */
+  linesExamined: INTEGER,
+  matched: INTEGER,
+  reported: INTEGER,
+  differs: INTEGER,
+  duplicate: INTEGER,
+  missingInLedger: INTEGER,
+  createdAt: TIME,
+  createdBy: TEXT,
+  matchedAt: nullable(TIME),
+  withdrawnAt: nullable(TIME),
+  withdrawnBy: nullable(TEXT),
+  withdrawalNote: nullable(TEXT),
+});
+
+/** A file of a processor about the orders that it has settled. Ids are inner UUIDs. */
+export type SettlementFile = RowOf<typeof FILE.columns>;
+
+const SELECT = `select ${FILE.names} from settlement_file`;
+
+export const toSettlementFile: (row: Row) => SettlementFile = FILE.read;
+
+/** Inserts a file. If the connector has one with the same contents that counts, the transaction fails (23505). */
+export const insertSettlementFile = insertRow('insert_settlement_file', 'settlement_file', FILE);
+
+export const readSettlementFile = statement(
+  'read_settlement_file',
+  { fileId: UUID },
+  `${SELECT} where file_id = :fileId`,
+);
+
+export const lockSettlementFile = statement(
+  'lock_settlement_file',
+  { fileId: UUID },
+  `${SELECT} where file_id = :fileId for no key update`,
+);
+
+/** Reads the file of a connector with these contents that counts: no row, or one. */
+export const findSettlementFile = statement(
+  'find_settlement_file',
+  { connectorId: TEXT, sha256: HEX },
+  `${SELECT} where connector_id = :connectorId and sha256 = :sha256 and status not in ('withdrawing', 'withdrawn')`,
+);
+
+const LIST = statementVariants({ connectorId: nullable(TEXT), after: nullable(UUID), count: INTEGER });
+
+/** Reads a page of files, newest first, after the one with the inner UUID `after`. */
+export function listSettlementFiles(connectorId: string | null, after: string | null, count: number): Statement {
+  const conditions = [
+    ...(connectorId === null ? [] : ['connector_id = :connectorId']),
+    ...(after === null ? [] : ['file_id < :after']),
+  ];
+  const name = `list_settlement_files${connectorId === null ? '' : '_of_connector'}${after === null ? '' : '_after'}`;
+  const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+  return LIST(name, () => `${SELECT} ${where} order by file_id desc limit :count`, { connectorId, after, count });
+}
+
+/** Stores how far a file has come. */
+export const updateSettlementFile = statement(
+  'update_settlement_file',
+  FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined').columns,
+  `update settlement_file
+    set status = :status, lines_received = :linesReceived, lines_examined = :linesExamined, claimed_until = null,
+      matched_at = case when :status = 'matched' then service_now() else matched_at end
+    where file_id = :fileId`,
+);
+
+export const markFileWithdrawn = statement(
+  'mark_settlement_file_withdrawn',
+  FILE.pick('fileId', 'status', 'linesExamined', 'withdrawnAt', 'withdrawnBy', 'withdrawalNote').columns,
+  `update settlement_file
+    set status = :status, lines_examined = :linesExamined, withdrawn_at = :withdrawnAt, withdrawn_by = :withdrawnBy,
+      withdrawal_note = :withdrawalNote
+    where file_id = :fileId`,
+);
+
+const NEW_LINE = columns({
+  lineNumber: INTEGER,
+  /** The attempt that the line names, if that is an id of ours. Later the attempt that was found. */
+  attemptId: nullable(UUID),
+  sentAttemptId: nullable(TEXT),
+  processorReference: nullable(TEXT),
+  kind: word<OrderKind>(),
+  amount: BIGINT,
+  currency: CURRENCY,
+  fee: BIGINT,
+  status: word<LineStatus>(),
+  /** A day, such as 2026-01-31. */
+  settledOn: TEXT,
+});
+
+export type NewLine = RowOf<typeof NEW_LINE.columns>;
+
+export const insertSettlementLines = statement(
+  'insert_settlement_lines',
+  { fileId: UUID, sent: rows(NEW_LINE) },
+  `insert into settlement_line (file_id, ${NEW_LINE.names})
+    select :fileId, ${NEW_LINE.omit('settledOn').names}, settled_on::date from :sent`,
+);
+
+const SUMS = columns({ currency: CURRENCY, pushed: SUM, pulled: SUM, reversed: SUM, fees: SUM });
+
+export const sumSettlementLines = statement(
+  'sum_settlement_lines',
+  { fileId: UUID },
+  `select currency,
+      coalesce(sum(amount) filter (where kind = 'push' and status = 'settled'), 0) as pushed,
+      coalesce(sum(amount) filter (where kind = 'pull' and status = 'settled'), 0) as pulled,
+      coalesce(sum(amount) filter (where status = 'reversed'), 0) as reversed,
+      sum(fee) as fees
+    from settlement_line where file_id = :fileId group by currency order by currency`,
+);
+
+export const toSettlementSums = SUMS.read;
+
+/**
+ * Reads the oldest file of each connector that the job has to compare, or to take back, unless a process compares it. Files of a
+ * connector are handled in order.
+ */
+export const readOpenFiles = statement(
+  'read_open_settlement_files',
+  { connectorIds: many(TEXT) },
+  `select file.* from unnest(:connectorIds) as wanted (connector_id)
+    cross join lateral (
+      select ${FILE.names}, claimed_until from settlement_file
+      where settlement_file.connector_id = wanted.connector_id and status in ('matching', 'withdrawing')
+      order by file_id limit 1
+    ) as file
+    where claimed_until is null or claimed_until <= clock_timestamp()`,
+);
+
+/** Claims a file for one process, in actual time, unless it has changed since it was read. Returns a row if it is claimed. */
+export const claimSettlementFile = statement(
+  'claim_settlement_file',
+  { fileId: UUID, linesExamined: INTEGER, seconds: INTEGER },
+  `update settlement_file set claimed_until = clock_timestamp() + :seconds * interval '1 second'
+    where file_id = :fileId and status = 'matching' and lines_examined = :linesExamined
+      and (claimed_until is null or claimed_until <= clock_timestamp())
+    returning file_id`,
+);
+
+export const releaseSettlementFile = statement(
+  'release_settlement_file',
+  { fileId: UUID },
+  'update settlement_file set claimed_until = null where file_id = :fileId',
+);
+
+const COMPARED = columns({
+  lineNumber: INTEGER,
+  sentAttemptId: nullable(TEXT),
+  lineReference: nullable(TEXT),
+  lineKind: word<OrderKind>(),
+  lineAmount: BIGINT,
+  lineCurrency: CURRENCY,
+  lineStatus: word<LineStatus>(),
+  outcome: nullable(word<LineOutcome>()),
+  /** The file that has settled the attempt. */
+  settledBy: nullable(UUID),
+  now: TIME,
+});
+
+/** A line as the job compares it. */
+export type ComparedLine = SettlementLine & {
+  readonly lineNumber: number;
+  /** What the line names the order by, for people. */
+  readonly reference: string;
+  readonly attempt: Attempt | undefined;
+  /** What it meant when it was first compared. Null before that. */
+  readonly outcome: LineOutcome | null;
+  readonly settledBy: string | null;
+  /** When it was read, by the database's clock. */
+  readonly now: number;
+};
+
+/**
+ * Reads the lines of a file after a number, in order, with the attempts that they name by our id, or otherwise by the processor's
+ * reference.
+ */
+export const readSettlementLines = statement(
+  'read_settlement_lines',
+  { fileId: UUID, connectorId: TEXT, after: INTEGER, count: INTEGER },
+  `select line.line_number, line.sent_attempt_id, line.processor_reference as line_reference, line.kind as line_kind,
+      line.amount as line_amount, line.currency as line_currency, line.status as line_status, line.outcome,
+      processor_attempt.settlement_file_id as settled_by, ${ATTEMPT_COLUMNS}, service_now() as now
+    from (
+      select * from settlement_line where file_id = :fileId and line_number > :after order by line_number limit :count
+    ) as line
+    left join lateral (
+      select 1 as rank, ours.program_id, ours.attempt_id from processor_attempt as ours
+        where ours.attempt_id = line.attempt_id and ours.connector_id = :connectorId
+      union all
+      select 2 as rank, theirs.program_id, theirs.attempt_id from processor_attempt as theirs
+        where theirs.connector_id = :connectorId and theirs.processor_reference = line.processor_reference
+      order by rank, attempt_id limit 1
+    ) as named on true
+    left join processor_attempt on processor_attempt.program_id = named.program_id
+      and processor_attempt.attempt_id = named.attempt_id
+    order by line.line_number`,
+);
+
+export function toComparedLine(row: Row): ComparedLine {
+  const { lineNumber, sentAttemptId, lineReference, settledBy, now, outcome, ...line } = COMPARED.read(row);
+  return {
+    ...{ lineNumber, settledBy, now, reference: sentAttemptId ?? lineReference ?? '' },
+    ...{ kind: line.lineKind, amount: line.lineAmount, currency: line.lineCurrency, status: line.lineStatus },
+    attempt: row.attempt_id === null ? undefined : toAttempt(row),
+    outcome,
+  };
+}
+
+const OUTCOME = columns({ lineNumber: INTEGER, attemptId: nullable(UUID), outcome: word<LineOutcome>() });
+
+/** Stores what lines mean, unless that is stored already. */
+export const beginLines = statement(
+  'begin_settlement_lines',
+  { fileId: UUID, sent: rows(OUTCOME.pick('lineNumber', 'outcome')) },
+  `update settlement_line set outcome = sent.outcome from :sent
+    where file_id = :fileId and settlement_line.line_number = sent.line_number and settlement_line.outcome is null`,
+);
+
+/** Stores what lines mean, and adds them to the counts of their file. */
+export const writeLineOutcomes = statement(
+  'write_line_outcomes',
+  { fileId: UUID, sent: rows(OUTCOME) },
+  `with sent as materialized (select * from :sent), compared as (
+      update settlement_line set outcome = sent.outcome, attempt_id = coalesce(sent.attempt_id, settlement_line.attempt_id)
+      from sent where file_id = :fileId and settlement_line.line_number = sent.line_number
+    )
+    update settlement_file set
+      matched = matched + (select count(*) from sent where outcome = 'matched'),
+      reported = reported + (select count(*) from sent where outcome = 'reported'),
+      differs = differs + (select count(*) from sent where outcome = 'differs'),
+      duplicate = duplicate + (select count(*) from sent where outcome = 'duplicate'),
+      missing_in_ledger = missing_in_ledger + (select count(*) from sent where outcome = 'missing_in_ledger')
+    where file_id = :fileId`,
+);
+
+const NAMED_ATTEMPT = columns({ programId: UUID, attemptId: UUID });
+
+/** Notes on attempts that a file has settled them. Locks them in the order of their ids. */
+export const markSettled = statement(
+  'mark_attempts_settled',
+  { fileId: UUID, sent: rows(NAMED_ATTEMPT) },
+  `with ordered as materialized (
+      select processor_attempt.program_id, processor_attempt.attempt_id
+      from :sent join processor_attempt using (program_id, attempt_id)
+      where settlement_file_id is null
+      order by attempt_id for no key update of processor_attempt
+    )
+    update processor_attempt set settlement_file_id = :fileId from ordered
+    where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
+);
+
+/** Takes back what the lines between two numbers have noted on attempts: the first one does not count, the last one does. */
+export const unmarkSettled = statement(
+  'unmark_attempts_settled',
+  { fileId: UUID, after: INTEGER, until: INTEGER },
+  `with ordered as materialized (
+      select program_id, attempt_id from processor_attempt
+      where attempt_id in (
+          select attempt_id from settlement_line
+          where file_id = :fileId and line_number > :after and line_number <= :until
+        )
+        and settlement_file_id = :fileId
+      order by attempt_id for no key update
+    )
+    update processor_attempt set settlement_file_id = null from ordered
+    where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
+);
+
+const LINE_BREAK = columns({
+  breakId: UUID,
+  programId: nullable(UUID),
+  attemptId: nullable(UUID),
+  transferId: nullable(UUID),
+  sentAttemptId: nullable(TEXT),
+  /** The sum of the lines, in minor units. */
+  amount: BIGINT,
+  currency: CURRENCY,
+  expected: TEXT,
+  found: TEXT,
+  /** What the processor has moved, if the lines are true, in minor units. Null if that cannot be compared. */
+  statedAmount: nullable(BIGINT),
+});
+
+export type LineBreak = RowOf<typeof LINE_BREAK.columns>;
+
+/** The text of a break is extended until it has this length. */
+const MAX_FOUND_CHARACTERS = 1_000;
+
+const insertLineBreaks = (kind: 'duplicate' | 'missing_in_ledger', key: string) =>
+  statement(
+    `insert_breaks_${kind}`,
+    { fileId: UUID, connectorId: TEXT, sent: rows(LINE_BREAK) },
+    `insert into processor_break (
+        break_id, kind, connector_id, program_id, attempt_id, transfer_id, sent_attempt_id, amount, currency, expected, found,
+        stated_amount, settlement_file_id, created_at
+      )
+      select break_id, '${kind}', :connectorId, program_id, attempt_id, transfer_id, sent_attempt_id, amount, currency, expected,
+        found, stated_amount, :fileId, service_now()
+      from :sent
+      on conflict ${key} do update set
+        found = left(processor_break.found || ', ' || excluded.found, ${MAX_FOUND_CHARACTERS}),
+        stated_amount = coalesce(processor_break.stated_amount, excluded.stated_amount - excluded.amount) + excluded.amount,
+        amount = processor_break.amount + excluded.amount,
+        settlement_file_id = excluded.settlement_file_id, closed_at = null, closed_by = null, resolution = null`,
+  );
+
+export const insertDuplicates = insertLineBreaks(
+  'duplicate',
+  '(connector_id, attempt_id, kind) where attempt_id is not null',
+);
+
+export const insertMissing = insertLineBreaks(
+  'missing_in_ledger',
+  '(connector_id, sent_attempt_id) where sent_attempt_id is not null',
+);
+
+const CLOSE_BREAKS = statement(
+  'close_breaks_of_file',
+  { fileId: UUID, closedBy: TEXT, note: TEXT, count: INTEGER },
+  `with ordered as materialized (
+      select break_id from processor_break where settlement_file_id = :fileId and closed_at is null
+      order by break_id limit :count for no key update
+    )
+    update processor_break set closed_at = service_now(), closed_by = :closedBy, resolution = :note, stated_amount = null
+    from ordered where processor_break.break_id = ordered.break_id
+    returning processor_break.break_id`,
+);
+
+/** Closes open breaks that only a withdrawn file has caused, at most `count`. Returns their rows. */
+export const closeBreaksOfFile = CLOSE_BREAKS;

@@ -1,0 +1,382 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import type { BreakRecord } from '../../../contract/processors/breaks.ts';
+import type { SettlementFileRecord, SettlementFileTotals } from '../../../contract/processors/settlement-files.ts';
+import { JsonNumber } from '../../../contract/reading/json.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import type { LineOutcome } from '../../../domain/processors/settlement.ts';
+import type { Refusal } from '../../../domain/refusal.ts';
+import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
+import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
+import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
+import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
+import { waitFor } from '../../harness/process.ts';
+import { Random } from '../../harness/random.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
+const client = await useConnection(server.connection);
+
+/** Random files. The proof of the design has a thousand: `SETTLEMENT_FILES=1000 npx vitest run test/api/processors/settlement`. */
+const FILES = Number(process.env.SETTLEMENT_FILES ?? 12);
+const SEED = Number(process.env.SETTLEMENT_SEED ?? 20_261_130);
+
+const bodyOf = async <Body>(reply: Promise<{ readonly body: string }>): Promise<Body> =>
+  JSON.parse((await reply).body) as Body;
+
+type Line = Readonly<Record<string, unknown>>;
+
+const createFile = (lines: readonly Line[], more: object = {}) => {
+  const sha256 = createHash('sha256').update(JSON.stringify(lines)).update(JSON.stringify(more)).digest('hex');
+  const body = { connector_id: 'simulator', name: 'settlement.csv', sha256, line_count: lines.length, ...more };
+  return bodyOf<SettlementFileRecord>(ledger.call('create_settlement_file', body));
+};
+
+/** Lines as the strict reader of requests leaves them. */
+const asRead = (lines: readonly unknown[]): unknown =>
+  JSON.parse(JSON.stringify(lines), (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
+
+const add = (fileId: string, first_line: number, lines: readonly unknown[]) =>
+  bodyOf<SettlementFileRecord>(
+    ledger.call('add_settlement_lines', { first_line, lines: asRead(lines) }, { params: { file_id: fileId } }),
+  );
+
+const show = (fileId: string) =>
+  bodyOf<SettlementFileTotals>(ledger.call('get_settlement_file', {}, { params: { file_id: fileId } }));
+
+const withdraw = (fileId: string, note = 'The wrong file.') =>
+  bodyOf<SettlementFileRecord>(ledger.call('withdraw_settlement_file', { note }, { params: { file_id: fileId } }));
+
+const refusal = (attempted: Promise<unknown>) =>
+  attempted.then(
+    () => undefined,
+    ({ code, message, details }: Refusal) => ({ code, message, field: details.field }),
+  );
+
+/** Runs the job until it has nothing to do, while `meanwhile` runs. */
+async function match(meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
+  const connector = openHttpConnector(simulatorSettings());
+  const { database, service } = ledger;
+  const parts = { database, transfers: service.transfers, onFailure: () => undefined };
+  const jobs = [1, 2].map(() => startMatchingSettlements(new Map([['simulator', connector]]), parts));
+  for (const job of jobs) job.wake();
+  await meanwhile();
+  const open = "select from settlement_file where status in ('matching', 'withdrawing')";
+  await waitFor('the files to be compared', async () => (await client.query(open)).rowCount === 0, 120_000);
+  await Promise.all(jobs.map((job) => job.stop()));
+  connector.close();
+}
+
+async function settle(lines: readonly Line[]): Promise<SettlementFileTotals> {
+  const { file_id: fileId } = await createFile(lines);
+  await add(fileId, 1, lines);
+  await match();
+  return show(fileId);
+}
+
+const breaksOf = async (kind: string): Promise<readonly BreakRecord[]> => {
+  const all: BreakRecord[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { kind, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
+    const page = await bodyOf<{ data: readonly BreakRecord[]; next_cursor: string | null }>(
+      ledger.call('list_breaks', query),
+    );
+    all.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return all;
+};
+
+type Status = 'approved' | 'declined' | 'sent';
+
+/** A new attempt of a load or an unload, that its processor has ended, or not. */
+async function attempt(status: Status, type: 'load' | 'unload' = 'load'): Promise<Attempt> {
+  const card_id = `card-${randomUUID()}`;
+  await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
+  const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
+    ledger.call('create_transfer', { amount: 1000, card_id, type }),
+  );
+  const ready = await attemptOf(ledger, id);
+  const reference = { processorReference: `ref-${ready.attemptId}` };
+  if (status === 'approved') await report(ledger, ready, stepFor(ready, 'notice', answered('approved', reference)));
+  if (status === 'declined')
+    await report(ledger, ready, stepFor(ready, 'notice', answered('declined', { code: '51' })));
+  return attemptOf(ledger, id);
+}
+
+const lineOf = ({ attemptId, kind, amount, currency }: Attempt, more: object = {}): Line => ({
+  attempt_id: toWireId('pat', attemptId),
+  kind,
+  amount: Number(amount),
+  currency,
+  settled_on: '2026-11-30',
+  ...more,
+});
+
+describe('importing a file', () => {
+  const LINES = [1, 2, 3, 4].map((index) => ({
+    attempt_id: `unknown-${index}`,
+    kind: index % 2 === 0 ? 'pull' : 'push',
+    amount: index * 100,
+    currency: 'USD',
+    fee: index,
+    settled_on: '2026-11-30',
+  }));
+
+  test('takes lines in order and once, and the same file once', async () => {
+    const { file_id: fileId, ...created } = await createFile(LINES, { name: 'once.csv' });
+    expect(created).toMatchObject({ status: 'receiving', line_count: 4, lines_received: 0, created_by: 'sandbox' });
+    expect(await createFile(LINES, { name: 'once.csv' })).toMatchObject({ file_id: fileId });
+    expect(await refusal(add(fileId, 2, LINES))).toEqual({
+      code: 'add_settlement_lines_schema',
+      message: 'The next line of the file is 1, and you sent lines from 2 on.',
+      field: '/first_line',
+    });
+    expect(await add(fileId, 1, LINES.slice(0, 3))).toMatchObject({ status: 'receiving', lines_received: 3 });
+    expect(await add(fileId, 1, LINES.slice(0, 3))).toMatchObject({ lines_received: 3 });
+    expect(await refusal(add(fileId, 4, LINES))).toMatchObject({ field: '/lines' });
+    expect(await add(fileId, 2, LINES.slice(1))).toMatchObject({ status: 'matching', lines_received: 4 });
+    expect((await show(fileId)).totals).toEqual([{ currency: 'USD', pushed: 400, pulled: 600, reversed: 0, fees: 10 }]);
+    await match();
+    expect(await show(fileId)).toMatchObject({
+      status: 'matched',
+      lines_examined: 4,
+      matched_at: expect.any(String),
+      outcomes: { matched: 0, reported: 0, differs: 0, duplicate: 0, missing_in_ledger: 4 },
+    });
+  });
+
+  test.each([
+    ['a text', 'x', '', 'Line 1 must be an object.'],
+    ['no name of the order', { attempt_id: undefined }, '', "Line 1 needs 'attempt_id' or 'processor_reference'."],
+    ['an unknown field', { card: '1' }, '/card', "Line 1: There is no field 'card'."],
+    ['a negative amount', { amount: -5 }, '/amount', "Line 1: 'amount'"],
+    ['a fraction', { amount: 10.5 }, '/amount', "Line 1: 'amount'"],
+    ['another direction', { kind: 'credit' }, '/kind', "Line 1: 'kind'"],
+    ['an unknown currency', { currency: 'XYZ' }, '/currency', "Line 1: 'XYZ' is not an ISO 4217 currency code."],
+    ['a date that does not exist', { settled_on: '2026-02-30' }, '/settled_on', "Line 1: 'settled_on'"],
+    ['a negative fee', { fee: -1 }, '/fee', "Line 1: 'fee'"],
+  ])('refuses %s with the line and the field, and stores nothing', async (_name, change, field, message) => {
+    const [first] = LINES;
+    const bad =
+      typeof change === 'string'
+        ? change
+        : Object.fromEntries(Object.entries({ ...first, ...change }).filter(([, value]) => value !== undefined));
+    const { file_id: fileId } = await createFile([{ bad }]);
+    expect(await refusal(add(fileId, 1, [bad]))).toEqual({
+      code: 'add_settlement_lines_schema',
+      message: expect.stringContaining(message),
+      field: `/lines/0${field}`,
+    });
+    expect(await show(fileId)).toMatchObject({ lines_received: 0 });
+  });
+
+  test('redacts card numbers in references, because a processor wrote them', async () => {
+    const lines = [{ ...LINES[0], attempt_id: undefined, processor_reference: '4111 1111 1111 1111' }];
+    const sent = lines.map((line) => JSON.parse(JSON.stringify(line)));
+    const { file_id: fileId } = await createFile(sent);
+    await add(fileId, 1, sent);
+    const { rows } = await client.query('select processor_reference from settlement_line where file_id::text = $1', [
+      fileId.replace(/^stl_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
+    ]);
+    expect(rows).toEqual([{ processor_reference: expect.not.stringContaining('1111 1111') }]);
+    await match();
+  });
+
+  test('refuses lines of a withdrawn file, and takes the file again', async () => {
+    const { file_id: fileId } = await createFile(LINES, { name: 'withdrawn.csv' });
+    expect(await withdraw(fileId)).toMatchObject({
+      status: 'withdrawn',
+      withdrawn_by: 'sandbox',
+      note: 'The wrong file.',
+    });
+    expect(await withdraw(fileId, 'Again.')).toMatchObject({ note: 'The wrong file.' });
+    expect(await refusal(add(fileId, 1, LINES))).toMatchObject({ code: 'settlement_file_withdrawn' });
+    expect(await createFile(LINES, { name: 'withdrawn.csv' })).not.toMatchObject({ file_id: fileId });
+  });
+});
+
+/** What is planted in a random file: the state of the attempt before, its lines, their outcomes, and the break that must follow. */
+type Plan = {
+  readonly status: Status | 'none';
+  readonly lines: (about: Attempt) => readonly Line[];
+  readonly outcomes: readonly LineOutcome[];
+  readonly found?: readonly [kind: string, stated: number | null];
+};
+
+const PLANS: Readonly<Record<string, Plan>> = {
+  matched: { status: 'approved', lines: (about) => [lineOf(about)], outcomes: ['matched'] },
+  'matched by their reference': {
+    status: 'approved',
+    lines: (about) => {
+      const { attempt_id: _, ...line } = lineOf(about, { processor_reference: about.processorReference });
+      return [line];
+    },
+    outcomes: ['matched'],
+  },
+  'told what was unknown': { status: 'sent', lines: (about) => [lineOf(about)], outcomes: ['reported'] },
+  late: {
+    status: 'declined',
+    lines: (about) => [lineOf(about)],
+    outcomes: ['reported'],
+    found: ['late_approval', 1000],
+  },
+  'another amount': {
+    status: 'approved',
+    lines: (about) => [lineOf(about, { amount: 900 })],
+    outcomes: ['differs'],
+    found: ['contradiction', 900],
+  },
+  'another currency': {
+    status: 'approved',
+    lines: (about) => [lineOf(about, { currency: 'EUR' })],
+    outcomes: ['differs'],
+    found: ['contradiction', null],
+  },
+  'the other direction': {
+    status: 'approved',
+    lines: (about) => [lineOf(about, { kind: about.kind === 'push' ? 'pull' : 'push' })],
+    outcomes: ['differs'],
+    found: ['contradiction', -1000],
+  },
+  reversed: {
+    status: 'approved',
+    lines: (about) => [lineOf(about), lineOf(about, { status: 'reversed' })],
+    outcomes: ['matched', 'reported'],
+    found: ['contradiction', 0],
+  },
+  duplicate: {
+    status: 'approved',
+    lines: (about) => [lineOf(about), lineOf(about)],
+    outcomes: ['matched', 'duplicate'],
+    found: ['duplicate', 2000],
+  },
+  'three times': {
+    status: 'approved',
+    lines: (about) => [lineOf(about), lineOf(about), lineOf(about)],
+    outcomes: ['matched', 'duplicate', 'duplicate'],
+    found: ['duplicate', 3000],
+  },
+  unknown: {
+    status: 'none',
+    lines: () => [
+      {
+        attempt_id: `pat_${randomUUID().replaceAll('-', '')}`,
+        kind: 'pull',
+        amount: 700,
+        currency: 'EUR',
+        settled_on: '2026-11-30',
+      },
+    ],
+    outcomes: ['missing_in_ledger'],
+    found: ['missing_in_ledger', null],
+  },
+};
+
+/** The breaks about attempts, with what the processor has moved according to them. */
+async function foundBreaks(): Promise<readonly string[]> {
+  const { rows } = await client.query<{
+    readonly about: string;
+    readonly kind: string;
+    readonly stated: string | null;
+  }>(
+    'select coalesce(attempt_id::text, sent_attempt_id) as about, kind, stated_amount as stated from processor_break where closed_at is null',
+  );
+  return rows.map(({ about, kind, stated }) => `${about} ${kind} ${stated}`);
+}
+
+test(
+  `finds every planted difference of ${FILES} random files once, with its amount, and nothing else (seed ${SEED})`,
+  async () => {
+    for (let file = 0; file < FILES; file += 1) {
+      const random = new Random(SEED, file);
+      const before = new Set(await foundBreaks());
+      const names = Array.from({ length: 1 + random.below(12) }, () => random.pick(Object.keys(PLANS)));
+      const expected = new Map<LineOutcome, number>();
+      const planted: string[] = [];
+      const queues = await Promise.all(
+        names.map(async (name) => {
+          const plan = PLANS[name];
+          if (plan === undefined) throw new Error(`there is no plan ${name}`);
+          const about =
+            plan.status === 'none' ? undefined : await attempt(plan.status, random.chance(0.5) ? 'load' : 'unload');
+          const lines = plan.lines(about as Attempt);
+          for (const outcome of plan.outcomes) expected.set(outcome, (expected.get(outcome) ?? 0) + 1);
+          if (plan.found !== undefined) {
+            const [kind, stated] = plan.found;
+            planted.push(`${about?.attemptId ?? lines[0]?.attempt_id} ${kind} ${stated}`);
+          }
+          return [...lines];
+        }),
+      );
+      // The lines of one attempt stay in order.
+      const lines: Line[] = [];
+      while (queues.some((queue) => queue.length > 0)) {
+        const next = random.pick(queues.filter((queue) => queue.length > 0)).shift();
+        if (next !== undefined) lines.push(next);
+      }
+      const found = await settle(lines);
+      expect(
+        Object.entries(found.outcomes)
+          .filter(([, count]) => count > 0)
+          .sort(),
+      ).toEqual([...expected].sort());
+      const after = (await foundBreaks()).filter((one) => !before.has(one));
+      expect(after.sort(), `file ${file}`).toEqual(planted.sort());
+      const { rows } = await client.query("select from processor_attempt where status not in ('approved', 'declined')");
+      expect(rows).toEqual([]);
+    }
+  },
+  60_000 + FILES * 2_000,
+);
+
+test('counts every line once while connections are cut and two processes compare the same file', async () => {
+  const attempts = await Promise.all(
+    Array.from({ length: 60 }, (_, index) => attempt(index % 3 === 0 ? 'declined' : 'approved')),
+  );
+  const lines = attempts.flatMap((about, index) =>
+    index % 5 === 0 ? [lineOf(about), lineOf(about)] : [lineOf(about)],
+  );
+  const { file_id: fileId } = await createFile(lines);
+  await add(fileId, 1, lines);
+  const before = new Set(await foundBreaks());
+  await match(async () => {
+    for (let cut = 0; cut < 15; cut += 1) {
+      await client.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+  });
+  const { outcomes, lines_examined: examined } = await show(fileId);
+  const duplicates = lines.length - attempts.length;
+  const declined = attempts.filter(({ status }) => status === 'declined').length;
+  expect(examined).toBe(lines.length);
+  expect(outcomes).toMatchObject({ reported: declined, matched: attempts.length - declined, duplicate: duplicates });
+  const after = (await foundBreaks()).filter((one) => !before.has(one));
+  expect(after).toHaveLength(declined + duplicates);
+});
+
+test('a withdrawn file counts no longer, and its breaks are closed', async () => {
+  const about = await attempt('approved');
+  const lines = [lineOf(about), lineOf(about), { ...lineOf(about), attempt_id: 'nothing-of-ours' }];
+  const wrong = await settle(lines);
+  expect(wrong.outcomes).toMatchObject({ matched: 1, duplicate: 1, missing_in_ledger: 1 });
+  const id = toWireId('pat', about.attemptId);
+  expect((await breaksOf('duplicate')).filter((one) => one.attempt_id === id)).toMatchObject([
+    { amount: 1000, found: expect.stringContaining(`push of 10.00 USD (line 2 of ${wrong.file_id})`) },
+  ]);
+  await withdraw(wrong.file_id);
+  await match();
+  expect(await show(wrong.file_id)).toMatchObject({ status: 'withdrawn' });
+  expect((await breaksOf('duplicate')).filter((one) => one.attempt_id === id)).toEqual([]);
+  expect((await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(wrong.file_id))).toEqual([]);
+  expect((await settle(lines)).outcomes).toMatchObject({ matched: 1, duplicate: 1, missing_in_ledger: 1 });
+  const [again] = (await breaksOf('duplicate')).filter((one) => one.attempt_id === id);
+  expect(again?.bookings).toMatchObject([
+    { book_against: 'funding', from: 'funding', to: 'clearing', amount: 1000 },
+    { book_against: 'loss', amount: 1000 },
+  ]);
+});
