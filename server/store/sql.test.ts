@@ -109,6 +109,17 @@ describe('a statement with named parameters', () => {
     });
   });
 
+  test('has a name of its own, even if its name is longer than PostgreSQL keeps', () => {
+    const variants = statementVariants({ one: TEXT });
+    const start = `list_things${'_by_a_filter'.repeat(5)}`;
+    const names = [start, `${start}_by_from`, `${start}_by_from_by_to`].map(
+      (name) => variants(name, () => 'select :one', { one: 'x' }).name,
+    );
+    expect(new Set(names).size).toBe(3);
+    for (const name of names) expect(name).toMatch(/^list_things_\w{1,52}$/);
+    expect(variants('list_things', () => 'select :one', { one: 'x' }).name).toBe('list_things');
+  });
+
   test('is merged with others by shifting their parameters', () => {
     const one = statementOfRows('one', THING.pick('amount'), 'insert into a select amount from :sent');
     const two = statement('two', { a: TEXT, b: TEXT }, 'delete from b where a = :a and b = :b returning 1');

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { eventsOf } from './connection/work.ts';
@@ -183,7 +184,7 @@ export function rows<Set extends ColumnSet>(rowsOf: Columns<Set>): Rows<Set> {
   return { rowsOf };
 }
 
-type Compiled = { readonly text: string; readonly send: readonly Send[] };
+type Compiled = { readonly name: string; readonly text: string; readonly send: readonly Send[] };
 type Send = { readonly name: string; readonly write: (value: unknown) => unknown };
 
 const texts = new Map<string, string>();
@@ -220,7 +221,17 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
     return place;
   });
   texts.set(name, compiled);
-  return { text: compiled, send };
+  return { name: preparedName(name), text: compiled, send };
+}
+
+/** PostgreSQL cuts the names of prepared statements after this many bytes. */
+const MAX_NAME_BYTES = 63;
+
+/** The name of a prepared statement. Two statements whose long names begin alike would otherwise become one, and fail (42P05). */
+function preparedName(name: string): string {
+  return name.length <= MAX_NAME_BYTES
+    ? name
+    : `${name.slice(0, MAX_NAME_BYTES - 17)}_${hash('sha256', name).slice(0, 16)}`;
 }
 
 /** SQL for a parameter, whose values are sent next. */
@@ -250,7 +261,7 @@ export function statement<Parameters extends ParameterSet>(
   const compiled = compile(name, parameters, text);
   const unused = Object.keys(parameters).find((parameter) => !compiled.send.some((sent) => sent.name === parameter));
   if (unused !== undefined) throw new Error(`the statement ${name} does not use its parameter ${unused}`);
-  return (values) => bind(name, compiled, values);
+  return (values) => bind(compiled, values);
 }
 
 /** A statement whose text depends on the request. Each text has a name, and is compiled on first use. */
@@ -261,11 +272,11 @@ export function statementVariants<Parameters extends ParameterSet>(
   return (name, text, values) => {
     const compiled = known.get(name) ?? compile(name, parameters, text());
     known.set(name, compiled);
-    return bind(name, compiled, values);
+    return bind(compiled, values);
   };
 }
 
-function bind(name: string, { text, send }: Compiled, values: Readonly<Record<string, unknown>>): Statement {
+function bind({ name, text, send }: Compiled, values: Readonly<Record<string, unknown>>): Statement {
   return { name, text, values: send.map((sent) => sent.write(values[sent.name])) };
 }
 
@@ -276,7 +287,7 @@ export function statementOfRows<Set extends ColumnSet>(
   text: string,
 ): (rows: readonly RowOf<Set>[]) => Statement {
   const compiled = compile(name, { sent: rows(columns) }, text);
-  return (sent) => bind(name, compiled, { sent });
+  return (sent) => bind(compiled, { sent });
 }
 
 export function insertRows<Set extends ColumnSet>(
