@@ -1,6 +1,6 @@
 import type { Random } from '../harness/random.ts';
 import { fieldsOf, type Operation, type Parameter, type Schema } from './document.ts';
-import { generateValue, type Known, Reference } from './values.ts';
+import { generateValue, type Known, oddIds, Reference } from './values.ts';
 
 // Requests that the document allows. Their values can come from earlier responses.
 
@@ -183,7 +183,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const credential = random.pick(senders.filter((one) => making.credentials.includes(one)));
   const isBodySent = operation.body !== undefined && (operation.isBodyRequired || random.chance(0.8));
   // A new record mostly gets a new id.
-  const [ownId] = Object.keys(fieldsOf(operation.responses.get(201)?.content?.['application/json']?.schema));
+  const ownId = ownIdOf(operation);
   const knownInBody: Known = (name) => (name === ownId && !random.chance(0.1) ? undefined : known(name));
   const generated = isBodySent ? valueFor(operation.body as Schema, 'body', knownInBody) : undefined;
   const idSchema = making.atEdges ? operation.body?.properties?.[ownId ?? ''] : undefined;
@@ -197,6 +197,39 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const page = random.chance(0.3) ? making.nextPage(operation.id) : undefined;
   const step = { operation: operation.id, credential, path, query, ...page, headers, body, isEscaped, wire };
   return withPrecondition(operation, withAddition(operation, step, making), making);
+}
+
+/** The field with the id of the record that an operation creates. */
+function ownIdOf({ responses }: Operation): string | undefined {
+  return Object.keys(fieldsOf(responses.get(201)?.content?.['application/json']?.schema))[0];
+}
+
+/**
+ * Requests that create a record with each id that a URL could change and the document allows. The id becomes a part of the
+ * `Location`. They have nothing else that is optional, and the key of an operator, so that nothing else refuses them.
+ */
+export function stepsWithOddIds(operation: Operation, { random, known, isValid }: Making): readonly Step[] {
+  const [{ body = {} }, ownId] = [operation, ownIdOf(operation) ?? ''];
+  const [{ required = [] }, fields] = [body, fieldsOf(body)];
+  const schema = fields[ownId];
+  const isInLocation = operation.responses.get(201)?.headers?.Location !== undefined;
+  if (schema === undefined || !isInLocation || operation.path.includes('{')) return [];
+  const others = required.filter((name) => name !== ownId).map((name) => [name, fields[name] ?? {}] as const);
+  return oddIds(schema)
+    .filter((id) => isValid(schema, id))
+    .map((id) => ({
+      operation: operation.id,
+      credential: 'operator',
+      path: {},
+      query: {},
+      headers: takes(operation, 'Idempotency-Key') ? { 'Idempotency-Key': `k${random.digits(12)}` } : {},
+      body: {
+        ...Object.fromEntries(others.map(([name, one]) => [name, generateValue(one, name, random, known)])),
+        [ownId]: id,
+      },
+      isEscaped: false,
+      wire: random.below(2 ** 31),
+    }));
 }
 
 /** Adds a field or header to a change that a client may add, because records have the field and other operations the header. */

@@ -42,6 +42,8 @@ export const TEXTS = [
   '@x',
   '-1',
 ];
+/** Ids that a URL could change. In a path, each of the last one's characters takes three. */
+export const oddIds = ({ maxLength = 300 }: Schema): readonly string[] => ['.', '..', '%'.repeat(maxLength)];
 const WIDE = ['Ж', '中', '🙂', 'é', 'ß', 'ا'];
 
 const FRACTIONS = ['', '.0', '.5', '.12', '.123', '.1234567', '.123456789'];
@@ -157,8 +159,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
     [...text].length <= maxLength &&
     (pattern === undefined || new RegExp(pattern, 'u').test(text));
   if (minLength === 0 && random.chance(0.2)) return '';
-  // Texts that a URL could change, for ids.
-  const odd = ['.', '..', '%'.repeat(maxLength)].filter(isAllowed);
+  const odd = oddIds(schema).filter(isAllowed);
   if (/_id$/.test(name) && odd.length > 0 && (atEdges || random.chance(0.3))) return random.pick(odd);
   const candidates = [
     ...TEXTS,
