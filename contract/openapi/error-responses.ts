@@ -34,11 +34,27 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
   return kind === undefined ? undefined : FAMILIES[kind];
 }
 
+/**
+ * Statuses of requests that the document does not allow: another method, type or expectation, or a size or time over its limits.
+ * They mean the same everywhere, so each operation has them in one range, which lists its statuses and codes.
+ */
+const RANGED: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
+const RANGE = '4XX';
+
+const isRanged = (code: ErrorCode): boolean => RANGED.has(ERRORS[code].status);
+
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
+
+/** The name of a set of codes, in parts. In a range, only the codes that not every operation has are named. */
+function nameParts(codes: readonly ErrorCode[]): readonly string[] {
+  if (codes.length === 1 || !codes.every(isRanged)) return codes.map(nameOf);
+  const isEverywhere = (code: ErrorCode) => OPERATION_IDS.every((id) => precedenceOf(id).includes(code));
+  return ['refused_request', ...codes.filter((code) => !isEverywhere(code))];
+}
 
 /** Operations that move money, and dry runs, have separate sets, because their responses have `Money-Moved`. */
 function setName(id: OperationId, codes: readonly ErrorCode[]): string {
-  return [...codes.map(nameOf), ...(saysIfMoneyMoved(id) ? ['moves_money'] : [])].join('.');
+  return [...nameParts(codes), ...(saysIfMoneyMoved(id) ? ['moves_money'] : [])].join('.');
 }
 
 const CODE_SETS: readonly CodeSet[] = codeSets();
@@ -55,10 +71,11 @@ function codeSets(): readonly CodeSet[] {
   return [...sets.values()];
 }
 
-function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> {
-  const found = new Map<number, ErrorCode[]>();
+/** Codes by their status, or by the range that has it. */
+function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<string, readonly ErrorCode[]> {
+  const found = new Map<string, ErrorCode[]>();
   for (const code of codes) {
-    const { status } = ERRORS[code];
+    const status = isRanged(code) ? RANGE : String(ERRORS[code].status);
     found.set(status, [...(found.get(status) ?? []), code]);
   }
   return found;
@@ -66,21 +83,24 @@ function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly Err
 
 /** The error responses of an operation by status, with references to responses that other operations share. */
 export function errorResponsesOf(id: OperationId): JsonObject {
-  const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left - right);
+  const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left.localeCompare(right));
   return Object.fromEntries(
     statuses.map(([status, codes]) => {
       const name = setName(id, codes);
       const isShared = CODE_SETS.some((set) => set.name === name && set.operations.length > 1);
-      return [String(status), isShared ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
+      return [status, isShared ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
     }),
   );
 }
 
+/** Codes that paths outside the operations have as the only one of their status. */
+const PAGE_CODES = ['uri_too_long', 'method_not_allowed', 'unknown_request'] as const;
+
 /** The error responses that several operations, or paths outside the operations, share. */
 export function sharedErrorResponses(): JsonObject {
   const shared = CODE_SETS.filter(({ operations }) => operations.length > 1);
-  const pages: CodeSet = { name: 'unknown_request', codes: ['unknown_request'], operations: [] };
-  return Object.fromEntries([...shared, pages].map((set) => [set.name, responseOf(set)]));
+  const pages = PAGE_CODES.map((code): CodeSet => ({ name: code, codes: [code], operations: [] }));
+  return Object.fromEntries([...shared, ...pages].map((set) => [set.name, responseOf(set)]));
 }
 
 function responseOf({ codes, operations }: CodeSet): JsonObject {
@@ -89,7 +109,7 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   const headers = errorHeadersOf(codes, isMoney, takesKey);
   const record = recordName(codes);
   return {
-    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${ERRORS[one].meaning}`).join('\n\n'),
+    description: codes.map((one) => familyIn(one)?.description ?? describe(one, codes.length)).join('\n\n'),
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
     content: {
       'application/json': {
@@ -100,7 +120,13 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   };
 }
 
-const recordName = (codes: readonly ErrorCode[]): string => `${codes.map(nameOf).join('.')}.record`;
+/** A code with its meaning. In a range, also with its status. */
+function describe(code: ErrorCode, count: number): string {
+  const status = isRanged(code) && count > 1 ? ` (${ERRORS[code].status})` : '';
+  return `\`${code}\`${status}: ${ERRORS[code].meaning}`;
+}
+
+const recordName = (codes: readonly ErrorCode[]): string => `${nameParts(codes).join('.')}.record`;
 
 /** Error records with the same codes in several responses. They restrict the codes of `ErrorRecord`. */
 const SHARED_RECORDS: ReadonlyMap<string, readonly ErrorCode[]> = sharedRecords();
@@ -124,8 +150,10 @@ function recordOf(codes: readonly ErrorCode[]): JsonObject {
     ...patterns.map((pattern) => ({ type: 'string', pattern })),
   ];
   const code = choices.length === 1 ? choices[0] : { anyOf: choices };
-  // `ErrorRecord` is an object and requires the code.
-  return { allOf: [reference('schemas', 'ErrorRecord')], properties: { Code: code } };
+  const statuses = [...new Set(codes.map((one) => ERRORS[one].status))].sort((left, right) => left - right);
+  const status = statuses.length === 1 ? {} : { Status: { enum: statuses } };
+  // `ErrorRecord` is an object and requires the code and the status.
+  return { allOf: [reference('schemas', 'ErrorRecord')], properties: { Code: code, ...status } };
 }
 
 /** One example for each code, and one for all codes of a family. */

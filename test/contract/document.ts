@@ -46,8 +46,10 @@ export type Parameter = {
 
 type Response = {
   readonly headers?: Readonly<Record<string, { readonly schema: Schema }>>;
-  readonly content?: Readonly<Record<string, { readonly schema?: Schema }>>;
+  readonly content?: Readonly<Record<string, { readonly schema?: Schema; readonly examples?: Examples }>>;
 };
+
+type Examples = Readonly<Record<string, { readonly value: { readonly Code: string; readonly Status: number } }>>;
 
 /** An operation as the document describes it. */
 export type Operation = {
@@ -122,7 +124,11 @@ export class Document {
       parameters: parameters ?? [],
       body: requestBody?.content?.['application/json']?.schema,
       isBodyRequired: requestBody?.required === true,
-      responses: new Map(Object.entries<Response>(responses).map(([status, one]) => [Number(status), one])),
+      responses: new Map(
+        Object.entries<Response>(responses).flatMap(([status, one]) =>
+          /^\d+$/.test(status) ? [[Number(status), one] as const] : partsOfRange(one),
+        ),
+      ),
     };
   }
 
@@ -151,6 +157,21 @@ export class Document {
     this.#known.set(pointer, resolved);
     return resolved;
   }
+}
+
+/**
+ * The response for each status that a range lists. Its examples say which codes have the status, so others are not allowed. A range
+ * without a list, as in the document of adapters, allows no status.
+ */
+function partsOfRange(range: Response): readonly (readonly [number, Response])[] {
+  const { schema = {}, examples = {} } = range.content?.['application/json'] ?? {};
+  const records = Object.values(examples).map(({ value }) => value);
+  const statuses = (fieldsOf(schema).Status?.enum ?? []).map(Number);
+  return statuses.map((status) => {
+    const codes = records.filter(({ Status }) => Status === status).map(({ Code }) => Code);
+    const narrowed = { allOf: [schema, { properties: { Code: { enum: codes }, Status: { const: status } } }] };
+    return [status, { ...range, content: { 'application/json': { schema: narrowed } } }] as const;
+  });
 }
 
 /** The fields of an object, with those of the schemas that it extends. */

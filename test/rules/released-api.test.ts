@@ -79,7 +79,18 @@ test('the interface only adds to the released one', () => {
 });
 
 describe('a change that breaks callers is found', () => {
+  const rangeOf = ({ components }: Open): Open => components.schemas['refused_request.record'].properties;
   const cases: readonly (readonly [what: string, change: (document: Open) => void, line: string])[] = [
+    [
+      'a status that a range no longer lists',
+      (document) => rangeOf(document).Status.enum.splice(0, 1),
+      `GET ${TRANSFER}/{transfer_id}: the status 405 is gone`,
+    ],
+    [
+      'an error code that a range no longer has',
+      (document) => rangeOf(document).Code.enum.splice(0, 1),
+      `GET ${TRANSFER}/{transfer_id}: 408.Code: the value "request_timeout" is gone`,
+    ],
     [
       'a removed operation',
       ({ paths }) => delete paths[`${TRANSFER}/{transfer_id}/capture`],

@@ -74,11 +74,10 @@ function compareResponses(
   name: string,
   documents: Documents,
 ): readonly string[] {
-  const [was, is] = [membersOf(before.responses), membersOf(after.responses)];
-  const kept = Object.entries(was).flatMap(([status, response]) => {
-    const now = is[status];
-    if (now === undefined) return [`${name}: the status ${status} is gone`];
-    const [one, other] = [resolved(response, documents.released), resolved(now, documents.current)];
+  const [was, is] = [responsesOf(before, documents.released), responsesOf(after, documents.current)];
+  const kept = Object.entries(was).flatMap(([status, one]) => {
+    const other = is[status];
+    if (other === undefined) return [`${name}: the status ${status} is gone`];
     const headers = Object.keys(membersOf(one.headers)).filter(
       (header) => membersOf(other.headers)[header] === undefined,
     );
@@ -92,6 +91,32 @@ function compareResponses(
   const isSuccess = (status: string) => status.startsWith('2');
   const added = Object.keys(is).filter((status) => isSuccess(status) && was[status] === undefined);
   return [...kept, ...added.map((status) => `${name}: it can succeed with ${status} now`)];
+}
+
+/** The responses of an operation by status. A range has the same response for each status that it lists. */
+function responsesOf({ responses }: JsonObject, document: JsonObject): Readonly<Record<string, JsonObject>> {
+  return Object.fromEntries(
+    Object.entries(membersOf(responses)).flatMap(([status, one]) => {
+      const response = resolved(one, document);
+      return status.endsWith('XX') ? partsOfRange(response, document) : [[status, response] as const];
+    }),
+  );
+}
+
+/** The response for each status that a range lists, with only the codes that have the status in the examples. */
+function partsOfRange(range: JsonObject, document: JsonObject): readonly (readonly [string, JsonObject])[] {
+  const json = membersOf(membersOf(range.content)['application/json']);
+  const schema = resolved(json.schema, document);
+  const { Status: listed, ...properties } = membersOf(schema.properties);
+  return listOf(membersOf(listed).enum).map((status) => {
+    const examples = Object.entries(membersOf(json.examples)).filter(
+      ([, one]) => membersOf(resolved(one, document).value).Status === status,
+    );
+    const codes = listOf(membersOf(properties.Code).enum).filter((code) => examples.some(([name]) => name === code));
+    const narrowed = { ...schema, properties: { ...properties, Code: { enum: codes } } };
+    const content = { 'application/json': { ...json, schema: narrowed, examples: Object.fromEntries(examples) } };
+    return [String(status), { ...range, content }] as const;
+  });
 }
 
 /** The error codes of a response. The document has one example for each. */
