@@ -36,6 +36,7 @@ const MAX_LINE_CHARACTERS = 10_000;
 /** Reads a whole file once, with constant memory, and checks every line. Rejects if the file cannot be read. */
 export async function checkFile(path: string): Promise<CheckedFile> {
   const hash = createHash('sha256');
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   const problems: LineProblem[] = [];
   let lineCount = 0;
   let problemCount = 0;
@@ -44,13 +45,17 @@ export async function checkFile(path: string): Promise<CheckedFile> {
     if (problems.length < MAX_PROBLEMS) problems.push(problem);
   };
   try {
-    for await (const { record, line } of recordsOf(path, (bytes) => hash.update(bytes))) {
+    for await (const { record, line } of recordsOf(path, (bytes) => {
+      hash.update(bytes);
+      decoder.decode(bytes, { stream: true });
+    })) {
       lineCount += 1;
       const problem = problemOf(record);
       if (problem !== undefined) note({ line, ...problem });
     }
   } catch (error) {
     if (error instanceof HeadProblem) note({ line: 1, field: error.column, message: error.message });
+    else if (error instanceof TypeError) note({ line: lineCount + 1, field: '', message: 'The file is not UTF-8.' });
     else if (error instanceof CsvError) note({ line: Number(error.lines ?? 1), field: '', message: error.message });
     else throw error;
   }
@@ -88,9 +93,22 @@ async function* recordsOf(
   path: string,
   onBytes: (bytes: Buffer) => void = () => undefined,
 ): AsyncGenerator<{ readonly record: CsvRecord; readonly line: number }> {
-  const parser = parse({ bom: true, columns: checkHead, info: true, max_record_size: MAX_LINE_CHARACTERS, trim: true });
+  const parser = parse({
+    bom: true,
+    columns: checkHead,
+    info: true,
+    skip_empty_lines: true,
+    max_record_size: MAX_LINE_CHARACTERS,
+    trim: true,
+  });
   const source = createReadStream(path);
-  source.on('data', (bytes) => onBytes(bytes as Buffer));
+  source.on('data', (bytes) => {
+    try {
+      onBytes(bytes as Buffer);
+    } catch (error) {
+      source.destroy(error as Error);
+    }
+  });
   pipeline(source, parser, () => undefined);
   for await (const { record, info } of parser) yield { record, line: info.lines };
 }
@@ -99,6 +117,8 @@ function checkHead(head: readonly string[]): string[] {
   const known = `The columns are ${COLUMNS.join(', ')}.`;
   const unknown = head.find((name) => !COLUMNS.includes(name));
   if (unknown !== undefined) throw new HeadProblem(`There is no column '${unknown}'. ${known}`, unknown);
+  const repeated = head.find((name, at) => head.indexOf(name) !== at);
+  if (repeated !== undefined) throw new HeadProblem(`The column '${repeated}' is there twice.`, repeated);
   const missing = REQUIRED.find((name) => !head.includes(name));
   if (missing !== undefined) throw new HeadProblem(`The first line has no column '${missing}'. ${known}`, missing);
   return [...head];
@@ -106,6 +126,8 @@ function checkHead(head: readonly string[]): string[] {
 
 /** The problem that the service would name. */
 function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
+  const odd = Object.entries(record).find(([, text]) => text.includes('\0'));
+  if (odd !== undefined) return { field: odd[0], message: `'${odd[0]}' has a NUL character.` };
   const given = Object.entries(record).filter(([, text]) => text !== '');
   const fields = given.map(([name, text]) => [name, NUMBERS.has(name) ? new JsonNumber(text) : text] as const);
   const reading = readFields(SettlementFileLine, Object.fromEntries(fields) as JsonObject, 'body');

@@ -7,7 +7,6 @@ import {
   InvalidArgument,
   type ListSettlementFilesQuery,
   type SettlementFileRecord,
-  type SettlementFileTotals,
   type WithdrawSettlementFileBody,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
@@ -104,6 +103,9 @@ async function importFile(session: Session, path: string, connectorId: string, w
     if (!isBetween) say(`${file.lines_received} of ${lineCount} lines are stored.\n`);
     first += lines.length;
   }
+  if (file.lines_received < lineCount) {
+    throw new InvalidArgument(`${printable(path)} has become shorter while it was imported: it had ${lineCount} lines`);
+  }
   for (let shown = 0; waits && (file.status === 'receiving' || file.status === 'matching'); ) {
     await sleep(POLL_MILLISECONDS);
     file = await service.settlementFiles.get(fileId);
@@ -111,9 +113,9 @@ async function importFile(session: Session, path: string, connectorId: string, w
     shown = file.lines_examined;
     say(`${shown} of ${lineCount} lines are compared.\n`);
   }
-  const whole = await service.settlementFiles.get(fileId);
-  show(whole, textOf(whole));
-  if (breaksOf(whole) > 0) say(`\nShow the breaks: ${session.command} breaks list --connector ${connectorId}\n`);
+  if (file.withdrawn_at !== null) throw new InvalidArgument(`the settlement file ${fileId} was withdrawn`);
+  show(file, textOf(file));
+  if (breaksOf(file) > 0) say(`\nShow the breaks: ${session.command} breaks list --connector ${connectorId}\n`);
 }
 
 /** Lines between two reports of the progress. */
@@ -139,7 +141,7 @@ const breaksOf = ({ outcomes }: SettlementFileRecord): number =>
   outcomes.differs + outcomes.duplicate + outcomes.missing_in_ledger;
 
 /** The file, each of its outcomes and each of its sums on a line. */
-function textOf({ outcomes, totals, ...file }: SettlementFileTotals): readonly Pair[] {
+function textOf({ outcomes, totals, ...file }: SettlementFileRecord): readonly Pair[] {
   const sums = totals.map(
     ({ currency, pushed, pulled, reversed, fees }): Pair => [
       currency,

@@ -59,17 +59,6 @@ export const SettlementFileRecord = Type.Object({
     } satisfies Record<LineOutcome, unknown>,
     { description: 'Number of lines by outcome' },
   ),
-  created_at: moment('When it was created'),
-  created_by: Type.String({ description: 'Who created it: id of the API key or the person, or `sandbox`' }),
-  matched_at: nullable(moment('When all lines were compared; null before that')),
-  withdrawn_at: nullable(moment('When it was withdrawn; null if it was not')),
-  withdrawn_by: textOrNull('Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not'),
-  note: textOrNull('Why it was withdrawn; null if it was not'),
-});
-
-/** A settlement file with its sums, as the processor states them. */
-export const SettlementFileTotals = Type.Object({
-  ...SettlementFileRecord.properties,
   totals: Type.Array(
     Type.Object({
       currency,
@@ -80,6 +69,12 @@ export const SettlementFileTotals = Type.Object({
     }),
     { description: 'Sums of the stored lines, by currency; empty before the first line' },
   ),
+  created_at: moment('When it was created'),
+  created_by: Type.String({ description: 'Who created it: id of the API key or the person, or `sandbox`' }),
+  matched_at: nullable(moment('When all lines were compared; null before that')),
+  withdrawn_at: nullable(moment('When it was withdrawn; null if it was not')),
+  withdrawn_by: textOrNull('Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not'),
+  note: textOrNull('Why it was withdrawn; null if it was not'),
 });
 
 export const CreateSettlementFileBody = Type.Object({
@@ -146,6 +141,7 @@ const RECEIVING = {
   lines_received: 0,
   lines_examined: 0,
   outcomes: { matched: 0, reported: 0, differs: 0, duplicate: 0, missing_in_ledger: 0 },
+  totals: [],
   note: null,
 } as const;
 const MATCHED = {
@@ -154,6 +150,7 @@ const MATCHED = {
   lines_received: 2,
   lines_examined: 2,
   outcomes: { ...RECEIVING.outcomes, matched: 1, differs: 1 },
+  totals: [{ currency: 'USD', pushed: 1000, pulled: 500, reversed: 0, fees: 10 }],
   matched_at: EXAMPLE_LATER,
 } as const;
 const NOTE = 'The processor sent a corrected file, their ticket 4711.';
@@ -234,12 +231,10 @@ export const SETTLEMENT_FILES = [
     summary: 'Get a settlement file: how many lines matched, and its sums',
     reach: 'operator',
     scope: 'operator:read',
-    reply: SettlementFileTotals,
+    reply: SettlementFileRecord,
     errors: ['settlement_file_not_found'],
     failure: 'The settlement file could not be read',
-    example: {
-      reply: { ...MATCHED, totals: [{ currency: 'USD', pushed: 1000, pulled: 500, reversed: 0, fees: 10 }] },
-    },
+    example: { reply: MATCHED },
   }),
   operation({
     id: 'withdraw_settlement_file',
@@ -268,4 +263,3 @@ export const SETTLEMENT_FILES = [
 ] as const;
 
 export type SettlementFileRecord = Static<typeof SettlementFileRecord>;
-export type SettlementFileTotals = Static<typeof SettlementFileTotals>;

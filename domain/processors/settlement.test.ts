@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Attempt } from './attempt.ts';
-import { type Finding, findingOf, lineInWords, type SettlementLine } from './settlement.ts';
+import { type Finding, findingOf, lineInWords, type SettlementLine, settles } from './settlement.ts';
 
 const LINE: SettlementLine = { kind: 'push', amount: 1000n, currency: 'USD', status: 'settled' };
 
@@ -11,6 +11,7 @@ const ATTEMPT = {
   status: 'approved',
   lateApprovalAt: null,
   contradictedAt: null,
+  contradictionSettledAt: null,
   correctedAmount: 0n,
 } as unknown as Attempt;
 
@@ -35,6 +36,7 @@ test.each<Row>([
   ['a reversal of another amount', { status: 'reversed', amount: 900n }, {}, differs(null)],
   ['an amount that was booked', { amount: 900n }, { correctedAmount: -100n }, matched],
   ['an approval that the processor has contradicted since', {}, { contradictedAt: 1 }, approved],
+  ['the same, once a person has settled that', {}, { contradictedAt: 1, contradictionSettledAt: 2 }, matched],
 ])('%s', (_name, line, attempt, finding) => {
   expect(findingOf({ ...LINE, ...line }, { ...ATTEMPT, ...attempt }, false)).toEqual(finding);
 });
@@ -52,6 +54,13 @@ test('a line keeps its outcome when the books say the same because of it, or som
   expect(findingOf({ ...LINE, amount: 900n }, corrected, false, 'differs')).toEqual(differs(900n));
   expect(findingOf(LINE, corrected, false, 'matched')).toEqual(matched);
   expect(findingOf(LINE, ATTEMPT, false, 'duplicate')).toEqual({ outcome: 'duplicate' });
+});
+
+test('only a settlement that the books have, or get from it, settles its attempt', () => {
+  expect(settles(LINE, matched)).toBe(true);
+  expect(settles(LINE, approved)).toBe(true);
+  expect(settles(LINE, differs(900n))).toBe(false);
+  expect(settles({ ...LINE, status: 'reversed' }, reversed)).toBe(false);
 });
 
 test('a line without an attempt is missing in the ledger, whatever it says', () => {

@@ -1,5 +1,5 @@
 import { formatMoney } from '../ledger/money.ts';
-import { type Attempt, isEnded, movedInBooks } from './attempt.ts';
+import { type Attempt, isContradicted, isEnded, movedInBooks } from './attempt.ts';
 import type { OrderKind } from './order.ts';
 
 /** What a line of a settlement file says about an order: it was carried out (`settled`), or undone afterwards (`reversed`). */
@@ -58,7 +58,7 @@ export function findingOf(
   const isAsOrdered = line.kind === attempt.kind && line.amount === attempt.amount;
   const stated = statedIn(line, attempt, isAsOrdered);
   // An open contradiction is settled by an answer that agrees with the books.
-  const isKnown = isEnded(attempt.status) && attempt.contradictedAt === null && stated === movedInBooks(attempt);
+  const isKnown = isEnded(attempt.status) && !isContradicted(attempt) && stated === movedInBooks(attempt);
   if (isKnown && first === null) return { outcome: 'matched' };
   if (!isAsOrdered) return { outcome: 'differs', stated };
   return { outcome: 'reported', answer: line.status === 'settled' ? 'approved' : 'reversed' };
@@ -68,6 +68,11 @@ export function findingOf(
 function statedIn({ kind, amount, status }: SettlementLine, attempt: Attempt, isAsOrdered: boolean): bigint | null {
   if (status === 'reversed') return isAsOrdered ? 0n : null;
   return kind === attempt.kind ? amount : -amount;
+}
+
+/** Whether a line has settled its attempt, so that another one is a duplicate. A reversal, or another amount, has not. */
+export function settles({ status }: SettlementLine, { outcome }: Finding): boolean {
+  return status === 'settled' && (outcome === 'matched' || outcome === 'reported');
 }
 
 /** A line in words, such as `push of 10.00 USD`. */

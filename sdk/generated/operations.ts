@@ -3944,7 +3944,7 @@ export type SettlementFileLine = {
 };
 
 /**
- * Settlement file record: the response of create_settlement_file, add_settlement_lines,
+ * Settlement file record: the response of create_settlement_file, add_settlement_lines, get_settlement_file,
  * withdraw_settlement_file.
  */
 export type SettlementFileRecord = {
@@ -3983,69 +3983,6 @@ export type SettlementFileRecord = {
     /** There is no such attempt: a break `missing_in_ledger`. */
     readonly missing_in_ledger: number;
   };
-  /** When it was created. */
-  readonly created_at: string;
-  /** Who created it: id of the API key or the person, or `sandbox`. */
-  readonly created_by: string;
-  /** When all lines were compared; null before that. */
-  readonly matched_at: string | null;
-  /** When it was withdrawn; null if it was not. */
-  readonly withdrawn_at: string | null;
-  /** Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not. */
-  readonly withdrawn_by: string | null;
-  /** Why it was withdrawn; null if it was not. */
-  readonly note: string | null;
-};
-
-/** Settlement file totals: the response of get_settlement_file. */
-export type SettlementFileTotals = {
-  /** Id of the settlement file: stl_ and 32 hex digits. */
-  readonly file_id: string;
-  /** The connector of the processor. */
-  readonly connector_id: string;
-  /** Name of the file, for people. */
-  readonly name: string;
-  /** SHA-256 of the file, 64 hex digits. */
-  readonly sha256: string;
-  /**
-   * receiving: waits for lines; matching: all lines are stored, and are compared with the books; matched: all are
-   * compared; withdrawing and withdrawn: the file no longer counts.
-   */
-  readonly status: 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
-  /** Number of lines of the file. */
-  readonly line_count: number;
-  /** Number of lines that are stored. The next one has this number plus 1. */
-  readonly lines_received: number;
-  /** Number of lines that are compared with the books. */
-  readonly lines_examined: number;
-  /** Number of lines by outcome. */
-  readonly outcomes: {
-    /** The books say the same. */
-    readonly matched: number;
-    /**
-     * The books did not know the outcome of the attempt, or another one, so the line counted as the answer of the
-     * processor.
-     */
-    readonly reported: number;
-    /** Another amount, currency or direction: a break `contradiction`. */
-    readonly differs: number;
-    /** An earlier line has settled the attempt: a break `duplicate`. */
-    readonly duplicate: number;
-    /** There is no such attempt: a break `missing_in_ledger`. */
-    readonly missing_in_ledger: number;
-  };
-  /** When it was created. */
-  readonly created_at: string;
-  /** Who created it: id of the API key or the person, or `sandbox`. */
-  readonly created_by: string;
-  /** When all lines were compared; null before that. */
-  readonly matched_at: string | null;
-  /** When it was withdrawn; null if it was not. */
-  readonly withdrawn_at: string | null;
-  /** Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not. */
-  readonly withdrawn_by: string | null;
-  /** Why it was withdrawn; null if it was not. */
-  readonly note: string | null;
   /** Sums of the stored lines, by currency; empty before the first line. */
   readonly totals: readonly {
     /** Currency, as an ISO 4217 code. */
@@ -4071,6 +4008,18 @@ export type SettlementFileTotals = {
      */
     readonly fees: number | string;
   }[];
+  /** When it was created. */
+  readonly created_at: string;
+  /** Who created it: id of the API key or the person, or `sandbox`. */
+  readonly created_by: string;
+  /** When all lines were compared; null before that. */
+  readonly matched_at: string | null;
+  /** When it was withdrawn; null if it was not. */
+  readonly withdrawn_at: string | null;
+  /** Who withdrew it: id of the API key or the person, or `sandbox`; null if it was not. */
+  readonly withdrawn_by: string | null;
+  /** Why it was withdrawn; null if it was not. */
+  readonly note: string | null;
 };
 
 /** The body of sign_in_as. */
@@ -5187,7 +5136,7 @@ export type Operations = {
    */
   readonly get_settlement_file: {
     readonly call: { readonly params: { readonly file_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: SettlementFileTotals;
+    readonly reply: SettlementFileRecord;
   };
   /**
    * withdraw_settlement_file: Withdraw a settlement file, so that it no longer counts and can be imported again.

@@ -129,7 +129,6 @@ import type {
   ServiceStatus,
   SessionRecord,
   SettlementFileRecord,
-  SettlementFileTotals,
   SignInAsBody,
   StatementPage,
   SwitchPreview,
@@ -574,7 +573,7 @@ export class SettlementFilesResource {
    * get_settlement_file: Get a settlement file: how many lines matched, and its sums. Requires an operator key.
    * Error codes: `settlement_file_not_found`, `unknown_get_settlement_file`.
    */
-  get(fileId: string, options?: CallOptions): Promise<WithResponse<SettlementFileTotals>> {
+  get(fileId: string, options?: CallOptions): Promise<WithResponse<SettlementFileRecord>> {
     return this.#send('get_settlement_file', { params: { file_id: fileId }, options });
   }
 

@@ -72,7 +72,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   reversal: 'currency',
   schema_migration: 'checksum name needs',
   service_process: 'host minute version',
-  settlement_file: 'created_by sha256 status withdrawn_by',
+  settlement_file: 'created_by sha256 status totals withdrawn_by',
   settlement_line: 'currency kind outcome status',
   support_case: 'code created_by last_message_side money_moved operation outcome severity status type',
   switch: 'actor transfer_type',

@@ -137,8 +137,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
   duplicate: {
     word: 'settled twice',
-    meaning:
-      'Settlement files have several lines about one order. If the processor did move the money twice, book the difference.',
+    meaning: 'Settlement files have several lines about one order. Ask the processor whether it moved the money twice.',
   },
 };
 

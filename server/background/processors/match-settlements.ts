@@ -1,6 +1,6 @@
 import { toWireId } from '../../../domain/identifier.ts';
-import { movedInBooks } from '../../../domain/processors/attempt.ts';
-import { type Finding, findingOf, lineInWords } from '../../../domain/processors/settlement.ts';
+import { type Attempt, isContradicted, isEnded } from '../../../domain/processors/attempt.ts';
+import { type Finding, findingOf, lineInWords, settles } from '../../../domain/processors/settlement.ts';
 import { transact } from '../../commit/transaction.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Statement } from '../../store/connection/database.ts';
@@ -13,6 +13,7 @@ import {
   insertMissing,
   type LineBreak,
   lockSettlementFile,
+  MAX_FOUND_CHARACTERS,
   markSettled,
   readOpenFiles,
   readSettlementLines,
@@ -27,7 +28,7 @@ import {
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { recordContradiction } from './record-contradiction.ts';
-import { type ReportParts, recordNow } from './report.ts';
+import { type ReportParts, readAgain, recordNow } from './report.ts';
 
 // Invariant: A line of a settlement file counts once, even if processes are killed while they compare it
 // Kept by: one process claims the file for a portion. The outcomes are stored before what they lead to, which can be repeated, and
@@ -112,7 +113,9 @@ async function compareClaimed(
   await changeUnlessChanged(parts, file, () => {
     const linesExamined = after + compared.length;
     const status = linesExamined === file.lineCount ? 'matched' : file.status;
-    const attempts = compared.flatMap(({ line: { attempt } }) => (attempt === undefined ? [] : [attempt]));
+    const attempts = compared.flatMap(({ line, finding }) =>
+      line.attempt === undefined || !settles(line, finding) ? [] : [line.attempt],
+    );
     return [
       writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
       ...(attempts.length === 0 ? [] : [markSettled({ fileId, sent: attempts })]),
@@ -144,38 +147,69 @@ function outcomeOf({ line: { lineNumber, attempt }, finding: { outcome } }: Comp
   return { lineNumber, outcome, attemptId: attempt?.attemptId ?? null };
 }
 
-/** Compares lines in order, so that the second line of a portion about one attempt is found, too. */
+/**
+ * Compares lines in order, so that the second line of a portion about one attempt is found, too. Ends before a line about an attempt that
+ * an earlier one changes, because the next portion has to compare it with the changed attempt.
+ */
 function compare(lines: readonly ComparedLine[]): readonly Compared[] {
+  const compared: Compared[] = [];
   const settled = new Set<string>();
-  return lines.map((line) => {
+  const changed = new Set<string>();
+  for (const line of lines) {
     const { attempt, settledBy } = line;
-    const isSettled = attempt !== undefined && (settledBy !== null || settled.has(attempt.attemptId));
-    if (attempt !== undefined) settled.add(attempt.attemptId);
-    return { line, finding: findingOf(line, attempt, isSettled, line.outcome) };
-  });
+    const attemptId = attempt?.attemptId;
+    if (attemptId === undefined) {
+      compared.push({ line, finding: findingOf(line, undefined, false, line.outcome) });
+      continue;
+    }
+    if (changed.has(attemptId)) break;
+    const isSettled = settledBy !== null || settled.has(attemptId);
+    const one = { line, finding: findingOf(line, attempt, isSettled, line.outcome) };
+    compared.push(one);
+    if (settles(line, one.finding)) settled.add(attemptId);
+    if (leavesWork(one)) changed.add(attemptId);
+  }
+  return compared;
 }
 
-/** Carries out what a line means for its attempt. The same line again changes nothing. */
+/** Carries out what a line means for its attempt, as the attempt is by now. The same line again changes nothing. */
 async function record(
   parts: ReportParts,
   traits: Connector['traits'],
   file: SettlementFile,
   { line, finding }: Compared,
 ): Promise<void> {
-  const { attempt, now } = line;
-  if (attempt === undefined) return;
-  if (finding.outcome === 'differs') {
-    const { status: expected } = attempt;
-    const said = { kind: 'contradiction', expected, found: inFile(file, line), stated: finding.stated } as const;
-    await recordContradiction(parts.database, attempt, said, now);
-  }
+  if (line.attempt === undefined) return;
+  const attempt = (await readAgain(parts.database, line.attempt)) ?? line.attempt;
+  if (finding.outcome === 'differs') await recordDifference(parts, file, line, attempt, finding.stated);
   if (finding.outcome !== 'reported') return;
   const answer = {
     outcome: finding.answer,
     processorReference: attempt.processorReference,
     ...{ code: null, retryAfterSeconds: null, detail: null },
   };
-  await recordNow(parts, { attempt, question: 'notice', answer, traits, now: () => now });
+  const answered = { question: 'notice', answer, traits, now: () => line.now } as const;
+  await recordNow(parts, { ...answered, attempt });
+  const after = (await readAgain(parts.database, attempt)) ?? attempt;
+  if (isEnded(after.status)) {
+    // An earlier line contradicted the attempt before it had ended, and this one agrees with the end.
+    if (isContradicted(after)) await recordNow(parts, { ...answered, attempt: after });
+    return;
+  }
+  // An attempt that is being reversed does not take an approval as its end, and then this line would be lost.
+  await recordDifference(parts, file, line, after, line.status === 'settled' ? line.amount : 0n);
+}
+
+function recordDifference(
+  { database }: ReportParts,
+  file: SettlementFile,
+  line: ComparedLine,
+  attempt: Attempt,
+  stated: bigint | null,
+): Promise<void> {
+  const { status: expected } = attempt;
+  const said = { kind: 'contradiction', expected, found: inFile(file, line), stated } as const;
+  return recordContradiction(database, attempt, said, line.now);
 }
 
 /** The breaks of lines that the books cannot have, one for each attempt or reference. */
@@ -201,18 +235,16 @@ function breakOf(file: SettlementFile, line: ComparedLine): LineBreak {
   const { attempt, settledBy, amount, currency, reference } = line;
   const about = { breakId: newId(), amount, currency, found: inFile(file, line) };
   if (attempt === undefined) {
-    const unknown = { programId: null, attemptId: null, transferId: null, statedAmount: null };
+    const unknown = { programId: null, attemptId: null, transferId: null };
     return { ...about, ...unknown, sentAttemptId: reference, expected: 'no attempt' };
   }
   const { programId, attemptId, transferId } = attempt;
   const expected = `settled in ${toWireId('stl', settledBy ?? file.fileId)}`;
-  const statedAmount = movedInBooks(attempt) + amount;
-  return { ...about, programId, attemptId, transferId, sentAttemptId: null, expected, statedAmount };
+  return { ...about, programId, attemptId, transferId, sentAttemptId: null, expected };
 }
 
-function together(before: LineBreak, { amount, found }: LineBreak): LineBreak {
-  const statedAmount = before.statedAmount === null ? null : before.statedAmount + amount;
-  return { ...before, amount: before.amount + amount, found: `${before.found}, ${found}`, statedAmount };
+function together(before: LineBreak, { found }: LineBreak): LineBreak {
+  return before.found.length < MAX_FOUND_CHARACTERS ? { ...before, found: `${before.found}, ${found}` } : before;
 }
 
 function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
@@ -221,9 +253,9 @@ function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
 
 /** Takes back a portion of a withdrawn file, and closes the breaks that only it has caused. */
 async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
-  const { fileId, linesExamined: after, linesReceived, withdrawnBy, withdrawalNote } = file;
+  const { fileId, linesExamined: after, linesReceived, withdrawnBy } = file;
   const until = Math.min(after + PORTION, linesReceived);
-  if (withdrawnBy === null || withdrawalNote === null) throw new Error('a withdrawn settlement file has no note');
+  if (withdrawnBy === null) throw new Error('a settlement file without an author of its withdrawal is being withdrawn');
   if (after < linesReceived) {
     await changeUnlessChanged(parts, file, () => [
       unmarkSettled({ fileId, after, until }),
@@ -231,7 +263,8 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
     ]);
     return;
   }
-  const closing = { fileId, closedBy: withdrawnBy, note: withdrawalNote, count: PORTION };
+  const note = `The settlement file ${toWireId('stl', fileId)} was withdrawn.`;
+  const closing = { fileId, closedBy: withdrawnBy, note, count: PORTION };
   const closed = await parts.database.write(closeBreaksOfFile(closing));
   if (closed.length === PORTION) return;
   await changeUnlessChanged(parts, file, () => [updateSettlementFile({ ...file, status: 'withdrawn' })]);

@@ -20,6 +20,8 @@ create table settlement_file (
   differs integer not null default 0,
   duplicate integer not null default 0,
   missing_in_ledger integer not null default 0,
+  -- Sums of the stored lines by currency, in minor units.
+  totals jsonb not null default '{}',
   created_at timestamptz not null,
   created_by text not null,
   matched_at timestamptz,

@@ -1,3 +1,4 @@
+import { REDACTED } from '../../../domain/cards/card-number.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { OrderKind } from '../../../domain/processors/order.ts';
 import type { LineOutcome, LineStatus, SettlementLine } from '../../../domain/processors/settlement.ts';
@@ -9,11 +10,11 @@ import {
   HEX,
   INTEGER,
   insertRow,
+  json,
   many,
   nullable,
   type RowOf,
   rows,
-  SUM,
   statement,
   statementVariants,
   TEXT,
@@ -24,6 +25,9 @@ import {
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
 export type FileStatus = 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
+
+/** Sums of lines by currency. Minor units, as digits, because a sum can be beyond what a JSON number holds exactly. */
+export type FileTotals = Readonly<Record<string, Readonly<Record<'pushed' | 'pulled' | 'reversed' | 'fees', string>>>>;
 
 const FILE = columns({
   fileId: UUID,
@@ -40,6 +44,7 @@ const FILE = columns({
   differs: INTEGER,
   duplicate: INTEGER,
   missingInLedger: INTEGER,
+  totals: json<FileTotals>(),
   createdAt: TIME,
   createdBy: TEXT,
   matchedAt: nullable(TIME),
@@ -93,10 +98,10 @@ export function listSettlementFiles(connectorId: string | null, after: string | 
 /** Stores how far a file has come. */
 export const updateSettlementFile = statement(
   'update_settlement_file',
-  FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined').columns,
+  FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined', 'totals').columns,
   `update settlement_file
     set status = :status, lines_received = :linesReceived, lines_examined = :linesExamined, claimed_until = null,
-      matched_at = case when :status = 'matched' then service_now() else matched_at end
+      totals = :totals, matched_at = case when :status = 'matched' then service_now() else matched_at end
     where file_id = :fileId`,
 );
 
@@ -132,21 +137,6 @@ export const insertSettlementLines = statement(
   `insert into settlement_line (file_id, ${NEW_LINE.names})
     select :fileId, ${NEW_LINE.omit('settledOn').names}, settled_on::date from :sent`,
 );
-
-const SUMS = columns({ currency: CURRENCY, pushed: SUM, pulled: SUM, reversed: SUM, fees: SUM });
-
-export const sumSettlementLines = statement(
-  'sum_settlement_lines',
-  { fileId: UUID },
-  `select currency,
-      coalesce(sum(amount) filter (where kind = 'push' and status = 'settled'), 0) as pushed,
-      coalesce(sum(amount) filter (where kind = 'pull' and status = 'settled'), 0) as pulled,
-      coalesce(sum(amount) filter (where status = 'reversed'), 0) as reversed,
-      sum(fee) as fees
-    from settlement_line where file_id = :fileId group by currency order by currency`,
-);
-
-export const toSettlementSums = SUMS.read;
 
 /**
  * Reads the oldest file of each connector that the job has to compare, or to take back, unless a process compares it. Files of a
@@ -209,7 +199,7 @@ export type ComparedLine = SettlementLine & {
 
 /**
  * Reads the lines of a file after a number, in order, with the attempts that they name by our id, or otherwise by the processor's
- * reference.
+ * reference. A reference that several attempts have, or that was redacted, names none.
  */
 export const readSettlementLines = statement(
   'read_settlement_lines',
@@ -224,9 +214,15 @@ export const readSettlementLines = statement(
       select 1 as rank, ours.program_id, ours.attempt_id from processor_attempt as ours
         where ours.attempt_id = line.attempt_id and ours.connector_id = :connectorId
       union all
-      select 2 as rank, theirs.program_id, theirs.attempt_id from processor_attempt as theirs
-        where theirs.connector_id = :connectorId and theirs.processor_reference = line.processor_reference
-      order by rank, attempt_id limit 1
+      select 2 as rank, theirs.program_id, theirs.attempt_id from (
+        select program_id, attempt_id, count(*) over () as others from (
+          select program_id, attempt_id from processor_attempt
+          where connector_id = :connectorId and processor_reference = line.processor_reference
+            and strpos(line.processor_reference, '${REDACTED}') = 0
+          limit 2
+        ) as those
+      ) as theirs where theirs.others = 1
+      order by rank limit 1
     ) as named on true
     left join processor_attempt on processor_attempt.program_id = named.program_id
       and processor_attempt.attempt_id = named.attempt_id
@@ -309,36 +305,46 @@ const LINE_BREAK = columns({
   attemptId: nullable(UUID),
   transferId: nullable(UUID),
   sentAttemptId: nullable(TEXT),
-  /** The sum of the lines, in minor units. */
+  /** Amount of the first line, in minor units. */
   amount: BIGINT,
   currency: CURRENCY,
   expected: TEXT,
   found: TEXT,
-  /** What the processor has moved, if the lines are true, in minor units. Null if that cannot be compared. */
-  statedAmount: nullable(BIGINT),
 });
 
 export type LineBreak = RowOf<typeof LINE_BREAK.columns>;
 
 /** The text of a break is extended until it has this length. */
-const MAX_FOUND_CHARACTERS = 1_000;
+export const MAX_FOUND_CHARACTERS = 1_000;
 
+/**
+ * Inserts breaks of one kind. If the same break is open, the lines are added to its text. If it was closed, it is opened again with these
+ * lines. A break that another file or a notice has caused too is not closed by the withdrawal of this file.
+ */
 const insertLineBreaks = (kind: 'duplicate' | 'missing_in_ledger', key: string) =>
   statement(
     `insert_breaks_${kind}`,
     { fileId: UUID, connectorId: TEXT, sent: rows(LINE_BREAK) },
-    `insert into processor_break (
+    `insert into processor_break as known (
         break_id, kind, connector_id, program_id, attempt_id, transfer_id, sent_attempt_id, amount, currency, expected, found,
-        stated_amount, settlement_file_id, created_at
+        settlement_file_id, created_at
       )
       select break_id, '${kind}', :connectorId, program_id, attempt_id, transfer_id, sent_attempt_id, amount, currency, expected,
-        found, stated_amount, :fileId, service_now()
+        found, :fileId, service_now()
       from :sent
       on conflict ${key} do update set
-        found = left(processor_break.found || ', ' || excluded.found, ${MAX_FOUND_CHARACTERS}),
-        stated_amount = coalesce(processor_break.stated_amount, excluded.stated_amount - excluded.amount) + excluded.amount,
-        amount = processor_break.amount + excluded.amount,
-        settlement_file_id = excluded.settlement_file_id, closed_at = null, closed_by = null, resolution = null`,
+        found = case
+          when known.closed_at is not null and known.kind = excluded.kind then excluded.found
+          when char_length(known.found) < ${MAX_FOUND_CHARACTERS} then known.found || ', ' || excluded.found
+          else known.found
+        end,
+        amount = case when known.closed_at is not null and known.kind = excluded.kind then excluded.amount else known.amount end,
+        currency = case when known.closed_at is not null and known.kind = excluded.kind then excluded.currency else known.currency end,
+        settlement_file_id = case
+          when known.closed_at is not null and known.kind = excluded.kind then excluded.settlement_file_id
+          when known.settlement_file_id = excluded.settlement_file_id then known.settlement_file_id
+        end,
+        closed_at = null, closed_by = null, resolution = null`,
   );
 
 export const insertDuplicates = insertLineBreaks(
@@ -358,7 +364,7 @@ const CLOSE_BREAKS = statement(
       select break_id from processor_break where settlement_file_id = :fileId and closed_at is null
       order by break_id limit :count for no key update
     )
-    update processor_break set closed_at = service_now(), closed_by = :closedBy, resolution = :note, stated_amount = null
+    update processor_break set closed_at = service_now(), closed_by = :closedBy, resolution = :note
     from ordered where processor_break.break_id = ordered.break_id
     returning processor_break.break_id`,
 );

@@ -16,6 +16,7 @@ import { idAt } from '../../foundation/ids.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Row } from '../../store/connection/database.ts';
 import {
+  type FileTotals,
   findSettlementFile,
   insertSettlementFile,
   insertSettlementLines,
@@ -25,9 +26,7 @@ import {
   type NewLine,
   readSettlementFile,
   type SettlementFile,
-  sumSettlementLines,
   toSettlementFile,
-  toSettlementSums,
   updateSettlementFile,
 } from '../../store/processors/settlement-file.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
@@ -44,6 +43,7 @@ const NEW = {
   differs: 0,
   duplicate: 0,
   missingInLedger: 0,
+  totals: {},
   matchedAt: null,
   withdrawnAt: null,
   withdrawnBy: null,
@@ -93,7 +93,12 @@ export async function addSettlementLines(
     const linesReceived = file.linesReceived + added.length;
     if (added.length === 0) return { result: toFileRecord(file), writes: [], readsOnly: true };
     const isWhole = linesReceived === file.lineCount;
-    const after = { ...file, linesReceived, status: isWhole ? ('matching' as const) : file.status };
+    const after = {
+      ...file,
+      linesReceived,
+      totals: withLines(file.totals, added),
+      status: isWhole ? ('matching' as const) : file.status,
+    };
     const { fileId } = file;
     return {
       result: toFileRecord(after),
@@ -152,6 +157,18 @@ function readLine(call: Call<'add_settlement_lines'>, sent: JsonValue, index: nu
   };
 }
 
+/** The sums of a file with some more lines. */
+function withLines(totals: FileTotals, lines: readonly NewLine[]): FileTotals {
+  const sums = new Map(Object.entries(totals));
+  for (const { currency, kind, status, amount, fee } of lines) {
+    const before = sums.get(currency) ?? { pushed: '0', pulled: '0', reversed: '0', fees: '0' };
+    const name = status === 'reversed' ? 'reversed' : kind === 'push' ? 'pushed' : 'pulled';
+    const after = { ...before, [name]: String(BigInt(before[name]) + amount) };
+    sums.set(currency, { ...after, fees: String(BigInt(after.fees) + fee) });
+  }
+  return Object.fromEntries(sums);
+}
+
 /** list_settlement_files: the files, newest first. */
 export async function listSettlementFiles(
   service: Service,
@@ -168,22 +185,13 @@ export async function listSettlementFiles(
   return { record };
 }
 
-/** get_settlement_file: the file, with the sums of its lines. */
+/** get_settlement_file: the file, or `settlement_file_not_found`. */
 export async function getSettlementFile(
   { database }: Service,
   call: Call<'get_settlement_file'>,
 ): Promise<Reply<'get_settlement_file'>> {
-  const fileId = fileIdOf(call);
-  const file = requireFile(call, await readRows(database, readSettlementFile({ fileId })));
-  const sums = (await readRows(database, sumSettlementLines({ fileId }))).map(toSettlementSums);
-  const totals = sums.map(({ currency, pushed, pulled, reversed, fees }) => ({
-    currency,
-    pushed: toWireSum(pushed),
-    pulled: toWireSum(pulled),
-    reversed: toWireSum(reversed),
-    fees: toWireSum(fees),
-  }));
-  return { record: { ...toFileRecord(file), totals } };
+  const rows = await readRows(database, readSettlementFile({ fileId: fileIdOf(call) }));
+  return { record: toFileRecord(requireFile(call, rows)) };
 }
 
 /** withdraw_settlement_file: the file, which a job then takes back. A file that is withdrawn already keeps its first note. */
@@ -256,6 +264,15 @@ function toFileRecord(file: SettlementFile): SettlementFileRecord {
       duplicate: file.duplicate,
       missing_in_ledger: file.missingInLedger,
     },
+    totals: Object.entries(file.totals)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([currency, { pushed, pulled, reversed, fees }]) => ({
+        currency,
+        pushed: toWireSum(BigInt(pushed)),
+        pulled: toWireSum(BigInt(pulled)),
+        reversed: toWireSum(BigInt(reversed)),
+        fees: toWireSum(BigInt(fees)),
+      })),
     created_at: new Date(file.createdAt).toISOString(),
     created_by: file.createdBy,
     matched_at: momentOf(file.matchedAt),

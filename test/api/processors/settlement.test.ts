@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
-import type { SettlementFileRecord, SettlementFileTotals } from '../../../contract/processors/settlement-files.ts';
+import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
 import { JsonNumber } from '../../../contract/reading/json.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
@@ -44,7 +44,7 @@ const add = (fileId: string, first_line: number, lines: readonly unknown[]) =>
   );
 
 const show = (fileId: string) =>
-  bodyOf<SettlementFileTotals>(ledger.call('get_settlement_file', {}, { params: { file_id: fileId } }));
+  bodyOf<SettlementFileRecord>(ledger.call('get_settlement_file', {}, { params: { file_id: fileId } }));
 
 const withdraw = (fileId: string, note = 'The wrong file.') =>
   bodyOf<SettlementFileRecord>(ledger.call('withdraw_settlement_file', { note }, { params: { file_id: fileId } }));
@@ -69,7 +69,7 @@ async function match(meanwhile: () => Promise<void> = async () => undefined): Pr
   connector.close();
 }
 
-async function settle(lines: readonly Line[]): Promise<SettlementFileTotals> {
+async function settle(lines: readonly Line[]): Promise<SettlementFileRecord> {
   const { file_id: fileId } = await createFile(lines);
   await add(fileId, 1, lines);
   await match();
@@ -203,7 +203,7 @@ type Plan = {
   readonly status: Status | 'none';
   readonly lines: (about: Attempt) => readonly Line[];
   readonly outcomes: readonly LineOutcome[];
-  readonly found?: readonly [kind: string, stated: number | null];
+  readonly found?: readonly (readonly [kind: string, stated: number | null])[];
 };
 
 const PLANS: Readonly<Record<string, Plan>> = {
@@ -221,43 +221,85 @@ const PLANS: Readonly<Record<string, Plan>> = {
     status: 'declined',
     lines: (about) => [lineOf(about)],
     outcomes: ['reported'],
-    found: ['late_approval', 1000],
+    found: [['late_approval', 1000]],
   },
   'another amount': {
     status: 'approved',
     lines: (about) => [lineOf(about, { amount: 900 })],
     outcomes: ['differs'],
-    found: ['contradiction', 900],
+    found: [['contradiction', 900]],
   },
   'another currency': {
     status: 'approved',
     lines: (about) => [lineOf(about, { currency: 'EUR' })],
     outcomes: ['differs'],
-    found: ['contradiction', null],
+    found: [['contradiction', null]],
   },
   'the other direction': {
     status: 'approved',
     lines: (about) => [lineOf(about, { kind: about.kind === 'push' ? 'pull' : 'push' })],
     outcomes: ['differs'],
-    found: ['contradiction', -1000],
+    found: [['contradiction', -1000]],
   },
   reversed: {
     status: 'approved',
     lines: (about) => [lineOf(about), lineOf(about, { status: 'reversed' })],
     outcomes: ['matched', 'reported'],
-    found: ['contradiction', 0],
+    found: [['contradiction', 0]],
   },
   duplicate: {
     status: 'approved',
     lines: (about) => [lineOf(about), lineOf(about)],
     outcomes: ['matched', 'duplicate'],
-    found: ['duplicate', 2000],
+    found: [['duplicate', null]],
   },
   'three times': {
     status: 'approved',
     lines: (about) => [lineOf(about), lineOf(about), lineOf(about)],
     outcomes: ['matched', 'duplicate', 'duplicate'],
-    found: ['duplicate', 3000],
+    found: [['duplicate', null]],
+  },
+  'settled twice while it was unknown': {
+    status: 'sent',
+    lines: (about) => [lineOf(about), lineOf(about)],
+    outcomes: ['reported', 'duplicate'],
+    found: [['duplicate', null]],
+  },
+  'late, and again': {
+    status: 'declined',
+    lines: (about) => [lineOf(about), lineOf(about)],
+    outcomes: ['reported', 'duplicate'],
+    found: [
+      ['late_approval', 1000],
+      ['duplicate', null],
+    ],
+  },
+  'late, and undone': {
+    status: 'declined',
+    lines: (about) => [lineOf(about), lineOf(about, { status: 'reversed' })],
+    outcomes: ['reported', 'reported'],
+    found: [
+      ['late_approval', 1000],
+      ['contradiction', 0],
+    ],
+  },
+  'undone, and then settled': {
+    status: 'approved',
+    lines: (about) => [lineOf(about, { status: 'reversed' }), lineOf(about)],
+    outcomes: ['reported', 'reported'],
+    found: [['contradiction', 1000]],
+  },
+  'another amount, and then the right one': {
+    status: 'sent',
+    lines: (about) => [lineOf(about, { amount: 900 }), lineOf(about)],
+    outcomes: ['differs', 'reported'],
+    found: [['contradiction', 1000]],
+  },
+  'undone before it was settled': {
+    status: 'declined',
+    lines: (about) => [lineOf(about, { status: 'reversed' }), lineOf(about)],
+    outcomes: ['matched', 'reported'],
+    found: [['late_approval', 1000]],
   },
   unknown: {
     status: 'none',
@@ -271,7 +313,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
       },
     ],
     outcomes: ['missing_in_ledger'],
-    found: ['missing_in_ledger', null],
+    found: [['missing_in_ledger', null]],
   },
 };
 
@@ -304,8 +346,7 @@ test(
             plan.status === 'none' ? undefined : await attempt(plan.status, random.chance(0.5) ? 'load' : 'unload');
           const lines = plan.lines(about as Attempt);
           for (const outcome of plan.outcomes) expected.set(outcome, (expected.get(outcome) ?? 0) + 1);
-          if (plan.found !== undefined) {
-            const [kind, stated] = plan.found;
+          for (const [kind, stated] of plan.found ?? []) {
             planted.push(`${about?.attemptId ?? lines[0]?.attempt_id} ${kind} ${stated}`);
           }
           return [...lines];
@@ -375,8 +416,49 @@ test('a withdrawn file counts no longer, and its breaks are closed', async () =>
   expect((await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(wrong.file_id))).toEqual([]);
   expect((await settle(lines)).outcomes).toMatchObject({ matched: 1, duplicate: 1, missing_in_ledger: 1 });
   const [again] = (await breaksOf('duplicate')).filter((one) => one.attempt_id === id);
-  expect(again?.bookings).toMatchObject([
-    { book_against: 'funding', from: 'funding', to: 'clearing', amount: 1000 },
-    { book_against: 'loss', amount: 1000 },
+  // The file cannot say whether the money moved twice.
+  expect(again).toMatchObject({ amount: 1000, bookings: [], found: expect.not.stringContaining(wrong.file_id) });
+});
+
+test('a break that two files have caused is closed by neither withdrawal', async () => {
+  const line = {
+    kind: 'push',
+    amount: 700,
+    currency: 'USD',
+    settled_on: '2026-11-30',
+    attempt_id: `ours-${randomUUID()}`,
+  };
+  const first = await settle([line]);
+  const second = await settle([line, { ...line, attempt_id: 'another' }]);
+  await withdraw(second.file_id);
+  await match();
+  const about = (await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(first.file_id));
+  expect(about).toMatchObject([{ amount: 700, found: expect.stringContaining(second.file_id) }]);
+});
+
+test('a reference that several attempts have, or that was redacted, names none of them', async () => {
+  for (const processorReference of ['[redacted]', `shared-${randomUUID()}`]) {
+    for (let made = 0; made < 2; made += 1) {
+      const ready = await attempt('sent');
+      await report(ledger, ready, stepFor(ready, 'notice', answered('approved', { processorReference })));
+    }
+    const sent = processorReference === '[redacted]' ? '4111111111111111' : processorReference;
+    const line = { kind: 'push', amount: 1000, currency: 'USD', settled_on: '2026-11-30', processor_reference: sent };
+    expect((await settle([line])).outcomes).toMatchObject({ missing_in_ledger: 1, matched: 0 });
+  }
+});
+
+test('a line about an attempt that is being reversed is a break, because its approval does not end the attempt', async () => {
+  const about = await attempt('sent');
+  await client.query(
+    "update processor_attempt set status = 'reversing', sent_at = now(), next_at = now() + interval '1 hour' where attempt_id = $1",
+    [about.attemptId],
+  );
+  expect((await settle([lineOf(about)])).outcomes).toMatchObject({ reported: 1 });
+  const { data } = await bodyOf<{ data: readonly BreakRecord[] }>(
+    ledger.call('list_breaks', { kind: 'contradiction', limit: 100 }),
+  );
+  expect(data.filter((one) => one.attempt_id === toWireId('pat', about.attemptId))).toMatchObject([
+    { expected: 'reversing', found: expect.stringContaining('push of 10.00 USD') },
   ]);
 });
