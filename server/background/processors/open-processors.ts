@@ -17,7 +17,7 @@ import { type OnFailure, type RunningJob, startRounds } from '../jobs/rounds.ts'
 import { type Carrier, type NoteCall, startCarryingOut } from './carry-out.ts';
 import { startHandlingNotices } from './handle-notices.ts';
 import type { Connector } from './http-connector.ts';
-import { startMatchingSettlements } from './match-settlements.ts';
+import type { ReportParts } from './report.ts';
 
 /** How often this process reads breakers that other processes have opened or closed. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -37,6 +37,8 @@ export type ProcessorParts = {
   readonly admits?: Processors['admits'] | undefined;
   /** Connectors that follow instructions, like the simulator. Their missing answers open no breaker. */
   readonly obedient?: ReadonlySet<string>;
+  /** Starts further jobs about the connectors. The simulation has none: it knows no settlement files. */
+  readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;
   readonly onOpened?: ((connectorId: string, reason: string) => void) | undefined;
@@ -98,7 +100,8 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       for (const connector of connectors) {
         carriers.set(connector.connectorId, startCarryingOut(connector, { ...report, isOpen, onCall }));
       }
-      others = [startHandlingNotices(byId, report), startMatchingSettlements(byId, report), breakers.start()];
+      const further = (parts.jobs ?? []).map((begin) => begin(byId, report));
+      others = [startHandlingNotices(byId, report), breakers.start(), ...further];
     },
     stop: async () => {
       await Promise.all([...carriers.values(), ...others].map((job) => job.stop()));
