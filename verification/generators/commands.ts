@@ -126,6 +126,7 @@ export class Commands {
       case 'update_card':
       case 'limit_card':
       case 'put_card_status':
+      case 'erase':
         return this.#changeCard(does);
       case 'update_program':
         return this.#updateProgram();
@@ -246,7 +247,7 @@ export class Commands {
     });
   }
 
-  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status'): Command {
+  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status' | 'erase'): Command {
     const random = this.#random;
     const [program, cards] = this.#program();
     if (does === 'put_card_status') {
@@ -260,7 +261,7 @@ export class Commands {
       return { does, program, card, status, expiresOn, balanceTo };
     }
     const { name: card } = random.pick(cards);
-    return { does, program, card, limit: this.#limitOfCard(card) };
+    return does === 'erase' ? { does, program, card } : { does, program, card, limit: this.#limitOfCard(card) };
   }
 
   #status() {
@@ -383,6 +384,8 @@ export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   execute: ['invalid_transfer_status', 'service_disabled'],
   reverse: ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed', 'insufficient_funds'],
   update_card: ['card_not_found', 'invalid_card_status', 'card_not_empty'],
+  update_transfer: ['card_erased'],
+  erase: ['card_not_closed'],
   withdraw: ['insufficient_funds', 'duplicate_reference'],
   update_webhook: ['webhook_not_found'],
   delete_webhook: ['webhook_not_found'],
