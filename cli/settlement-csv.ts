@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { SettlementFileLine } from '../contract/processors/settlement-files.ts';
+import { MAX_SETTLEMENT_LINES, SettlementFileLine } from '../contract/processors/settlement-files.ts';
 import { JsonNumber, type JsonObject } from '../contract/reading/json.ts';
 import { readFields } from '../contract/reading/read-fields.ts';
 import { isCurrency } from '../domain/ledger/money.ts';
 import type { AddSettlementLinesBody } from '../sdk/client.ts';
+
+export { MAX_SETTLEMENT_LINES };
 
 /** A line in a request. */
 export type SentLine = AddSettlementLinesBody['lines'][number];

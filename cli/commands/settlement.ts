@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_SETTLEMENT_LINES } from '../../contract/processors/settlement-files.ts';
 import { printable } from '../../domain/printable-text.ts';
 import { LINE_OUTCOMES } from '../../domain/processors/settlement.ts';
 import {
@@ -12,7 +11,7 @@ import {
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
-import { type CheckedFile, checkFile, readPortions } from '../settlement-csv.ts';
+import type { CheckedFile } from '../settlement-csv.ts';
 
 const COLUMNS: readonly Column<SettlementFileRecord>[] = [
   'file_id',
@@ -90,7 +89,9 @@ async function importFile(session: Session, path: string, connectorId: string, w
   const say = (text: string): void => {
     if (!json) writeError(text);
   };
-  const checked = await check(path);
+  // The contract and the reader of CSV take long to load, and only this command needs them.
+  const { MAX_SETTLEMENT_LINES, checkFile, readPortions } = await import('../settlement-csv.ts');
+  const checked = await check(path, checkFile);
   const { sha256, lineCount } = checked;
   const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
   let file: SettlementFileRecord = await service.settlementFiles.create(about);
@@ -121,7 +122,7 @@ async function importFile(session: Session, path: string, connectorId: string, w
 /** Lines between two reports of the progress. */
 const PROGRESS_LINES = 50_000;
 
-async function check(path: string): Promise<CheckedFile> {
+async function check(path: string, checkFile: (path: string) => Promise<CheckedFile>): Promise<CheckedFile> {
   const checked = await checkFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
   });

@@ -200,6 +200,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   resolve_attempt: ['Resolve an attempt', describeResolution],
   close_break: ['Close a break', describeClosedBreak],
   create_settlement_file: ['Import a file', subject('began to import the settlement file', 'settlement file')],
+  add_settlement_lines: ['Import lines', subject('added lines to the settlement file', 'settlement file')],
   withdraw_settlement_file: ['Withdraw a file', subject('withdrew the settlement file', 'settlement file')],
   inspect_request: ['Look up a request', subject('looked up the request', 'request')],
   inspect_error: ['Look up an error', subject('looked up the error of', 'request')],

@@ -187,6 +187,7 @@ export const SETTLEMENT_FILES = [
     body: AddSettlementLinesBody,
     reply: SettlementFileRecord,
     repeatable: true,
+    audit: 'always',
     redactsCardNumbers: true,
     errors: ['settlement_file_not_found', 'settlement_file_withdrawn'],
     failure: 'The lines could not be added',

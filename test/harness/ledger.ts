@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
+import { JsonNumber } from '../../contract/reading/json.ts';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import type { AnyCall, Handler } from '../../server/calls/call.ts';
 import { NO_PROCESSORS } from '../../server/calls/processors.ts';
@@ -178,7 +179,7 @@ export function openLedger(
     const read = Object.fromEntries(
       Object.entries(members).map(([name, value]) => [
         name,
-        name === 'amount' ? { source: String(value), quoted: false } : value,
+        name === 'amount' ? { source: String(value), quoted: false } : name === 'lines' ? asRows(value) : value,
       ]),
     );
     const reply = await handlers[operation]({
@@ -247,4 +248,11 @@ export async function onConnection<Result>(
 /** Reads the trial balance, for the comparison with `balanced` after every test. */
 export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
   return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;
+}
+
+/** Rows that an operation validates one by one, as the strict reader of requests leaves them. */
+function asRows(rows: unknown): unknown {
+  const toRead = (_: string, value: unknown): unknown =>
+    typeof value === 'number' ? new JsonNumber(String(value)) : value;
+  return JSON.parse(JSON.stringify(rows), toRead);
 }

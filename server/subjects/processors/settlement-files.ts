@@ -100,10 +100,10 @@ export async function addSettlementLines(
       status: isWhole ? ('matching' as const) : file.status,
     };
     const { fileId } = file;
-    return {
-      result: toFileRecord(after),
-      writes: [insertSettlementLines({ fileId, sent: added }), updateSettlementFile(after)],
-    };
+    const details = JSON.stringify({ first_line: file.linesReceived + 1, lines_received: linesReceived });
+    const audited = auditOf(call, { programId: null, subjectId: toWireId('stl', fileId), details });
+    const writes = [insertSettlementLines({ fileId, sent: added }), updateSettlementFile(after), ...audited];
+    return { result: toFileRecord(after), writes };
   });
   if (record.status === 'matching') service.processors.wake();
   return { record };

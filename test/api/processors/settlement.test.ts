@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
-import { JsonNumber } from '../../../contract/reading/json.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
@@ -34,13 +33,9 @@ const createFile = (lines: readonly Line[], more: object = {}) => {
   return bodyOf<SettlementFileRecord>(ledger.call('create_settlement_file', body));
 };
 
-/** Lines as the strict reader of requests leaves them. */
-const asRead = (lines: readonly unknown[]): unknown =>
-  JSON.parse(JSON.stringify(lines), (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
-
 const add = (fileId: string, first_line: number, lines: readonly unknown[]) =>
   bodyOf<SettlementFileRecord>(
-    ledger.call('add_settlement_lines', { first_line, lines: asRead(lines) }, { params: { file_id: fileId } }),
+    ledger.call('add_settlement_lines', { first_line, lines }, { params: { file_id: fileId } }),
   );
 
 const show = (fileId: string) =>
