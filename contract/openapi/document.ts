@@ -33,6 +33,7 @@ import * as people from '../people.ts';
 import * as attempts from '../processors/attempts.ts';
 import * as breaks from '../processors/breaks.ts';
 import * as connectors from '../processors/connectors.ts';
+import * as settlementFiles from '../processors/settlement-files.ts';
 import * as programs from '../programs.ts';
 import { takesIfMatch, versionedKind } from '../reading/versions.ts';
 import * as sandbox from '../sandbox/operations.ts';
@@ -93,6 +94,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...attempts,
   ...breaks,
   ...connectors,
+  ...settlementFiles,
   ...cases,
   ...incidents,
   ...status,

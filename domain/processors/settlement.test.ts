@@ -63,7 +63,7 @@ test('only a settlement that the books have, or get from it, settles its attempt
   expect(settles({ ...LINE, status: 'reversed' }, reversed)).toBe(false);
 });
 
-test('a line without an attempt is missing in the ledger, whatever it says', () => {
+test('a settled or reversed line without an attempt is missing in the ledger', () => {
   expect(findingOf({ ...LINE, status: 'reversed' }, undefined, false)).toEqual({ outcome: 'missing_in_ledger' });
 });
 

@@ -4,6 +4,7 @@ import { type Finding, findingOf, lineInWords, settles } from '../../../domain/p
 import { transact } from '../../commit/transaction.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Statement } from '../../store/connection/database.ts';
+import { MAX_FOUND_CHARACTERS } from '../../store/processors/contradiction.ts';
 import {
   beginLines,
   type ComparedLine,
@@ -13,7 +14,6 @@ import {
   insertMissing,
   type LineBreak,
   lockSettlementFile,
-  MAX_FOUND_CHARACTERS,
   markSettled,
   readOpenFiles,
   readSettlementLines,
@@ -125,20 +125,21 @@ async function compareClaimed(
   });
 }
 
-/** Handles lines about one attempt in order, and others in parallel. Returns whether it has handled all. */
+/** Handles lines in parallel, because no two of them are about one attempt. Returns whether it has handled all. */
 async function carryOut(
   compared: readonly Compared[],
   signal: AbortSignal,
   handle: (one: Compared) => Promise<void>,
 ): Promise<boolean> {
-  const queue = [...Map.groupBy(compared, ({ line }) => line.attempt?.attemptId).values()];
+  const queue = [...compared];
   const work = async (): Promise<void> => {
-    for (let own = queue.shift(); own !== undefined && !signal.aborted; own = queue.shift()) {
-      for (const one of own) await handle(one);
+    for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
+      if (signal.aborted) return;
+      await handle(one);
     }
   };
   await Promise.all(Array.from({ length: IN_PARALLEL }, work));
-  return queue.length === 0 && !signal.aborted;
+  return !signal.aborted;
 }
 
 const leavesWork = ({ finding: { outcome } }: Compared): boolean => outcome === 'reported' || outcome === 'differs';

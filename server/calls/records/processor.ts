@@ -76,7 +76,7 @@ export function toBreakRecord(found: Break, now: number): BreakRecord {
   };
 }
 
-function momentOf(time: number | null): string | null {
+export function momentOf(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 

@@ -41,7 +41,7 @@ const INSERT = `insert into processor_break (${BREAK.names})
         or processor_break.stated_amount is distinct from excluded.stated_amount`;
 
 /** Statements of the processor are added until a break's text has this length. A person has seen enough by then. */
-const MAX_FOUND_CHARACTERS = 1_000;
+export const MAX_FOUND_CHARACTERS = 1_000;
 
 const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, maxFound: INTEGER }, INSERT);
 

@@ -23,6 +23,7 @@ import {
   word,
 } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
+import { MAX_FOUND_CHARACTERS } from './contradiction.ts';
 
 export type FileStatus = 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
 
@@ -314,8 +315,8 @@ const LINE_BREAK = columns({
 
 export type LineBreak = RowOf<typeof LINE_BREAK.columns>;
 
-/** The text of a break is extended until it has this length. */
-export const MAX_FOUND_CHARACTERS = 1_000;
+/** SQL: whether a new break replaces the texts of the known one, because a person has closed that. */
+const IS_CLOSED = 'known.closed_at is not null and known.kind = excluded.kind';
 
 /**
  * Inserts breaks of one kind. If the same break is open, the lines are added to its text. If it was closed, it is opened again with these
@@ -334,14 +335,14 @@ const insertLineBreaks = (kind: 'duplicate' | 'missing_in_ledger', key: string) 
       from :sent
       on conflict ${key} do update set
         found = case
-          when known.closed_at is not null and known.kind = excluded.kind then excluded.found
+          when ${IS_CLOSED} then excluded.found
           when char_length(known.found) < ${MAX_FOUND_CHARACTERS} then known.found || ', ' || excluded.found
           else known.found
         end,
-        amount = case when known.closed_at is not null and known.kind = excluded.kind then excluded.amount else known.amount end,
-        currency = case when known.closed_at is not null and known.kind = excluded.kind then excluded.currency else known.currency end,
+        amount = case when ${IS_CLOSED} then excluded.amount else known.amount end,
+        currency = case when ${IS_CLOSED} then excluded.currency else known.currency end,
         settlement_file_id = case
-          when known.closed_at is not null and known.kind = excluded.kind then excluded.settlement_file_id
+          when ${IS_CLOSED} then excluded.settlement_file_id
           when known.settlement_file_id = excluded.settlement_file_id then known.settlement_file_id
         end,
         closed_at = null, closed_by = null, resolution = null`,
@@ -357,7 +358,8 @@ export const insertMissing = insertLineBreaks(
   '(connector_id, sent_attempt_id) where sent_attempt_id is not null',
 );
 
-const CLOSE_BREAKS = statement(
+/** Closes open breaks that only a withdrawn file has caused, at most `count`. Returns their rows. */
+export const closeBreaksOfFile = statement(
   'close_breaks_of_file',
   { fileId: UUID, closedBy: TEXT, note: TEXT, count: INTEGER },
   `with ordered as materialized (
@@ -368,6 +370,3 @@ const CLOSE_BREAKS = statement(
     from ordered where processor_break.break_id = ordered.break_id
     returning processor_break.break_id`,
 );
-
-/** Closes open breaks that only a withdrawn file has caused, at most `count`. Returns their rows. */
-export const closeBreaksOfFile = CLOSE_BREAKS;

@@ -10,6 +10,7 @@ import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/
 import { readPage } from '../../calls/page.ts';
 import { requireConnector } from '../../calls/processors.ts';
 import { readRows } from '../../calls/read-rows.ts';
+import { momentOf } from '../../calls/records/processor.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -247,7 +248,6 @@ async function readRecord({ database }: Service, fileId: string): Promise<Settle
 }
 
 function toFileRecord(file: SettlementFile): SettlementFileRecord {
-  const momentOf = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
   return {
     file_id: toWireId('stl', file.fileId),
     connector_id: file.connectorId,
