@@ -254,6 +254,7 @@ export class Judge {
       this.#sweep = String(event.subject_id);
       return;
     }
+    this.#noteAllPossible(at);
     const about = (): string => describeRequest(ask);
     if (wish.committed !== undefined) this.say(`${about()} was committed twice`);
     if (attempt.isToldNo) this.say(`${about()} was committed after its caller got the response that it was not`);
@@ -280,6 +281,7 @@ export class Judge {
       return;
     }
     const { status, error } = record as { readonly status: never; readonly error: { readonly Code: string } | null };
+    this.#noteAllPossible(at);
     const problem = this.#books.settle(id, status, error?.Code, at);
     if (problem !== undefined) this.say(`${id} was settled (${event.type}), but ${problem}`);
     this.#noteAllPossible(at);
@@ -379,7 +381,10 @@ export class Judge {
     if (code !== undefined) wish.possible.add(code);
   }
 
-  /** Notes which refusals are correct after a change, for the requests that are in progress. */
+  /**
+   * Notes which refusals are correct for the requests that are in progress: before a change, because a period may have begun
+   * since the last one, and after it.
+   */
   #noteAllPossible(at: number): void {
     for (const wish of this.#wishes) {
       if (wish.isOver) continue;
