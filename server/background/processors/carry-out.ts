@@ -25,27 +25,27 @@ import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
-// Invariant: The order of an attempt leaves only after `sent` is committed, from one process, and never again without asking
-//   first
+// Invariant: The order of an attempt leaves only after `sent` is committed, and from only one process. It is never sent again
+// before the processor was asked
 // Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 
-// Invariant: No transaction is open while a processor is asked
+// Invariant: No transaction is open during a call to a processor
 // Kept by: every statement of this job is a separate transaction
 // Tested by: `test/processors/sending.test.ts`
 
-/** Maximum delay before the job finds attempts that another process has created, or that have become due. */
+/** Maximum delay before the job finds attempts that became due or that another process created. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 const RETRY_MILLISECONDS = 1_000;
 
-/** How long after it was marked as sent an order may be executed. Without an answer, it then counts as lost. */
+/** How long an order may be executed after it was marked as sent. Without an answer, it then counts as lost. */
 const SEND_WINDOW_MILLISECONDS = 30_000;
 
-/** How long an attempt belongs to the process that claimed it: longer than a call and the report of its answer. */
+/** How long an attempt belongs to the process that claimed it: enough for a call and for recording its answer. */
 const LEASE_SECONDS = { ready: 5, other: 40 };
 
-/** Attempts whose answers wait to be recorded, as a multiple of a connector's maximum calls at the same time. */
+/** Maximum number of answers that wait to be recorded, as a multiple of the connector's maximum number of parallel calls. */
 const MAX_UNRECORDED = 4;
 
 type Asked = 'inquire' | 'reverse';
@@ -78,10 +78,10 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
   const { connectorId, traits } = connector;
   let mayBeMore = false;
   let calls = 0;
-  /** The processor gets few attempts at the same time, and few answers wait to be recorded. */
+  /** Limits both the calls in flight and the answers that wait to be recorded. */
   const countFree = (): number =>
     Math.min(traits.maxInFlight - calls, MAX_UNRECORDED * traits.maxInFlight - inFlight.size);
-  /** Attempts are claimed and marked as sent in groups, because each round costs two statements and a commit. */
+  /** Attempts are claimed and marked as sent in groups, because each group costs two statements and a commit. */
   const isWorthwhile = (): boolean => 4 * countFree() >= traits.maxInFlight;
   const wakeForMore = (): void => {
     if (mayBeMore && isWorthwhile()) job.wake();
@@ -122,7 +122,7 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
         else if (attempt.status === 'ready') ready.push(one);
         else begin(attempt, () => work.ask(one));
       }
-      // A round that is being stopped leaves them unchanged, because nothing was sent.
+      // When the round is being stopped, the attempts stay unchanged, because nothing was sent.
       if (ready.length > 0 && !signal.aborted) {
         for (const { one, sent, until } of await work.markSent(ready)) begin(sent, () => work.send(one, sent, until));
       }
@@ -140,13 +140,13 @@ export function startCarryingOut(connector: Connector, parts: CarryOutParts): Ca
   };
 }
 
-/** The work on attempts that were claimed together. */
+/** Handles the attempts that were claimed together. */
 class AttemptWork {
   readonly #connector: Connector;
   readonly #parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void };
   readonly #readAt: number;
 
-  /** `onCalls` is called when a call begins and when it has ended. */
+  /** Calls `onCalls` at the beginning and at the end of each call to the processor. */
   constructor(
     connector: Connector,
     parts: CarryOutParts & { readonly onCalls: (change: 1 | -1) => void },
@@ -175,11 +175,12 @@ class AttemptWork {
   }
 
   /**
-   * Marks attempts as sent. Returns the attempts that this process may send, and until when, in the real time of the
-   * database.
+   * Marks attempts as sent. Returns the attempts that this process may send, and the deadline for sending them by the database's
+   * real
+   * clock.
    */
   async markSent(ready: readonly ClaimedAttempt[]) {
-    // Taken before the transaction begins: the processor gets slightly less time than the books assume.
+    // Read before the transaction begins, so the processor gets slightly less time than the books assume.
     const until = databaseTime() + SEND_WINDOW_MILLISECONDS;
     const byId = new Map(ready.map((one) => [one.attempt.attemptId, one]));
     const attempts = ready.map(({ attempt }) => attempt);
@@ -191,7 +192,7 @@ class AttemptWork {
   }
 
   async send(claimed: ClaimedAttempt, sent: Attempt, until: number): Promise<void> {
-    // The process was stopped for so long that others consider the attempt lost.
+    // The process was paused for so long that other processes consider the attempt lost.
     if (databaseTime() >= until) return;
     const sentAt = performance.now();
     const order = toOrder({ ...claimed, attempt: sent }, { notAfter: until, isRepeat: sent.tries > 1 });
@@ -227,7 +228,7 @@ function disabled({ tries }: Attempt): Failure {
   return { code: 'service_disabled', message: `Transfers like this were disabled ${known}` };
 }
 
-/** Returns the reason why the card may no longer be used. It was allowed when the transfer was made. */
+/** Returns the reason why the card may no longer be used, although it was allowed when the transfer was created. */
 function cardFailure({ attempt, cardName, cardStatus, expiresOn, today }: ClaimedAttempt): Failure | undefined {
   const status = cardStatusOn({ status: cardStatus, expiresOn }, today);
   const code = cardRefusal(status, attempt.kind === 'push' ? 'in' : 'out');

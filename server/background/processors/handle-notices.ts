@@ -23,15 +23,14 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 /** Maximum delay before the job finds notices that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Maximum number of notices of a connector that are handled at the same time. */
+/** Maximum number of a connector's notices that are handled at the same time. */
 const PORTION = 8;
 
 type Parts = ReportParts & { readonly connectors: ReadonlyMap<string, Connector> };
 
 /**
- * Handles stored notices that processors sent without being asked. Each connector has its own queue. A failed notice is
- * retried later, after notices that have failed less often, so it delays no others. Several processes may handle the same
- * notice: the second one changes nothing.
+ * Handles the stored notices of processors. Each connector has its own queue. A failed notice is retried after the notices that
+ * have failed less often, so it does not delay them. Several processes may handle the same notice: the second one changes nothing.
  */
 export function startHandlingNotices(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
   const busy = new Map<string, Promise<void>>();
@@ -84,7 +83,7 @@ class Portion {
     );
   }
 
-  /** Returns whether the notice was handled. If not, the other notices about its attempt wait, too. */
+  /** Returns whether the notice was handled. If it was not, the other notices about its attempt wait, too. */
   async #handle(notice: WaitingNotice): Promise<boolean> {
     if (this.#signal.aborted) return false;
     try {
@@ -102,7 +101,7 @@ class Portion {
     const { connectorId, noticeId, body } = notice;
     const connector = connectors.get(connectorId);
     if (connector === undefined) return;
-    // A connector must not end an attempt that it never got.
+    // A connector must not end another connector's attempt.
     if (notice.attempt === undefined || notice.attempt.connectorId !== connectorId) {
       await database.write(markNoticeForeign(notice, newId()));
       return;
@@ -122,8 +121,8 @@ class Portion {
   }
 
   /**
-   * Returns the current attempt. An ended attempt no longer changes, except that an earlier notice of the portion may have
-   * said that the money moved anyway.
+   * Returns the current attempt. An ended attempt no longer changes, with one exception: an earlier notice in the same portion may
+   * have said that the money moved anyway.
    */
   async #asItIs(attempt: Attempt): Promise<Attempt> {
     if (!isEnded(attempt.status)) return attempt;
@@ -131,13 +130,13 @@ class Portion {
   }
 
   /**
-   * Postpones a notice, and notifies an operator about a notice that keeps failing. A notice about no attempt becomes a
-   * break when it is handled.
+   * Postpones a notice, and creates a break for an operator if the notice keeps failing. A notice about no attempt needs no such
+   * break: it becomes one when it is handled.
    */
   async #noteFailure(notice: WaitingNotice): Promise<void> {
     const { database } = this.#parts;
     const { connectorId, noticeId, body, tries, attempt } = notice;
-    // Uses the database's count, because another process may have failed to handle the same notice since it was read.
+    // Uses the database's count, because another process may also have failed to handle this notice since it was read.
     const failures = toFailures(await database.write(markNoticeFailed(notice)), notice) ?? tries + 1;
     if (failures < MAX_NOTICE_FAILURES || attempt === undefined) return;
     const { programId, attemptId, transferId, amount, currency, status } = attempt;

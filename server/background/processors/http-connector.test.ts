@@ -43,7 +43,7 @@ const APPROVAL = { ...NOTHING, outcome: 'approved', processorReference: 'ref-1',
 const unknown = (detail: unknown) => ({ ...NOTHING, outcome: 'unknown', detail });
 const notSent = (detail: unknown) => ({ ...NOTHING, outcome: 'not_sent', detail });
 
-/** Time limits that no machine reaches, and no name servers, unless a test sets others. */
+/** Time limits that no machine reaches, and no name servers. Tests override them. */
 const LIMITS = {
   connectTimeoutMilliseconds: 120_000,
   answerTimeoutMilliseconds: 120_000,
@@ -93,7 +93,7 @@ async function adapter(behave: Behaviour, setup: Setup = {}) {
   return { endpoint, connector: open(`http://127.0.0.1:${endpoint.port}/v1`, setup) };
 }
 
-/** Returns the result of a request to an adapter with this behaviour. No part of it may contain a secret. */
+/** Returns the result of a request to an adapter that behaves like this. Checks that no part of the result contains a secret. */
 async function answerOf(behave: Behaviour, setup: Setup = {}): Promise<{ answer: Answer; endpoint: Endpoint }> {
   const { endpoint, connector } = await adapter(behave, setup);
   const answer = await connector.send(ORDER);
@@ -107,7 +107,7 @@ function expectNoSecret(answer: Answer): void {
   expect(answer.detail?.length ?? 0).toBeLessThanOrEqual(300);
 }
 
-/** Verifies version v2, whose text begins with the method and the path. */
+/** Verifies a signature of version v2. The signed text begins with the method and the path. */
 function verified(headers: Readonly<Record<string, string>>, text: string, secrets: readonly string[]) {
   const { 'webhook-signature': signatures = '' } = headers;
   expect(signatures).toMatch(/^v2,\S+( v2,\S+)*$/);
@@ -215,7 +215,7 @@ describe('nothing was sent', () => {
   });
 
   test('if no connection is established in time', async () => {
-    // The TLS handshake, which gets no answer, belongs to the connection.
+    // The adapter never answers the TLS handshake, which is part of connecting.
     const endpoint = await listen(() => undefined);
     const limits = { connectTimeoutMilliseconds: 50 };
     const answer = await open(`https://127.0.0.1:${endpoint.port}`, { limits }).send(ORDER);
@@ -275,8 +275,8 @@ describe('the outcome is unknown', () => {
   });
 
   test('if the adapter does not answer in time', async () => {
-    // On a slow machine, the time may be over before the request is written. Then it is not sent, and the test tries a longer
-    // time.
+    // On a slow machine, the time limit may pass before the request is written. Then nothing is sent, and the test tries a longer
+    // limit.
     for (let milliseconds = 100; ; milliseconds *= 2) {
       const limits = { answerTimeoutMilliseconds: milliseconds };
       const { answer, endpoint } = await answerOf(() => undefined, { limits });

@@ -18,11 +18,11 @@ import { type Answer as Received, SEND_LIMITS, type SendLimits } from '../outbou
 // Kept by: `server/background/outbound/send.ts`
 // Tested by: `server/background/processors/http-connector.test.ts`
 
-// Invariant: A request to a connector is sent once; only the attempt decides whether to repeat it
+// Invariant: A request to a connector is sent once. Only the attempt decides whether to repeat it
 // Kept by: CONNECTOR_LIMITS keeps no idle connections
 // Tested by: `test/outbound/connections.test.ts`
 
-/** The connection to one processor: any service that implements the adapter contract. */
+/** The connection to a processor: any service that implements the adapter contract. */
 export type Connector = {
   readonly connectorId: string;
   readonly traits: Traits;
@@ -30,7 +30,7 @@ export type Connector = {
   send(order: Order): Promise<Answer>;
   /** Asks for the outcome of an order. Never rejects. */
   inquire(order: Order): Promise<Answer>;
-  /** Asks the processor to undo an order, or tells it that the order is undone. Never rejects. */
+  /** Asks the processor to undo an order, or tells it that the order was undone. Never rejects. */
   reverse(order: Order): Promise<Answer>;
   /** Whether the adapter answers that it works. Never rejects. */
   isHealthy(): Promise<boolean>;
@@ -40,10 +40,10 @@ export type Connector = {
 
 export const CONNECTOR_LIMITS: SendLimits = {
   ...SEND_LIMITS,
-  // A person may wait for the whole request.
+  // Short, because a person may be waiting for the whole request.
   connectTimeoutMilliseconds: 2_000,
   answerTimeoutMilliseconds: 10_000,
-  // One byte more, because a longer answer is refused instead of truncated.
+  // One byte more than allowed, because a longer answer is refused instead of truncated.
   maxReadBytes: MAX_ADAPTER_BYTES + 1,
   maxKeptBytes: MAX_ADAPTER_BYTES,
   maxIdleConnections: 0,
@@ -56,7 +56,7 @@ export type ConnectorOptions = {
 
 const MAX_DETAIL_CHARACTERS = 300;
 
-/** Failures whose own messages are about webhooks, or about the URL. */
+/** Messages for failures whose usual messages mention webhooks or the URL. */
 const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
   url_refused: 'The URL of the connector is not one that requests may be sent to.',
   address_refused: 'The host has an address that is neither public nor named in allowed_networks.',
@@ -81,7 +81,8 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
       accept: 'application/json',
       ...(method === 'POST' && { 'content-type': 'application/json' }),
       'user-agent': 'Transfer-Service',
-      // The path in the contract, not the path of the URL: proxies in between may change its beginning.
+      // The signature covers the path of the contract, not of the URL, because proxies in between may change how the URL's path
+      // begins.
       ...signRequest({ id: toWireId('msg', newId()), sentAt, method, path, body }, keys),
     };
     return sender.send({ method, url: `${url}${path}`, headers, body });
@@ -109,7 +110,7 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
   };
 }
 
-/** Returns the body of a request, as `AdapterOrder` describes it, or undefined if an amount or a time is out of bounds. */
+/** Returns the body of a request, as described by `AdapterOrder`, or undefined if an amount or a time is out of bounds. */
 function toBody(order: Order): string | undefined {
   try {
     return JSON.stringify(toFields(order));
@@ -151,7 +152,7 @@ function notSent(detail: string): Answer {
   return { ...unknownAnswer(detail), outcome: 'not_sent' };
 }
 
-/** Parses the JSON of an answer. A problem gives its location and quotes nothing. */
+/** Parses the JSON of an answer. A problem gives the location of the mistake and quotes nothing from the answer. */
 function parse(body: Buffer): { readonly value: JsonValue } | { readonly problem: string } {
   if (body.length === 0) return { problem: 'The answer is empty.' };
   try {

@@ -31,23 +31,24 @@ import { recordContradiction } from './record-contradiction.ts';
 import { type ReportParts, readAgain, recordNow } from './report.ts';
 
 // Invariant: A line of a settlement file counts once, even if processes are killed while they compare it
-// Kept by: one process claims the file for a portion. The outcomes are stored before what they lead to, which can be repeated, and
-//   counted in one transaction after it
+// Kept by: only one process at a time claims a file. It first stores the outcomes of a portion, then applies them, which it can
+// repeat, and then counts
+// the lines in one transaction
 // Tested by: `test/api/processors/settlement.test.ts`
 
 /** Maximum delay before the job finds a file that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Lines that one transaction compares. */
+/** Maximum number of lines that one transaction compares. */
 const PORTION = 500;
 
-/** How many attempts are changed at the same time. */
+/** Number of attempts that are changed in parallel. */
 const IN_PARALLEL = 8;
 
-/** How long a process has for a portion. Then another process may take over, because this one was probably killed. */
+/** How long a process has for a portion. Afterwards another process may take over, because this one was probably killed. */
 const CLAIM_SECONDS = 30;
 
-/** The pause after a portion, as a multiple of its duration. The job uses one connection for half of the time. */
+/** The pause after a portion, as a multiple of its duration. So the job uses a connection for half of the time. */
 const PAUSE_FACTOR = 1;
 
 const DEADLINE_MILLISECONDS = 10_000;
@@ -55,8 +56,8 @@ const DEADLINE_MILLISECONDS = 10_000;
 type Compared = { readonly line: ComparedLine; readonly finding: Finding };
 
 /**
- * Compares the lines of settlement files with the books, in order, one file of each connector at a time, and takes back what
- * withdrawn files have noted. Several processes may do this at once.
+ * Compares the lines of settlement files with the books, in order. Handles one file of each connector at a time. Also undoes the
+ * effects of withdrawn files. Several processes may do this at once.
  */
 export function startMatchingSettlements(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
   const connectorIds = [...connectors.keys()];
@@ -105,7 +106,7 @@ async function compareClaimed(
   const rows = await parts.database.read(readSettlementLines({ fileId, connectorId, after, count: PORTION }));
   const compared = compare(rows.map(toComparedLine));
   if (compared.some(leavesWork)) {
-    // Stored first, so that a process that takes over finds the same.
+    // Stored first, so that a process that takes over finds the same outcomes.
     await parts.database.write(beginLines({ fileId, sent: compared.map(outcomeOf) }));
     const isDone = await carryOut(compared.filter(leavesWork), signal, (one) => record(parts, traits, file, one));
     if (!isDone) return void (await parts.database.write(releaseSettlementFile({ fileId })));
@@ -125,7 +126,10 @@ async function compareClaimed(
   });
 }
 
-/** Handles lines in parallel, because no two of them are about one attempt. Returns whether it has handled all. */
+/**
+ * Handles lines in parallel, because no two of them are about the same attempt. Returns false if it was stopped before the last
+ * line.
+ */
 async function carryOut(
   compared: readonly Compared[],
   signal: AbortSignal,
@@ -149,8 +153,8 @@ function outcomeOf({ line: { lineNumber, attempt }, finding: { outcome } }: Comp
 }
 
 /**
- * Compares lines in order, so that the second line of a portion about one attempt is found, too. Ends before a line about an attempt that
- * an earlier one changes, because the next portion has to compare it with the changed attempt.
+ * Compares lines in order, so that a second line about the same attempt is recognized. Stops before a line whose attempt an earlier
+ * line changes: the next portion compares it with the changed attempt.
  */
 function compare(lines: readonly ComparedLine[]): readonly Compared[] {
   const compared: Compared[] = [];
@@ -173,7 +177,7 @@ function compare(lines: readonly ComparedLine[]): readonly Compared[] {
   return compared;
 }
 
-/** Carries out what a line means for its attempt, as the attempt is by now. The same line again changes nothing. */
+/** Applies a line to the current state of its attempt. Applying the same line again changes nothing. */
 async function record(
   parts: ReportParts,
   traits: Connector['traits'],
@@ -193,11 +197,11 @@ async function record(
   await recordNow(parts, { ...answered, attempt });
   const after = (await readAgain(parts.database, attempt)) ?? attempt;
   if (isEnded(after.status)) {
-    // An earlier line contradicted the attempt before it had ended, and this one agrees with the end.
+    // The attempt had an open contradiction before it ended, and this line agrees with how it ended.
     if (isContradicted(after)) await recordNow(parts, { ...answered, attempt: after });
     return;
   }
-  // An attempt that is being reversed does not take an approval as its end, and then this line would be lost.
+  // The end of an attempt that is being reversed is not an approval, so without a break this line would be lost.
   await recordDifference(parts, file, line, after, line.status === 'settled' ? line.amount : 0n);
 }
 
@@ -213,7 +217,7 @@ function recordDifference(
   return recordContradiction(database, attempt, said, line.now);
 }
 
-/** The breaks of lines that the books cannot have, one for each attempt or reference. */
+/** Creates breaks for lines that do not fit the books: one for each attempt or reference. */
 function breaksOf(file: SettlementFile, compared: readonly Compared[]): readonly Statement[] {
   const { fileId, connectorId } = file;
   const found = { duplicate: new Map<string, LineBreak>(), missing_in_ledger: new Map<string, LineBreak>() };
@@ -252,7 +256,7 @@ function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
   return `${lineInWords(line)} (line ${line.lineNumber} of ${toWireId('stl', fileId)})`;
 }
 
-/** Takes back a portion of a withdrawn file, and closes the breaks that only it has caused. */
+/** Undoes the effects of a portion of a withdrawn file, and closes the breaks that only this file caused. */
 async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
   const { fileId, linesExamined: after, linesReceived, withdrawnBy } = file;
   const until = Math.min(after + PORTION, linesReceived);
@@ -271,7 +275,7 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
   await changeUnlessChanged(parts, file, () => [updateSettlementFile({ ...file, status: 'withdrawn' })]);
 }
 
-/** Writes under the lock of a file, unless another process or a withdrawal has changed it since it was read. */
+/** Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read. */
 function changeUnlessChanged(
   { database }: ReportParts,
   { fileId, status, linesExamined }: SettlementFile,

@@ -15,7 +15,7 @@ test('opens when five requests in a row have no valid answer', () => {
   expect(breaker.note(SILENT, 0)).toBeUndefined();
 });
 
-test('opens when half of at least ten answers in 30 seconds are not valid', () => {
+test('opens when half of at least ten answers in 30 seconds are invalid', () => {
   const breaker = new Breaker();
   for (let pair = 0; pair < 4; pair += 1) {
     expect(breaker.note(SILENT, pair)).toBeUndefined();

@@ -19,25 +19,25 @@ import { startHandlingNotices } from './handle-notices.ts';
 import type { Connector } from './http-connector.ts';
 import type { ReportParts } from './report.ts';
 
-/** How often this process reads breakers that other processes have opened or closed. */
+/** How often this process checks for breakers that other processes have opened or closed. */
 const INTERVAL_MILLISECONDS = 1_000;
 
 /** How often a connector with an open breaker is asked whether it works. */
 const PROBE_SECONDS = 15;
 
-/** How long a stop waits for calls in flight, and then for records of the calls that it has ended. */
+/** How long a stop waits for calls in flight, and afterwards for the records of the calls that it ended. */
 const STOP_MILLISECONDS = { calls: 3_000, records: 2_000 };
 
 export type ProcessorParts = {
   readonly database: Database;
   readonly connectors: readonly Connector[];
-  /** Without it, no notice is accepted. */
+  /** Verifies the signature of a notice. If omitted, no notice is accepted. */
   readonly verifyNotice?: VerifyNotice | undefined;
-  /** Whether a card program may have cards of a connector. Without it, every program may. */
+  /** Whether a card program may have cards of a connector. If omitted, every program may. */
   readonly admits?: Processors['admits'] | undefined;
-  /** Connectors that follow instructions, like the simulator. Their missing answers open no breaker. */
+  /** Connectors that leave requests unanswered on request, such as the simulator. Missing answers do not open their breakers. */
   readonly obedient?: ReadonlySet<string>;
-  /** Starts further jobs about the connectors. The simulation has none: it knows no settlement files. */
+  /** Starts further jobs about the connectors. The simulation starts none, because it does not cover settlement files. */
   readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;
@@ -47,13 +47,13 @@ export type ProcessorParts = {
 export type RunningProcessors = Processors & {
   readonly start: (transfers: Pick<TransferService['transfers'], 'submit'>) => void;
   /**
-   * Sends nothing new, waits a moment for calls in flight, and ends them. When the leases of the remaining attempts are
-   * over, another process claims them.
+   * Stops sending new orders, waits a moment for calls in flight, and ends them. Other processes claim the remaining attempts when
+   * their leases expire.
    */
   readonly stop: () => Promise<void>;
 };
 
-/** Opens the processors of cards. Without connectors, it sends no statement. */
+/** Starts the jobs for the processors of cards. Without connectors, it sends no statement. */
 export function openProcessors(parts: ProcessorParts): RunningProcessors {
   const { connectors, database } = parts;
   const byId = new Map(connectors.map((connector) => [connector.connectorId, connector]));
@@ -93,7 +93,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
       const report = { database, transfers, onFailure: parts.onFailure };
       const isOpen = (connectorId: string): boolean => breakers.find(connectorId) !== undefined;
       const onCall: NoteCall = (call) => {
-        // A call that this process has ended itself says nothing about the connector.
+        // If this process ended the call itself, the result says nothing about the connector.
         if (!isStopped) breakers.note(call);
         parts.onCall?.(call);
       };
@@ -115,7 +115,7 @@ export function openProcessors(parts: ProcessorParts): RunningProcessors {
   };
 }
 
-/** The breakers of all connectors. All processes share them. While a breaker is open, nothing new is sent. */
+/** The breakers of all connectors, shared by all processes. While a breaker is open, no new orders are sent to its connector. */
 class Breakers {
   readonly #parts: ProcessorParts;
   readonly #seen = new Map<string, Breaker>();
@@ -164,8 +164,8 @@ class Breakers {
   }
 
   /**
-   * Asks the connectors whose probes this process has taken. Other processes see the result. The round does not wait for
-   * the answers, because an answer may take as long as any call, and other breakers open and close in the meantime.
+   * Asks the connectors whose probes this process has taken whether they work. Other processes see the result. The round does not
+   * wait for the answers: an answer may take as long as any call, and other breakers open and close in the meantime.
    */
   async #takeProbes(connectors: readonly Connector[]): Promise<void> {
     const { database, onFailure } = this.#parts;
@@ -185,18 +185,18 @@ class Breakers {
   }
 }
 
-/** Answers are counted over this time. */
+/** The period over which calls are counted. */
 const WINDOW_MILLISECONDS = 30_000;
 
-/** This many calls in a row without a valid answer open the breaker. */
+/** The breaker opens after this many calls in a row without a valid answer. */
 const IN_A_ROW = 5;
 
-/** With at least this many calls in the window, the breaker opens if half of them had no valid answer. */
+/** The breaker also opens if half of the calls in the window had no valid answer, but only if there were at least this many. */
 const ENOUGH = 10;
 
 /**
- * This process's observations of a connector. They show whether so many questions had no valid answer that no new orders
- * should be sent. Times are values of `performance.now()`.
+ * Counts this process's calls to a connector, and decides whether so many had no valid answer that no new orders should be sent.
+ * Times are values of `performance.now()`.
  */
 export class Breaker {
   #inARow = 0;
@@ -214,7 +214,7 @@ export class Breaker {
     return `${bad} of the last ${all} requests had no valid answer.`;
   }
 
-  /** Resets the counts, because the connector has answered that it works. */
+  /** Resets the counts after the connector has answered that it works. */
   reset(): void {
     this.#inARow = 0;
     this.#answers = [];

@@ -19,20 +19,21 @@ import {
 } from '../../store/processors/contradiction.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
-// Invariant: Money that a processor moved after its transfer had failed is in the books once, against suspense, and every answer
-//   about the transfer says so from then on
+// Invariant: If a processor moved money after its transfer had failed, that money is in the books once, against suspense. Every
+// later answer
+// about the transfer says so
 // Kept by: the locks of both accounts, held during the look-up of the break
 // Tested by: `test/processors/late.test.ts`
 
 const DEADLINE_MILLISECONDS = 5_000;
 
-/** A contradiction in the words of its break. */
+/** A contradiction, worded for its break. */
 type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 
 /**
- * Records a contradiction to the end of an attempt, once, for an operator to check. An approval after the failure has moved
- * money outside. It is posted between the card's clearing account and the suspense account of its program, and reported by
- * an event. The attempt has a note of both, which every reader sees.
+ * Records that a processor contradicts the end of an attempt: once, for an operator to check. An approval after the failure means
+ * that money has moved at the processor. This posts it between the card's clearing account and the program's suspense account, and
+ * emits an event. It notes both on the attempt, where every reader sees them.
  */
 export async function recordContradiction(
   database: Database,
@@ -58,7 +59,7 @@ export async function recordContradiction(
   const load = {
     accounts: lockSuspenseAndClearing(attempt),
     breaks: findBreak(attempt, kind),
-    // Read under the lock of the card's account, so that nothing in the event changes or is erased.
+    // Read under the lock of the card's account, so that the data in the event cannot be changed or erased in the meantime.
     transfers: readTransfer(programId, transferId),
   };
   await transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
@@ -70,7 +71,8 @@ export async function recordContradiction(
     const [row] = loaded.transfers;
     if (row === undefined) throw new Error('an attempt has no transfer');
     const shown = toTransferRecord(toTransfer(row));
-    // Never compact: an earlier version that runs at the same time could not read it, and these events are rare.
+    // Never compact: an older version that runs at the same time could not read it. These events are rare, so the size does not
+    // matter.
     const payload = JSON.stringify(shown);
     const event = { type: 'transfer.late_approval' as const, programId, subjectId: shown.transfer_id, payload };
     const [source, destination] = attempt.kind === 'push' ? [suspense, clearing] : [clearing, suspense];
@@ -83,7 +85,7 @@ export async function recordContradiction(
         insertPostings([{ ...posted.posting, programId, causeId: breakId }], now),
         updateAccounts([posted.source, posted.destination]),
         markLateApproval(known),
-        // What it said before no longer holds.
+        // The processor's earlier statement no longer holds.
         ...(attempt.contradictedAt === null ? [] : [restatement]),
         insertEvents(batchId, [event], now),
       ],

@@ -12,12 +12,15 @@ import { recordContradiction } from './record-contradiction.ts';
 
 const DEADLINE_MILLISECONDS = 5_000;
 
-/** How long an unrecorded answer is kept. After that, the lease of its attempt ends, and the processor is asked again. */
+/**
+ * How long this process keeps trying to record an answer. Afterwards the lease of its attempt ends, and the processor is asked
+ * again.
+ */
 const KEPT_MILLISECONDS = 20_000;
 
 const PAUSE_MILLISECONDS = 200;
 
-/** The parts for recording answers: the lane, and a database that sees all programs. */
+/** Everything that is needed to record answers: the lane, and a database that sees all programs. */
 export type ReportParts = {
   readonly database: Database;
   readonly transfers: Pick<TransferService['transfers'], 'submit'>;
@@ -29,13 +32,13 @@ export type Answered = {
   readonly question: Question;
   readonly answer: Answer;
   readonly traits: Traits;
-  /** The service's time, in milliseconds since 1970. In a sandbox its clock may be ahead. */
+  /** The service's time, in milliseconds since 1970. In a sandbox it may be ahead of the real time. */
   readonly now: () => number;
 };
 
 /**
- * Records an answer. If the database fails, retries for some time, because the connector may not be able to answer again.
- * Returns whether it was recorded. Never rejects.
+ * Records an answer. If the database fails, retries for some time, because the connector may not be able to answer again. Returns
+ * whether the answer was recorded. Never rejects.
  */
 export async function recordAnswer(parts: ReportParts, answered: Answered, signal?: AbortSignal): Promise<boolean> {
   const { answer, traits, now } = answered;
@@ -46,7 +49,8 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
     try {
       const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
       if (known === undefined) return true;
-      // Another process has changed the attempt since. The question no longer applies, and only a final answer still counts.
+      // Another process has changed the attempt in the meantime. So the answer no longer belongs to the question, and counts only
+      // if it is final.
       if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
       if (await recordOnce(parts, { attempt, question, answer, traits, now })) return true;
@@ -59,7 +63,7 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
   }
 }
 
-/** Returns false if another process has changed the attempt since. Rejects if the answer may not have been written. */
+/** Returns false if another process has changed the attempt in the meantime. Rejects if the answer may not have been written. */
 export async function recordOnce(
   parts: ReportParts,
   { attempt, question, answer, traits, now }: Answered,
@@ -71,10 +75,10 @@ export async function recordOnce(
   return true;
 }
 
-/** How often an answer is recorded again because another process has changed its attempt. */
+/** How often recording an answer is tried again because another process has changed its attempt. */
 const MAX_RACES = 5;
 
-/** Records an answer to the attempt as it is by then. Rejects if the answer may not have been written. */
+/** Records an answer, even if its attempt has changed in the meantime. Rejects if the answer may not have been written. */
 export async function recordNow(parts: ReportParts, answered: Answered): Promise<void> {
   let { attempt } = answered;
   for (let race = 0; race < MAX_RACES; race += 1) {
@@ -86,7 +90,7 @@ export async function recordNow(parts: ReportParts, answered: Answered): Promise
   throw new Error(`the attempt of an answer was changed ${MAX_RACES} times while the answer was recorded`);
 }
 
-/** Carries out a step. Returns false and rejects for the same reasons as {@link recordOnce}. */
+/** Applies a step to an attempt. Returns false and rejects for the same reasons as {@link recordOnce}. */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {
     const after = attemptAfter(attempt, step, now);

@@ -5,7 +5,7 @@ import type { ConnectorSettings } from '../../foundation/connector-settings.ts';
 import { type Connector, openHttpConnector } from './http-connector.ts';
 import { prepareSimulator, type RunningSimulator, type SimulatorProcess } from './start-simulator.ts';
 
-/** The simulator's traits. Its times are short, so that developers soon see the outcome. */
+/** The simulator's traits. The times are short, so that developers soon see an outcome. */
 const TRAITS: Traits = {
   hasInquiry: true,
   canResend: true,
@@ -18,7 +18,7 @@ const TRAITS: Traits = {
   maxInFlight: 16,
 };
 
-/** An order with this behavior is sent to an address that refuses connections. */
+/** The behavior of orders that must be refused. They are sent to an address that refuses connections. */
 const REFUSED = 'refused';
 
 export function simulatorSettings(): ConnectorSettings {
@@ -74,7 +74,7 @@ function isRefused({ sandboxBehavior, processorToken }: Order): boolean {
   return (sandboxBehavior ?? processorToken.replace(/^sim_/, '')) === REFUSED;
 }
 
-/** Connectors never reject, so any error was thrown before a simulator ran. */
+/** Returns the answer for an error. The error was thrown before a simulator ran, because connectors never reject. */
 function notStarted(error: unknown): Answer {
   const detail = String(error instanceof Error ? error.message : error).slice(0, 300);
   return { outcome: 'not_sent', processorReference: null, code: null, retryAfterSeconds: null, detail };

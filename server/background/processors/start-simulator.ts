@@ -4,33 +4,33 @@ import { createInterface } from 'node:readline';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { programAt } from '../../../installation.mjs';
 
-/** The address of the simulator, and the secret that signs requests to it and its notices. */
+/** The addresses of the simulator, and the secret that signs requests to it and its notices. */
 export type RunningSimulator = {
   /** The base URL of the adapter contract. */
   readonly url: string;
-  /** A URL that refuses every connection while the simulator runs, for orders that must be refused. */
+  /** A URL that refuses all connections while the simulator runs. Orders that must be refused are sent there. */
   readonly refusedUrl: string;
   readonly secret: string;
   readonly processId: number;
 };
 
 export type SimulatorParts = {
-  /** The directory of its book, created if missing. */
+  /** The directory of the simulator's book. It is created if it is missing. */
   readonly directory: string;
-  /** The URL for its notices, with `http://`. Null if it sends none. */
+  /** The `http://` URL for the simulator's notices. Null if it should send none. */
   readonly noticeUrl: string | null;
   /** The secret to use, `whsec_…`. If omitted, each process gets a new one. */
   readonly secret?: string;
 };
 
 export type SimulatorProcess = {
-  /** Starts the simulator unless it is running, for example after it died. Rejects with a sentence if that fails. */
+  /** Starts the simulator unless it is running, and again after it died. Rejects with a sentence if the start fails. */
   readonly running: () => Promise<RunningSimulator>;
-  /** Ends the simulator, if it runs, and waits until it has ended. Afterwards it does not start again. */
+  /** Ends the simulator if it is running, and waits until it has ended. Afterwards it does not start again. */
   readonly stop: () => Promise<void>;
 };
 
-/** A start waits for the previous simulator, which ends within moments, and reads the book. */
+/** A start waits for the previous simulator, which ends within moments, and then reads the book. */
 const MAX_START_MILLISECONDS = 60_000;
 /** The simulator only has to close its book. */
 const MAX_STOP_MILLISECONDS = 3_000;
@@ -62,16 +62,16 @@ export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
 
 async function start({ directory, noticeUrl, secret }: SimulatorParts) {
   const child = spawn(process.execPath, [programAt('simulator/main')], {
-    // When this process ends in any way, the simulator sees the end of its input.
+    // However this process ends, the simulator sees the end of its input.
     stdio: ['pipe', 'pipe', 'pipe'],
-    // The simulator reads its settings from its input. It does not get this process's secrets.
+    // The simulator reads its settings from its input. The environment stays empty, so it does not get this process's secrets.
     env: {},
   });
   let problem = '';
   child.stderr.on('data', (chunk: Buffer) => {
     problem = `${problem}${chunk}`.slice(-2_000);
   });
-  // Writing to a process that could not be started fails. The failed start is reported below.
+  // Writing to a process that could not be started causes an error. The code below reports the failed start.
   child.stdin.on('error', () => undefined);
   child.stdin.write(
     `${JSON.stringify({ directory, notice_url: noticeUrl, ...(secret !== undefined && { secret }) })}\n`,
@@ -91,7 +91,7 @@ async function start({ directory, noticeUrl, secret }: SimulatorParts) {
   return { child, simulator };
 }
 
-/** Returns the line with its addresses, or undefined if it ends before that or does not start in time. */
+/** Returns the line with the simulator's addresses. Undefined if it ends before printing it, or does not start in time. */
 function firstLineOf(child: ChildProcess): Promise<string | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), MAX_START_MILLISECONDS);

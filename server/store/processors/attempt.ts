@@ -121,7 +121,7 @@ const attemptsText = (end: string): string => `select processor_attempt.* from (
 const READ_FOR_REPORT = statementOfRows('read_attempts_for_report', NAMED_ATTEMPT, attemptsText('limit 1'));
 const LOCK_FOR_REPORT = statementOfRows('lock_attempts_for_report', NAMED_ATTEMPT, attemptsText('for no key update'));
 
-/** Reads attempts whose status a group of transfers changes, locked if its accounts are. */
+/** Reads the attempts whose status a group of transfers changes. Locks them if the group's accounts are locked. */
 export function readAttemptsForReport(attempts: readonly NamedAttempt[], isLocked: boolean): Statement {
   return isLocked ? LOCK_FOR_REPORT(attempts) : READ_FOR_REPORT(attempts);
 }
@@ -153,7 +153,7 @@ const IS_SENT = `processor_attempt.program_id = sent.program_id and processor_at
         and processor_attempt.status = sent.status_before and processor_attempt.looks = sent.looks_before
         and processor_attempt.tries = sent.tries_before`;
 
-/** The same rows, locked in the order of their ids. A plain update would lock them in any order. */
+/** SQL: the rows, locked in the order of their ids. A plain update would lock them in any order. */
 const LOCKED = `sent as materialized (
       select sent.* from :sent join processor_attempt on ${IS_SENT}
       order by sent.attempt_id for no key update of processor_attempt
@@ -174,7 +174,7 @@ const UPDATE_REPORTED = statement(
 
 export type DecidedAttempt = { readonly before: Attempt; readonly after: Attempt };
 
-/** Updates the attempts of a group. Fails as with changed accounts if one has changed since it was decided on. */
+/** Updates the attempts of a group. If one has changed since the decision, it fails as if an account had changed. */
 export function updateReportedAttempts(decided: readonly DecidedAttempt[]): Statement {
   return UPDATE_REPORTED({ sent: decided.map(toSent), number: decided.length });
 }
@@ -189,7 +189,7 @@ const UPDATE_ATTEMPT = statement(
   `update processor_attempt set ${SET_CHANGED} from :sent where ${IS_SENT} returning processor_attempt.attempt_id`,
 );
 
-/** Updates an attempt while its transfer stays unchanged. Returns no row if another process has changed it. */
+/** Updates an attempt whose transfer stays unchanged. Returns no row if another process has changed the attempt. */
 export function updateAttempt(decided: DecidedAttempt): Statement {
   return UPDATE_ATTEMPT({ sent: [toSent(decided)] });
 }
@@ -251,9 +251,9 @@ export type ClaimedAttempt = {
 };
 
 /**
- * Claims attempts that are due. No other process does so until the lease expires. Claims none while a required standby is not
- * set. Their state does not change: {@link markSent} marks a `ready` attempt as sent, in a separate transaction, before its order
- * leaves.
+ * Claims attempts that are due. No other process can claim them until the lease expires. Claims none while a required standby is
+ * not set. Claiming does not change the status: {@link markSent} marks a `ready` attempt as sent, in a separate transaction, before
+ * its order leaves.
  */
 export function claimAttempts(
   connectorIds: readonly string[],
@@ -301,9 +301,9 @@ const MARK_SENT = statement(
 );
 
 /**
- * Marks attempts as sent, before their orders leave. Returns the attempts that this process may send, without attempts that the
- * switch has disabled since they were claimed. After `milliseconds` the processor must no longer execute them, and they count
- * as lost unless this process reports on them.
+ * Marks attempts as sent, before their orders leave. Returns the attempts that this process may send. Attempts that the switch has
+ * disabled since they were claimed are not marked. After `milliseconds`, the processor must no longer execute the orders, and they
+ * count as lost unless this process has recorded an answer.
  */
 export function markSent(attempts: readonly Attempt[], milliseconds: number): Statement {
   return MARK_SENT({ sent: attempts, window: milliseconds });

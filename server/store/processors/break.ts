@@ -35,16 +35,16 @@ const BREAK = columns({
   found: TEXT,
   createdAt: TIME,
   closedAt: nullable(TIME),
-  /** The operator, as the audit log names them. */
+  /** The operator, by the name in the audit log. */
   closedBy: nullable(TEXT),
   resolution: nullable(TEXT),
-  /** What the processor says that it has moved, in minor units. Null if that is not known. */
+  /** The amount that the processor says it has moved, in minor units. Null if that is unknown. */
   statedAmount: nullable(BIGINT),
   /** The account that the difference was last booked against. */
   bookedAgainst: nullable(word<BookAgainst>()),
 });
 
-/** The attempt of a break, as far as its bookings depend on it. */
+/** The columns of an attempt that the bookings of its break depend on. */
 const OF_ATTEMPT = columns({
   attemptKind: word<AttemptKind>(),
   attemptStatus: word<AttemptStatus>(),
@@ -86,7 +86,7 @@ const CONDITIONS = [
   ['programId', 'program_id = :programId'],
 ] as const;
 
-/** Reads a page of breaks after the one with the inner UUID `after`: open ones oldest first, closed ones newest first. */
+/** Reads a page of breaks after the break with the inner UUID `after`: open breaks oldest first, closed ones newest first. */
 export function listBreaks(filter: BreakFilter, after: string | null, count: number): Statement {
   const { isClosed } = filter;
   const used = CONDITIONS.filter(([name]) => filter[name] !== null);
@@ -113,8 +113,8 @@ export const lockBreak = statement(
 );
 
 /**
- * Locks and reads the accounts that the difference of a break can be booked between: those of the card program in the currency, and
- * the card's.
+ * Locks and reads the accounts that the difference of a break can be booked between: the card program's accounts in that currency,
+ * and the card's account.
  */
 export const lockAccountsOfBreak = statement(
   'lock_accounts_of_break',
@@ -129,7 +129,7 @@ export const lockAccountsOfBreak = statement(
     order by account_id for no key update`,
 );
 
-/** Creates the account of a program for the operator's losses in one currency. If it exists, the transaction fails (23505). */
+/** Creates a program's account for the operator's losses in one currency. If the account exists, the transaction fails (23505). */
 export const createLossAccount = statement(
   'create_loss_account',
   { programId: UUID, accountId: UUID, currency: CURRENCY, floor: nullable(BIGINT) },
@@ -168,14 +168,14 @@ const CLOSE = statement(
 );
 
 /**
- * Closes a locked break. A contradiction or late approval is settled on its attempt, and notices that keep failing are not tried
- * again. `correction` is what a booking adds to what the books say that the processor has moved.
+ * Closes a locked break, marks its contradiction or late approval as settled on the attempt, and ends the retries of its notices.
+ * `correction` is the amount that a booking adds to the sum that the processor has moved according to the books.
  */
 export function closeBreak(closed: Break, correction: bigint): Statement {
   return CLOSE({ ...closed, correction, maxFailures: MAX_NOTICE_FAILURES });
 }
 
-/** A break from a row of {@link listBreaks} or {@link lockBreak}, and when it was read, by the database's clock. */
+/** Reads a break from a row of {@link listBreaks} or {@link lockBreak}, with the time when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
   const attempt = row.attempt_kind === null ? null : toAttempt(row);
   return { found: { ...BREAK.read(row), attempt }, now: (row.now as Date).getTime() };

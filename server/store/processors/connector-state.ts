@@ -3,7 +3,7 @@ import { columns, many, NUMBER, nullable, statement, TEXT, TIME } from '../sql.t
 
 const STATE = columns({ connectorId: TEXT, openedAt: nullable(TIME), reason: nullable(TEXT) });
 
-/** An open breaker of a connector: no new orders are sent to it. */
+/** An open breaker of a connector. While it is open, the connector gets no new orders. */
 export type OpenBreaker = {
   readonly connectorId: string;
   /** Milliseconds since 1970. */
@@ -11,7 +11,7 @@ export type OpenBreaker = {
   readonly reason: string;
 };
 
-/** Reads which breakers are open. There is a row for each connector that ever had one. */
+/** Reads which breakers are open. Every connector whose breaker was ever open has a row. */
 export const READ_OPEN_BREAKERS: Statement = {
   name: 'read_open_breakers',
   text: `select ${STATE.names} from connector_state where opened_at is not null`,
@@ -41,7 +41,7 @@ export function openBreaker(connectorId: string, reason: string, probeSeconds: n
 const TAKE_PROBES = statement(
   'take_probes',
   { connectorIds: many(TEXT), probeSeconds: NUMBER },
-  // A probe far in the future was set by a clock that has been set back since.
+  // If the next probe is far in the future, the clock has since been set back.
   `update connector_state set probe_at = service_now() + make_interval(secs => :probeSeconds)
     where connector_id = any (:connectorIds) and opened_at is not null and (
       probe_at <= service_now() or probe_at > service_now() + make_interval(secs => :probeSeconds)
@@ -49,7 +49,7 @@ const TAKE_PROBES = statement(
     returning connector_id`,
 );
 
-/** Takes the probes that are due, so that one process makes each. Returns `connector_id`. */
+/** Takes the probes that are due, so that only one process makes each. Returns `connector_id`. */
 export function takeProbes(connectorIds: readonly string[], probeSeconds: number): Statement {
   return TAKE_PROBES({ connectorIds, probeSeconds });
 }
@@ -65,7 +65,7 @@ export function closeBreaker(connectorId: string): Statement {
   return CLOSE_BREAKER({ connectorId });
 }
 
-/** Counts the attempts that have not ended, by `connector_id`. */
+/** Counts the attempts that have not ended, for each `connector_id`. */
 export const COUNT_OPEN_ATTEMPTS: Statement = {
   name: 'count_open_attempts',
   text: `select connector_id, count(*)::int as attempts from processor_attempt

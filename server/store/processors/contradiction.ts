@@ -16,7 +16,7 @@ const BREAK = columns({
   expected: TEXT,
   found: TEXT,
   createdAt: TIME,
-  /** What the processor says that it has moved, in minor units. Null if that is not known. */
+  /** The amount that the processor says it has moved, in minor units. Null if that is unknown. */
   statedAmount: nullable(BIGINT),
 });
 
@@ -24,9 +24,9 @@ const BREAK = columns({
 export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
- * If its attempt already has a break of the kind, the processor's new statements are added there, and the break reopens, because
- * the person who closed it did not know them. So does an earlier statement that comes again after another one. The audit log keeps
- * that it was closed.
+ * If the attempt already has a break of this kind, the processor's new statements are added to it, and the break reopens, because
+ * the person who closed it did not know them. The break also reopens if an earlier statement comes again after a different one. The
+ * audit log still shows that it was closed.
  */
 const INSERT = `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt,
@@ -40,7 +40,7 @@ const INSERT = `insert into processor_break (${BREAK.names})
           and char_length(processor_break.found) < :maxFound
         or processor_break.stated_amount is distinct from excluded.stated_amount`;
 
-/** Statements of the processor are added until a break's text has this length. A person has seen enough by then. */
+/** Maximum length of a break's text. Further statements are not added, because a person has seen enough by then. */
 export const MAX_FOUND_CHARACTERS = 1_000;
 
 const INSERT_BREAK = statement('insert_processor_break', { ...BREAK.columns, maxFound: INTEGER }, INSERT);
@@ -51,7 +51,8 @@ export function insertBreak(found: NewBreak): Statement {
 }
 
 /**
- * Inserts the break of a notice about no attempt, or adds the new statements to the break with the same sent id and reopens it.
+ * Inserts the break of a notice that matches no attempt. If there is a break with the same sent id, adds the new statements to it
+ * and reopens it.
  */
 export const insertBreakOfUnknown = statement(
   'insert_break_of_unknown',
@@ -81,14 +82,14 @@ const RECORD_CONTRADICTION = statement(
 );
 
 /**
- * Inserts the break of a contradiction like {@link insertBreak}, and notes the processor's last statement on the attempt, unless
- * it is known already. The rest of the attempt does not change.
+ * Inserts the break of a contradiction as {@link insertBreak} does, and notes the processor's last statement on the attempt. Does
+ * nothing if that statement is known already. The rest of the attempt does not change.
  */
 export function recordContradiction(found: NewBreak): Statement {
   return RECORD_CONTRADICTION({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
-/** Stores what a processor says now, after it has taken a contradiction back. The break stays as it is otherwise. */
+/** Stores the processor's current statement after it has taken a contradiction back. The rest of the break does not change. */
 export const restateContradiction = statement(
   'restate_contradiction',
   { connectorId: TEXT, attemptId: UUID, stated: nullable(BIGINT) },
@@ -103,7 +104,7 @@ const MARK_LATE = statement(
     where program_id = :programId and attempt_id = :attemptId`,
 );
 
-/** Notes on an attempt that its processor has executed it after it had failed. The rest of it does not change. */
+/** Notes on an attempt that the processor executed it after it had failed. The rest of the attempt does not change. */
 export function markLateApproval({ programId, attemptId, breakId, createdAt }: NewBreak): Statement {
   return MARK_LATE({ programId, attemptId, breakId, lateApprovalAt: createdAt });
 }
@@ -117,12 +118,15 @@ const FIND_BREAK = statement(
     where connector_id = :connectorId and attempt_id = :attemptId and kind = :kind`,
 );
 
-/** Finds the break of an attempt: no row, or one. Must come after the accounts were locked, so that money is posted once. */
+/**
+ * Finds the break of an attempt: one row, or none. Call it after the accounts are locked. Otherwise the money could be posted
+ * twice.
+ */
 export function findBreak({ connectorId, attemptId }: OfAttempt, kind: NewBreak['kind']): Statement {
   return FIND_BREAK({ connectorId, attemptId, kind });
 }
 
-/** Creates a program's account for money without an explanation yet, in one currency, unless it exists. */
+/** Creates a program's account for unexplained money in one currency, unless it exists. */
 export const createSuspenseAccount = statement(
   'create_suspense_account',
   { programId: UUID, accountId: UUID, currency: CURRENCY, floor: BIGINT },

@@ -15,7 +15,10 @@ const FORGET_NOTES_OF_ATTEMPTS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes operators' notes on attempts that they ended `days` days ago, at most `count`. Their number is `forgotten`. */
+/**
+ * Removes operators' notes from attempts that they ended `days` days ago or earlier, at most `count`. Returns their number as
+ * `forgotten`.
+ */
 export function forgetNotesOfAttempts(days: number, count: number): Statement {
   return FORGET_NOTES_OF_ATTEMPTS({ days, count });
 }
@@ -34,7 +37,10 @@ const FORGET_NOTES_OF_BREAKS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes operators' notes on breaks that they closed `days` days ago, at most `count`. Their number is `forgotten`. */
+/**
+ * Removes operators' notes from breaks that they closed `days` days ago or earlier, at most `count`. Returns their number as
+ * `forgotten`.
+ */
 export function forgetNotesOfBreaks(days: number, count: number): Statement {
   return FORGET_NOTES_OF_BREAKS({ days, count });
 }

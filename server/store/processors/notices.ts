@@ -4,11 +4,13 @@ import type { Row, Statement } from '../connection/database.ts';
 import { BOOLEAN, columns, json, many, NUMBER, nullable, statement, TEXT, TIME, UUID } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 
-// Invariant: A notice has one effect, even if it is sent many times, and is stored before it is acknowledged
+// Invariant: A notice has one effect, even if it is sent many times. It is stored before it is acknowledged
 // Kept by: the primary key of `processor_notice`; `server/subjects/processors/receive-notice.ts`
 // Tested by: `test/api/processors/notices.test.ts`
 
-/** An unsolicited message of a processor, as the contract of adapters describes it. It was verified before it was stored. */
+/**
+ * A message that a processor sends without being asked, as described in the adapter contract. It is verified before it is stored.
+ */
 export type NoticeBody = {
   readonly attempt_id: string;
   readonly status: 'approved' | 'declined' | 'pending' | 'not_found' | 'reversed' | 'not_executed';
@@ -20,7 +22,10 @@ export type NoticeBody = {
   readonly retry_after_seconds?: number | null;
 };
 
-/** Stores a notice, unless it was stored before. `attemptId` is null if the connector has no such attempt. Returns a row if it is new. */
+/**
+ * Stores a notice, unless it is stored already. `attemptId` is null if the connector has no such attempt. Returns a row if the
+ * notice is new.
+ */
 export const insertNotice = statement(
   'insert_notice',
   {
@@ -39,7 +44,7 @@ export const insertNotice = statement(
     returning notice_id`,
 );
 
-/** Reads the notice with an id, whether it is the same as the sent one, and the attempt that the sent one is about. */
+/** Reads the notice with an id, whether the sent notice is the same, and the attempt that the sent notice is about. */
 export const readNotice = statement(
   'read_notice',
   {
@@ -57,12 +62,12 @@ export const readNotice = statement(
 
 const STORED = columns({ body: json<NoticeBody>(), isSame: BOOLEAN, now: TIME });
 
-/** A notice from a row of {@link readNotice}. The attempt is undefined if the connector has none with the sent id. */
+/** Reads a notice from a row of {@link readNotice}. Its attempt is undefined if the connector has none with the sent id. */
 export function toNotice(row: Row) {
   return { ...STORED.read(row), attempt: row.attempt_id === null ? undefined : toAttempt(row) };
 }
 
-/** The content of a notice, such as `approved of 10.00 USD`. */
+/** Describes the content of a notice, such as `approved of 10.00 USD`. */
 export function saidBy({ status, amount, currency }: NoticeBody): string {
   return `${status} of ${formatMoney(BigInt(amount), currency)}`;
 }
@@ -96,7 +101,7 @@ export type WaitingNotice = {
   readonly connectorId: string;
   readonly noticeId: string;
   readonly body: NoticeBody;
-  /** How often it could not be handled. */
+  /** How often the notice could not be handled. */
   readonly tries: number;
   readonly attempt: Attempt | undefined;
   /** When it was read, by the database's clock. */
@@ -127,7 +132,7 @@ export function markNoticeHandled(connectorId: string, noticeId: string): Statem
   return MARK_HANDLED({ connectorId, noticeId });
 }
 
-/** Failures until a notice becomes a break: about two minutes, longer than most outages of a database. */
+/** After this many failures a notice becomes a break. That takes about two minutes, longer than most outages of a database. */
 export const MAX_NOTICE_FAILURES = 8;
 
 const MARK_FAILED = statement(
@@ -148,12 +153,12 @@ const MARK_FAILED = statement(
 
 const FAILED = columns({ noticeId: TEXT, tries: NUMBER });
 
-/** The longest pause before a notice that failed is handled again. It is never dropped. */
+/** The longest pause before a failed notice is tried again. Notices are never dropped. */
 const MAX_PAUSE_SECONDS = 600;
 
 /**
- * Postpones a notice that could not be handled, and the others about its attempt: by 1 s, then by twice as long each time. Rows
- * that another process holds are skipped, so that the processes do not wait for each other. Returns the rows that it postponed.
+ * Postpones a notice that could not be handled, and the other notices about its attempt: first by 1 s, then by twice as long each
+ * time. Skips rows that another process has locked, so that processes do not wait for each other. Returns the postponed rows.
  */
 export function markNoticeFailed({ connectorId, noticeId, attempt }: WaitingNotice): Statement {
   return MARK_FAILED({ connectorId, noticeId, attemptId: attempt?.attemptId ?? null, maxPause: MAX_PAUSE_SECONDS });
@@ -183,8 +188,8 @@ const MARK_FOREIGN = statement(
 );
 
 /**
- * Marks a notice about an unknown attempt as handled, and creates a break for a person to look at: one for each id that the
- * notices of a connector name, even if there are many notices or several processes handle them.
+ * Marks a notice about an unknown attempt as handled, and creates a break for a person to look at. A connector gets one break for
+ * each unknown id, even if there are many notices or several processes handle them.
  */
 export function markNoticeForeign(
   { connectorId, noticeId, body }: Pick<WaitingNotice, 'connectorId' | 'noticeId' | 'body'>,
@@ -195,7 +200,10 @@ export function markNoticeForeign(
   return MARK_FOREIGN({ connectorId, noticeId, breakId, amount, currency, found, sentAttemptId: attemptId });
 }
 
-/** How often a notice has failed by now, from the rows of {@link markNoticeFailed}. Undefined if another process held its row. */
+/**
+ * Returns how often a notice has failed so far, from the rows of {@link markNoticeFailed}. Undefined if another process had locked
+ * its row.
+ */
 export function toFailures(rows: readonly Row[], { noticeId }: WaitingNotice): number | undefined {
   return rows.map((row) => FAILED.read(row)).find((row) => row.noticeId === noticeId)?.tries;
 }

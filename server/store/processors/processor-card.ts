@@ -6,17 +6,19 @@ import { columns, HEX, insertRow, NUMBER, nullable, statement, TEXT, UUID } from
 // Kept by: the primary key of `processor_card`; the lock on its name in `server/subjects/cards/create-card.ts`
 // Tested by: `test/api/processors/processor-cards.test.ts`
 
-/** The SHA-256 that finds the processor's name of a card, in hex. No index contains the tokens themselves. */
+/**
+ * Returns the SHA-256 of a processor's token for a card, in hex. Cards are found by it, so no index contains the tokens themselves.
+ */
 export function tokenHashOf(processorToken: string): string {
   return hash('sha256', processorToken, 'hex');
 }
 
 const PROCESSOR_CARD = columns({ connectorId: TEXT, tokenHash: HEX, programId: UUID, cardId: UUID });
 
-/** Links a card to the processor's card. Its name must be locked, and {@link readProcessorCard} must have found no card. */
+/** Links a card to the processor's card. Before that, lock its name and check that {@link readProcessorCard} finds no card. */
 export const insertProcessorCard = insertRow('insert_processor_card', 'processor_card', PROCESSOR_CARD);
 
-/** Reads whether any card program has a card of a processor. `own_name` is the name of the card if it is in `programId`. */
+/** Reads whether any card program has a processor's card. `own_name` is the name of the card if it belongs to `programId`. */
 export const readProcessorCard = statement(
   'read_processor_card',
   PROCESSOR_CARD.omit('cardId').columns,
@@ -30,7 +32,10 @@ const TAKEN = columns({ ownName: nullable(TEXT) });
 /** The name of the card in a row of {@link readProcessorCard}, or null if another card program has the card. */
 export const toOwnName = (row: Row): string | null => TAKEN.read(row).ownName;
 
-/** Counts, by connector, the cards that were registered twice before version 0.2.0 refused that, and names one. */
+/**
+ * Counts, for each connector, the cards that were registered twice before version 0.2.0 refused that. Also returns the name of one
+ * of them.
+ */
 export const COUNT_CARDS_REGISTERED_TWICE = statement(
   'count_cards_registered_twice',
   {},

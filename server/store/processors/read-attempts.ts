@@ -7,17 +7,22 @@ import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 export type ShownAttempt = {
   readonly attempt: Attempt;
   readonly cardName: string;
-  /** When it was read, by the database's clock. */
+  /** When the attempt was read, by the database's clock. */
   readonly now: number;
 };
 
-/** Maximum number of attempts of one transfer. There is only one, unless the processor proved that it did not execute others. */
+/**
+ * Maximum number of attempts of one transfer. Usually there is only one. A second one exists only if the processor has proved that
+ * it did not execute the first.
+ */
 const MAX_OF_TRANSFER = 100;
 
 const SHOWN = `${ATTEMPT_COLUMNS}, card.name as card_name, service_now() as now`;
 const WITH_CARD = `join card on card.program_id = processor_attempt.program_id and card.card_id = processor_attempt.card_id`;
 
-/** SQL: the attempts that have not ended, in the words of the index `processor_attempt_open`. */
+/**
+ * SQL: the condition for attempts that have not ended. It has the same text as the condition of the index `processor_attempt_open`.
+ */
 const IS_OPEN = "processor_attempt.status not in ('approved', 'declined', 'failed', 'reversed')";
 
 const LIST_ATTEMPTS = statement(
@@ -39,7 +44,7 @@ export const readAttempt = statement(
   `select ${SHOWN} from processor_attempt ${WITH_CARD} where processor_attempt.attempt_id = :attemptId`,
 );
 
-/** The conditions of a list of attempts. Null for no condition. `open`: all that have not ended. */
+/** The conditions of a list of attempts. Null means no condition. `open` means all that have not ended. */
 export type AttemptFilter = {
   readonly status: AttemptStatus | 'open';
   readonly connectorId: string | null;
@@ -58,17 +63,17 @@ export type AttemptChunk = {
   /** The last attempt of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
   readonly count: number;
-  /** Maximum number of attempts compared with the filter. It bounds the time of a chunk, even if matches are rare. */
+  /** Maximum number of attempts that are compared with the filter. It limits the time of a chunk if matches are rare. */
   readonly maxExamined: number;
 };
 
 /**
- * Reads a chunk of the attempts of a filter: ended ones newest first, others oldest first. One index finds the attempts that can
- * match, and each is compared with the rest of the filter.
+ * Reads a chunk of the attempts that match a filter: ended ones newest first, others oldest first. One index finds the candidates,
+ * and the rest of the filter is compared with each.
  */
 export function searchAttempts(filter: AttemptFilter, chunk: AttemptChunk): Statement {
   const { status, connectorId, programId } = filter;
-  // The status is part of the text, so that the planner can use the indexes of some statuses.
+  // The text contains the status as a literal, so that the planner can use partial indexes.
   const name = `search_attempts_${status}${connectorId === null ? '' : '_of_connector'}${programId === null ? '' : '_of_program'}${chunk.after === null ? '' : '_after'}`;
   return SEARCH_ATTEMPTS(name, () => textOf(filter, chunk.after !== null), { connectorId, programId, ...chunk });
 }
@@ -82,9 +87,9 @@ const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
 /**
- * SQL: the attempts that a chunk is searched in, the condition for matches, and the order of the index. Attempts that have
- * not ended, or have ended without money, are few and have their own indexes. The others are found for a card program by its
- * bounds alone: with an equal sign as well, the planner could read the attempts of all programs.
+ * SQL: the attempts in which a chunk is searched, the condition for matches, and the order of the index. Attempts that have not
+ * ended, or have ended without money, are few and have their own indexes. For a card program, the others are found only by the
+ * bounds of its ids: with an additional equals condition, the planner could choose to read the attempts of all programs.
  */
 function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
   const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];
@@ -133,7 +138,8 @@ function textOf(filter: AttemptFilter, isLater: boolean): string {
 }
 
 /**
- * The attempts of a chunk, from the rows of {@link searchAttempts}. `next` is where the next chunk begins, or null at the end.
+ * Returns the attempts of a chunk, from the rows of {@link searchAttempts}. `next` is where the next chunk begins, or null at the
+ * end.
  */
 export function toAttemptChunk(
   rows: readonly Row[],

@@ -27,7 +27,7 @@ import { MAX_FOUND_CHARACTERS } from './contradiction.ts';
 
 export type FileStatus = 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
 
-/** Sums of lines by currency. Minor units, as digits, because a sum can be beyond what a JSON number holds exactly. */
+/** Sums of lines by currency. Strings of digits in minor units, because a JSON number could not hold every sum exactly. */
 export type FileTotals = Readonly<Record<string, Readonly<Record<'pushed' | 'pulled' | 'reversed' | 'fees', string>>>>;
 
 const FILE = columns({
@@ -38,7 +38,7 @@ const FILE = columns({
   status: word<FileStatus>(),
   lineCount: INTEGER,
   linesReceived: INTEGER,
-  /** How far the job has come that compares the lines, or takes that back. */
+  /** Number of lines that the job has compared, or has undone after a withdrawal. */
   linesExamined: INTEGER,
   matched: INTEGER,
   reported: INTEGER,
@@ -54,14 +54,16 @@ const FILE = columns({
   withdrawalNote: nullable(TEXT),
 });
 
-/** A file of a processor about the orders that it has settled. Ids are inner UUIDs. */
+/** A processor's file about the orders that it has settled. Ids are inner UUIDs. */
 export type SettlementFile = RowOf<typeof FILE.columns>;
 
 const SELECT = `select ${FILE.names} from settlement_file`;
 
 export const toSettlementFile: (row: Row) => SettlementFile = FILE.read;
 
-/** Inserts a file. If the connector has one with the same contents that counts, the transaction fails (23505). */
+/**
+ * Inserts a file. If the connector already has a file with the same contents that was not withdrawn, the transaction fails (23505).
+ */
 export const insertSettlementFile = insertRow('insert_settlement_file', 'settlement_file', FILE);
 
 export const readSettlementFile = statement(
@@ -76,7 +78,7 @@ export const lockSettlementFile = statement(
   `${SELECT} where file_id = :fileId for no key update`,
 );
 
-/** Reads the file of a connector with these contents that counts: no row, or one. */
+/** Reads the file of a connector with these contents that was not withdrawn: one row, or none. */
 export const findSettlementFile = statement(
   'find_settlement_file',
   { connectorId: TEXT, sha256: HEX },
@@ -85,7 +87,7 @@ export const findSettlementFile = statement(
 
 const LIST = statementVariants({ connectorId: nullable(TEXT), after: nullable(UUID), count: INTEGER });
 
-/** Reads a page of files, newest first, after the one with the inner UUID `after`. */
+/** Reads a page of files, newest first, after the file with the inner UUID `after`. */
 export function listSettlementFiles(connectorId: string | null, after: string | null, count: number): Statement {
   const conditions = [
     ...(connectorId === null ? [] : ['connector_id = :connectorId']),
@@ -96,7 +98,7 @@ export function listSettlementFiles(connectorId: string | null, after: string | 
   return LIST(name, () => `${SELECT} ${where} order by file_id desc limit :count`, { connectorId, after, count });
 }
 
-/** Stores how far a file has come. */
+/** Stores the progress of a file. */
 export const updateSettlementFile = statement(
   'update_settlement_file',
   FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined', 'totals').columns,
@@ -117,7 +119,7 @@ export const markFileWithdrawn = statement(
 
 const NEW_LINE = columns({
   lineNumber: INTEGER,
-  /** The attempt that the line names, if that is an id of ours. Later the attempt that was found. */
+  /** The attempt's id, if the line names it by our id. Otherwise set when the attempt has been found. */
   attemptId: nullable(UUID),
   sentAttemptId: nullable(TEXT),
   processorReference: nullable(TEXT),
@@ -140,8 +142,8 @@ export const insertSettlementLines = statement(
 );
 
 /**
- * Reads the oldest file of each connector that the job has to compare, or to take back, unless a process compares it. Files of a
- * connector are handled in order.
+ * Reads the oldest file of each connector that must be compared or undone, unless a process is working on it. Files of a connector
+ * are handled in order.
  */
 export const readOpenFiles = statement(
   'read_open_settlement_files',
@@ -155,7 +157,9 @@ export const readOpenFiles = statement(
     where claimed_until is null or claimed_until <= clock_timestamp()`,
 );
 
-/** Claims a file for one process, in actual time, unless it has changed since it was read. Returns a row if it is claimed. */
+/**
+ * Claims a file for one process, by the real clock, unless the file has changed since it was read. Returns a row if it is claimed.
+ */
 export const claimSettlementFile = statement(
   'claim_settlement_file',
   { fileId: UUID, linesExamined: INTEGER, seconds: INTEGER },
@@ -180,18 +184,18 @@ const COMPARED = columns({
   lineCurrency: CURRENCY,
   lineStatus: word<LineStatus>(),
   outcome: nullable(word<LineOutcome>()),
-  /** The file that has settled the attempt. */
+  /** The file that has already settled the attempt. */
   settledBy: nullable(UUID),
   now: TIME,
 });
 
-/** A line as the job compares it. */
+/** A line, as the job compares it. */
 export type ComparedLine = SettlementLine & {
   readonly lineNumber: number;
-  /** What the line names the order by, for people. */
+  /** The name of the order in the line, for people. */
   readonly reference: string;
   readonly attempt: Attempt | undefined;
-  /** What it meant when it was first compared. Null before that. */
+  /** The result of the first comparison. Null if the line was never compared. */
   readonly outcome: LineOutcome | null;
   readonly settledBy: string | null;
   /** When it was read, by the database's clock. */
@@ -199,8 +203,8 @@ export type ComparedLine = SettlementLine & {
 };
 
 /**
- * Reads the lines of a file after a number, in order, with the attempts that they name by our id, or otherwise by the processor's
- * reference. A reference that several attempts have, or that was redacted, names none.
+ * Reads the lines of a file after a line number, in order, with their attempts. A line names its attempt by our id, or otherwise by
+ * the processor's reference. A reference that was redacted, or that several attempts have, names none.
  */
 export const readSettlementLines = statement(
   'read_settlement_lines',
@@ -242,7 +246,7 @@ export function toComparedLine(row: Row): ComparedLine {
 
 const OUTCOME = columns({ lineNumber: INTEGER, attemptId: nullable(UUID), outcome: word<LineOutcome>() });
 
-/** Stores what lines mean, unless that is stored already. */
+/** Stores the outcomes of lines, unless they are stored already. */
 export const beginLines = statement(
   'begin_settlement_lines',
   { fileId: UUID, sent: rows(OUTCOME.pick('lineNumber', 'outcome')) },
@@ -250,7 +254,7 @@ export const beginLines = statement(
     where file_id = :fileId and settlement_line.line_number = sent.line_number and settlement_line.outcome is null`,
 );
 
-/** Stores what lines mean, and adds them to the counts of their file. */
+/** Stores the outcomes of lines, and adds them to the counts of their file. */
 export const writeLineOutcomes = statement(
   'write_line_outcomes',
   { fileId: UUID, sent: rows(OUTCOME) },
@@ -269,7 +273,7 @@ export const writeLineOutcomes = statement(
 
 const NAMED_ATTEMPT = columns({ programId: UUID, attemptId: UUID });
 
-/** Notes on attempts that a file has settled them. Locks them in the order of their ids. */
+/** Notes on attempts that a file has settled them. Locks the attempts in the order of their ids. */
 export const markSettled = statement(
   'mark_attempts_settled',
   { fileId: UUID, sent: rows(NAMED_ATTEMPT) },
@@ -283,7 +287,9 @@ export const markSettled = statement(
     where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
 );
 
-/** Takes back what the lines between two numbers have noted on attempts: the first one does not count, the last one does. */
+/**
+ * Removes the notes that the lines between two numbers have left on attempts. The first number is exclusive, the last inclusive.
+ */
 export const unmarkSettled = statement(
   'unmark_attempts_settled',
   { fileId: UUID, after: INTEGER, until: INTEGER },
@@ -306,7 +312,7 @@ const LINE_BREAK = columns({
   attemptId: nullable(UUID),
   transferId: nullable(UUID),
   sentAttemptId: nullable(TEXT),
-  /** Amount of the first line, in minor units. */
+  /** The amount of the first line, in minor units. */
   amount: BIGINT,
   currency: CURRENCY,
   expected: TEXT,
@@ -315,12 +321,12 @@ const LINE_BREAK = columns({
 
 export type LineBreak = RowOf<typeof LINE_BREAK.columns>;
 
-/** SQL: whether a new break replaces the texts of the known one, because a person has closed that. */
+/** SQL: whether a new break replaces the texts of the existing break, because a person has closed the existing one. */
 const IS_CLOSED = 'known.closed_at is not null and known.kind = excluded.kind';
 
 /**
- * Inserts breaks of one kind. If the same break is open, the lines are added to its text. If it was closed, it is opened again with these
- * lines. A break that another file or a notice has caused too is not closed by the withdrawal of this file.
+ * Inserts breaks of one kind. If the same break is open, the lines are added to its text. If it was closed, it reopens with only
+ * these lines. If another file or a notice has also caused a break, it stays open when this file is withdrawn.
  */
 const insertLineBreaks = (kind: 'duplicate' | 'missing_in_ledger', key: string) =>
   statement(

@@ -28,18 +28,18 @@ import {
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
-/** A UUID that no break has. A malformed id is looked up like any other. */
+/** The UUID of no break. A malformed id is looked up like any other. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
 
 type CloseCall = Call<'close_break'>;
 
-// Invariant: The difference of a break is booked once, and only as its bookings show
+// Invariant: The difference of a break is booked once, and only as listed in its bookings
 // Kept by: the lock of the break, held while it is booked
 // Tested by: `test/api/processors/breaks.test.ts`
 
 /**
- * close_break: the closed break, with its difference booked if the caller says against which account. A break that is already closed
- * keeps its first note, unless its difference is booked only now.
+ * close_break: returns the closed break. If the caller names an account, its difference is booked against that account. A break
+ * that is already closed keeps its first note, unless this request books its difference.
  */
 export async function closeBreak(service: Service, call: CloseCall): Promise<Reply<'close_break'>> {
   const { note, book_against: against, amount: sent } = call.body;
@@ -54,7 +54,7 @@ export async function closeBreak(service: Service, call: CloseCall): Promise<Rep
     const { found, now } = requireBreak(call, loaded.breaks);
     const isBooked = found.bookedAgainst !== null && bookingsOf(found).length === 0;
     if (found.closedAt !== null && (against === undefined || (isBooked && against === found.bookedAgainst))) {
-      // A repeated request has the value of the first response.
+      // A repeated request gets the same value as the first.
       const moneyMoved = against === undefined ? 'no' : 'yes';
       return { result: { record: toBreakRecord(found, now), moneyMoved }, writes: [] };
     }
@@ -101,13 +101,13 @@ async function loadAccounts(service: Service, call: CloseCall, breakId: string):
   const accounts = lockAccountsOfBreak({ programId, attemptId, currency });
   if (against !== 'funding') return { accounts, threshold: null };
   const program = await loadProgram(service, toWireId('prog', programId));
-  // The threshold applies to the funding in the program's own currency.
+  // The threshold applies only to the funding account in the program's own currency.
   return { accounts, threshold: currency === program.currency ? readFundingThreshold(programId) : null };
 }
 
 const NO_ACCOUNTS = { accounts: null, threshold: null } as const;
 
-/** The booking that the caller asks for. Throws the refusal if the break has no such booking, or another amount. */
+/** Returns the booking that the caller asks for. Throws the refusal if the break has no such booking or a different amount. */
 function chooseBooking(call: CloseCall, found: Break, amount: bigint | null): Booking {
   const { book_against: against } = call.body;
   const bookings = bookingsOf(found);
@@ -153,7 +153,7 @@ function book({ from, to, amount }: Booking, accounts: readonly Account[]): Post
   return post({ index: 0, purpose: 'correction', source, destination, amount });
 }
 
-/** The account for losses, in the currency of the other accounts of the break, before its first posting. */
+/** Returns a loss account without postings, in the currency of the break's other accounts. */
 function newLoss([other]: readonly Account[]): Account {
   if (other === undefined) throw new Error('a break has no accounts');
   const { programId, currency } = other;

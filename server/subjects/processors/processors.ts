@@ -28,7 +28,8 @@ type OpenCount = ReturnType<typeof toOpenCount>;
 const OPEN = ['ready', 'sent', 'unknown', 'pending', 'reversing', 'attention'] as const;
 
 /**
- * list_connectors: the connectors by name, with their waiting work in all card programs, and everything that disables them.
+ * list_connectors: returns the connectors by name, with their waiting work in all card programs, and the reasons why they are
+ * disabled.
  */
 export async function listConnectors(
   { database, processors }: Service,
@@ -66,14 +67,14 @@ function toConnectorRecord(
   };
 }
 
-/** list_attempts: the attempts of a transfer, newest first, or `transfer_not_found`. */
+/** list_attempts: returns the attempts of a transfer, newest first, or throws `transfer_not_found`. */
 export async function listAttempts(service: Service, call: Call<'list_attempts'>): Promise<Reply<'list_attempts'>> {
   const { programId } = call;
   const { transfer_id: sentId } = call.params;
   const transferId = fromWireId('tr', sentId);
   if (transferId === undefined) throw transferMissing(sentId);
   const rows = await readRows(service.database, listAttemptsStatement(programId, transferId));
-  // Most transfers have no attempts.
+  // Checks the transfer only now, because most transfers have no attempts.
   if (rows.length === 0 && (await readRows(service.database, readTransfer(programId, transferId))).length === 0) {
     throw transferMissing(sentId);
   }
@@ -81,7 +82,9 @@ export async function listAttempts(service: Service, call: Call<'list_attempts'>
   return { record: { data: rows.map(toShownAttempt).map(toAttemptRecord) } };
 }
 
-/** search_attempts: open attempts, oldest first, or ended ones, newest first. A page can be short and have a cursor. */
+/**
+ * search_attempts: returns open attempts, oldest first, or ended ones, newest first. A page can be short and still have a cursor.
+ */
 export async function searchAttempts(
   service: Service,
   call: Call<'search_attempts'>,
@@ -107,7 +110,7 @@ export async function searchAttempts(
   return { record };
 }
 
-/** list_breaks: the open breaks, oldest first, or the closed ones, newest first. */
+/** list_breaks: returns the open breaks, oldest first, or the closed ones, newest first. */
 export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
   const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
   const filter = { isClosed: status === 'closed', kind, connectorId, programId: readProgramFilter(call, programId) };

@@ -9,10 +9,10 @@ import { insertBreak, insertBreakOfUnknown } from '../../store/processors/contra
 import { insertNotice, readNotice, saidBy, toNotice } from '../../store/processors/notices.ts';
 
 /**
- * receive_notice: stores a message that the processor sends without being asked. Its signature is already verified. A job
- * decides the consequences later, so the adapter need not wait for them, and a notice may come before the answer that it
- * repeats. The same notice again changes nothing. A different notice with the same id is refused and recorded as a break
- * for an operator. A notice about an attempt that this connector does not have is also stored.
+ * receive_notice: stores a message that the processor sends without being asked. Its signature is already verified. A job handles
+ * it later, so the adapter need not wait. A notice may come before the answer that it repeats. Repeating a notice changes nothing.
+ * A different notice with the same id is refused, and recorded as a break for an operator. A notice about an attempt that this
+ * connector does not have is also stored.
  */
 export async function receiveNotice(
   { database, processors }: Service,
@@ -34,7 +34,7 @@ export async function receiveNotice(
   return { record: { received: true } };
 }
 
-/** Refuses a notice that has the id of an earlier notice and different content, and records the break. */
+/** Refuses a notice that has the id of an earlier notice but different content, and records the break. */
 async function refuseOther(database: Database, sent: Parameters<typeof readNotice>[0]): Promise<void> {
   const [stored] = (await readRows(database, readNotice(sent))).map(toNotice);
   if (stored === undefined || stored.isSame) return;
@@ -61,7 +61,9 @@ function refuseCardNumber(name: 'notice_id' | 'attempt_id', value: string): void
   throw new Refusal('card_number_refused', message, { field: `/${name}` });
 }
 
-/** Redacts a reference that looks like a card number by chance. Refusing it would lose the processor's message forever. */
+/**
+ * Redacts a reference that happens to look like a card number. If it were refused, the processor's message would be lost forever.
+ */
 function withoutCardNumbers(text: string | null): string | null {
   return text === null ? null : redactCardNumbers(text);
 }

@@ -32,7 +32,7 @@ import {
 } from '../../store/processors/settlement-file.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
-/** A UUID that no file has. A malformed id is looked up like any other. */
+/** The UUID of no file. A malformed id is looked up like any other. */
 const NO_FILE = '00000000-0000-0000-0000-000000000000';
 
 const NEW = {
@@ -51,7 +51,7 @@ const NEW = {
   withdrawalNote: null,
 } as const;
 
-/** create_settlement_file: the new file, or the file with the same contents that counts already. */
+/** create_settlement_file: returns the new file, or the existing file with the same contents if it was not withdrawn. */
 export async function createSettlementFile(
   service: Service,
   call: Call<'create_settlement_file'>,
@@ -75,7 +75,7 @@ export async function createSettlementFile(
   });
 }
 
-/** add_settlement_lines: the file with these lines. Lines that are stored already change nothing. */
+/** add_settlement_lines: returns the file with these lines. Lines that are already stored change nothing. */
 export async function addSettlementLines(
   service: Service,
   call: Call<'add_settlement_lines'>,
@@ -110,7 +110,7 @@ export async function addSettlementLines(
   return { record };
 }
 
-/** Refuses lines that leave a gap, or that the file does not have. */
+/** Refuses lines that leave a gap or that are beyond the end of the file. */
 function checkPlace(
   call: Call<'add_settlement_lines'>,
   { linesReceived, lineCount }: SettlementFile,
@@ -158,7 +158,7 @@ function readLine(call: Call<'add_settlement_lines'>, sent: JsonValue, index: nu
   };
 }
 
-/** The sums of a file with some more lines. */
+/** Returns the sums of a file after adding lines. */
 function withLines(totals: FileTotals, lines: readonly NewLine[]): FileTotals {
   const sums = new Map(Object.entries(totals));
   for (const { currency, kind, status, amount, fee } of lines) {
@@ -170,7 +170,7 @@ function withLines(totals: FileTotals, lines: readonly NewLine[]): FileTotals {
   return Object.fromEntries(sums);
 }
 
-/** list_settlement_files: the files, newest first. */
+/** list_settlement_files: returns the files, newest first. */
 export async function listSettlementFiles(
   service: Service,
   call: Call<'list_settlement_files'>,
@@ -186,7 +186,7 @@ export async function listSettlementFiles(
   return { record };
 }
 
-/** get_settlement_file: the file, or `settlement_file_not_found`. */
+/** get_settlement_file: returns the file, or throws `settlement_file_not_found`. */
 export async function getSettlementFile(
   { database }: Service,
   call: Call<'get_settlement_file'>,
@@ -195,7 +195,9 @@ export async function getSettlementFile(
   return { record: toFileRecord(requireFile(call, rows)) };
 }
 
-/** withdraw_settlement_file: the file, which a job then takes back. A file that is withdrawn already keeps its first note. */
+/**
+ * withdraw_settlement_file: returns the file. A job then undoes its effects. A file that is already withdrawn keeps its first note.
+ */
 export async function withdrawSettlementFile(
   service: Service,
   call: Call<'withdraw_settlement_file'>,
@@ -208,7 +210,7 @@ export async function withdrawSettlementFile(
       if (file.withdrawnAt !== null) return { record: toFileRecord(file), subjectId: fileId, writes: [] };
       const withdrawn: SettlementFile = {
         ...file,
-        // A file that was not compared has left nothing to take back.
+        // A file that was never compared has no effects to undo.
         status: file.status === 'receiving' ? 'withdrawn' : 'withdrawing',
         linesExamined: 0,
         withdrawnAt: now,
@@ -241,7 +243,7 @@ function requireFile({ params: { file_id: sentId } }: InFile, [row]: readonly Ro
   throw new Refusal('settlement_file_not_found', `There is no settlement file '${sentId}'.${hint}`);
 }
 
-/** Reads the file of a stored response. */
+/** Reads the file that a stored response is about. */
 async function readRecord({ database }: Service, fileId: string): Promise<SettlementFileRecord> {
   const call = { params: { file_id: toWireId('stl', fileId) } };
   return toFileRecord(requireFile(call, await readRows(database, readSettlementFile({ fileId }))));
