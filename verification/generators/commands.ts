@@ -126,7 +126,6 @@ export class Commands {
       case 'update_card':
       case 'limit_card':
       case 'put_card_status':
-      case 'erase':
         return this.#changeCard(does);
       case 'update_program':
         return this.#updateProgram();
@@ -247,7 +246,7 @@ export class Commands {
     });
   }
 
-  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status' | 'erase'): Command {
+  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status'): Command {
     const random = this.#random;
     const [program, cards] = this.#program();
     if (does === 'put_card_status') {
@@ -261,7 +260,7 @@ export class Commands {
       return { does, program, card, status, expiresOn, balanceTo };
     }
     const { name: card } = random.pick(cards);
-    return does === 'erase' ? { does, program, card } : { does, program, card, limit: this.#limitOfCard(card) };
+    return { does, program, card, limit: this.#limitOfCard(card) };
   }
 
   #status() {
@@ -384,8 +383,6 @@ export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   execute: ['invalid_transfer_status', 'service_disabled'],
   reverse: ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed', 'insufficient_funds'],
   update_card: ['card_not_found', 'invalid_card_status', 'card_not_empty'],
-  update_transfer: ['card_erased'],
-  erase: ['card_not_closed'],
   withdraw: ['insufficient_funds', 'duplicate_reference'],
   update_webhook: ['webhook_not_found'],
   delete_webhook: ['webhook_not_found'],

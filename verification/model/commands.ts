@@ -48,7 +48,6 @@ export type Request = { readonly program: string } & (
     }
   | { readonly does: 'change_switch'; readonly setting: Switching }
   | { readonly does: 'resolve'; readonly attempt: string; readonly wasExecuted: boolean }
-  | { readonly does: 'erase'; readonly card: string }
   /** `fromFirst`: whether it gets all events from the first one. */
   | { readonly does: 'create_webhook'; readonly fromFirst: boolean }
   /** `skips`: whether it skips the events that it has not received. */

@@ -29,8 +29,6 @@ const FREEZE_CLOCK = `
 /** Columns with the database's clock, which the simulation does not share. */
 const BY_CLOCK: ReadonlySet<string> = new Set([
   'relayed_at',
-  'next_at of card_erasure',
-  'completed_at of card_erasure',
   'created_at of fence_batch',
   'now of read_webhook_workers',
 ]);

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { toWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { Leases } from '../../../server/background/delivery/leases.ts';
-import { postponeErasure, readErasure, toErasure } from '../../../server/store/cards/card-erasure.ts';
 import type { Statement } from '../../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
 import { lockAccounts, lockAllFunding, lockFundingAccounts } from '../../../server/store/ledger/account.ts';
@@ -20,14 +18,12 @@ import {
 } from '../../../server/store/webhooks/state.ts';
 import { probeNow } from '../../../server/store/webhooks/status.ts';
 import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
-import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
 import { CallersKnow } from '../../../verification/environments/memory/callers.ts';
 import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
 import { handle } from '../../../verification/environments/memory/requests.ts';
 import { openService } from '../../../verification/environments/memory/service-process.ts';
 import { CURRENCY, PROGRAMS, programOf } from '../../../verification/environments/memory/world.ts';
-import type { StoredRow } from '../../../verification/environments/memory-store/parameters.ts';
 import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory-store/processors.ts';
 import { STATEMENTS } from '../../../verification/environments/memory-store/statements.ts';
 import { Transaction } from '../../../verification/environments/memory-store/transaction.ts';
@@ -62,33 +58,6 @@ async function ask(wanted: Request, key: string | null): Promise<{ readonly code
   }
 }
 
-const ERASURE = {
-  maxTransfers: 2,
-  maxEvents: 4,
-  maxErrors: 10,
-  maxCases: 10,
-  settleMilliseconds: 0,
-  retryMilliseconds: 0,
-};
-
-/** Closes a card and erases its holder, batch by batch. */
-async function eraseCard(card: string): Promise<void> {
-  for (const { transfer_id, card_id, destination_card_id, status } of tables.all('transfer')) {
-    const names = [card_id, destination_card_id].map((id) => tables.newest('card', String(id))?.name);
-    if (status !== 'pending' || !names.includes(card)) continue;
-    await ask({ does: 'cancel', program: '0', transfer: toWireId('tr', String(transfer_id)) }, null);
-  }
-  const closed = { status: 'closed', expiresOn: null, balanceTo: 'funding' } as const;
-  await ask({ does: 'update_card', program: '0', card, ...closed }, null);
-  expect(await ask({ does: 'erase', program: '0', card }, 'erasure')).toEqual({});
-  const [row] = await database.read(readErasure({ programId: PROGRAMS[0]?.programId ?? '', cardName: card }));
-  await database.writeUnguarded(postponeErasure(toErasure(row as StoredRow), 0));
-  const onFailure = (error: unknown): never => {
-    throw error;
-  };
-  await eraseInBatches(database, { onFailure, pause: async () => true }, ERASURE);
-}
-
 /** Settles everything that is due. */
 async function settle(): Promise<number> {
   await nextMillisecond();
@@ -108,7 +77,7 @@ async function enableAll(): Promise<void> {
 }
 
 test('random histories have the same results in PostgreSQL', async () => {
-  const random = new Random(20_261_130);
+  const random = new Random(20_261_129);
   const known = new CallersKnow(() => time.clock);
   const commands = new Commands(random, known, drawWorkload(random, EVERY_SUBJECT, { asksAll: true }));
   const refused = new Set<string>();
@@ -133,8 +102,6 @@ test('random histories have the same results in PostgreSQL', async () => {
   await passTime(10_000);
   await enableAll();
   await settle();
-  await eraseCard(PROGRAMS[0]?.cards[0]?.name ?? '');
-  expect(tables.all('card_erasure')).toMatchObject([{ round: 2, completed_at: expect.any(Date) }]);
   const [batch] = tables.all('write_batch');
   expect(await database.settle(String(batch?.batch_id), performance.now() + 60_000)).toBe('committed');
   expect(await database.settle(randomUUID(), performance.now() + 60_000)).toBe('abandoned');
@@ -160,7 +127,6 @@ const COMPARED = [
   'account',
   'audit_entry',
   'card',
-  'card_erasure',
   'event',
   'event_head',
   'event_position',
@@ -290,6 +256,7 @@ test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, 
 });
 
 test('every statement of the simulation was compared', () => {
-  const here = Object.keys(STATEMENTS).filter((statement) => !(statement in PROCESSOR_STATEMENTS));
+  // The barrier for a standby has no name: the suite `crashes` runs it.
+  const here = Object.keys(STATEMENTS).filter((statement) => statement !== '' && !(statement in PROCESSOR_STATEMENTS));
   expect(here.filter((statement) => !compared.has(statement))).toEqual([]);
 });

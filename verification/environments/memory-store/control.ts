@@ -97,6 +97,9 @@ export const CONTROL_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
+  /** The unnamed statements of the barrier for a standby. There is none here. */
+  '': () => NOTHING,
+
   *insert_audit_entries(transaction, { rows }) {
     // A trigger chains the rows. Only its lock is simulated.
     yield* transaction.lock('audit_head');

@@ -1,7 +1,6 @@
 import { ACCOUNT_STATEMENTS } from './accounts.ts';
 import { CARD_STATEMENTS } from './cards.ts';
 import { CONTROL_STATEMENTS } from './control.ts';
-import { ERASURE_STATEMENTS } from './erasure.ts';
 import { EVENT_STATEMENTS } from './events.ts';
 import type { Meanings } from './meaning.ts';
 import { PROCESSOR_STATEMENTS } from './processors.ts';
@@ -19,7 +18,6 @@ export const STATEMENTS: Meanings = {
   ...EVENT_STATEMENTS,
   ...PROGRAM_STATEMENTS,
   ...SWITCH_STATEMENTS,
-  ...ERASURE_STATEMENTS,
   ...WEBHOOK_STATEMENTS,
   ...PROCESSOR_STATEMENTS,
 };

@@ -160,6 +160,9 @@ export const TRANSFER_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
+  // No card holder is erased.
+  read_erasures_of_transfers: () => NOTHING,
+
   *write_metadata(transaction, { rows }) {
     for (const { transfer_id, metadata } of rows('sent')) {
       yield* transaction.update('transfer', String(transfer_id), (row) => ({ ...row, metadata }));

@@ -101,7 +101,6 @@ export class Judge {
   onCommit(written: Written): void {
     const rows = (table: string): readonly StoredRow[] => written.get(table) ?? NOTHING;
     const events = rows('event')
-      .filter((event) => !this.#isRewritten(event))
       .toSorted((one, other) => Number(one.index) - Number(other.index))
       .map(read);
     const entries = rows('audit_entry').map(readEntry);
@@ -228,11 +227,6 @@ export class Judge {
     return this.#committedBy.has(requestId);
   }
 
-  /** Erasure removes the data of the holder from events. */
-  #isRewritten(event: StoredRow): boolean {
-    return (this.#tables.table('event').get(`${event.batch_id} ${event.index}`)?.length ?? 0) > 1;
-  }
-
   /** Takes a request that was carried out. Its event, or its entry in the audit log, was written. */
   #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
     const requestId = event.request_id === null ? toUuid(String(record.request_id).slice(4)) : String(event.request_id);
@@ -315,9 +309,6 @@ export class Judge {
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
     const book = this.#books.books.transfers.get(id);
-    const isErased = [row.card_id, row.destination_card_id].some(
-      (card) => this.#tables.newest('card_erasure', String(card)) !== undefined,
-    );
     if (book !== undefined) {
       const reversed = sum(book.reversals);
       const isEqual =
@@ -325,7 +316,7 @@ export class Judge {
       // Nothing was captured of a hold.
       if (!isEqual) this.say(`${id} is ${row.status} ${row.captured_amount} ${row.reversed_amount} in the database`);
       const metadata = JSON.stringify(this.#books.metadata.get(id) ?? {});
-      if (!isErased && JSON.stringify(row.metadata) !== metadata)
+      if (JSON.stringify(row.metadata) !== metadata)
         this.say(`${id} has the metadata ${JSON.stringify(row.metadata)} instead of ${metadata}`);
     }
     const last = events.findLast(({ event }) => event.subject_id === id);
@@ -338,7 +329,6 @@ export class Judge {
       updated_at: (updated_at as Date).toISOString(),
     };
     for (const name of TOLD) {
-      if (isErased && (name === 'metadata' || name === 'error')) continue;
       // A hold past its end counts as expired before the row says so.
       if (
         (name === 'status' || name === 'outcome') &&
@@ -429,7 +419,7 @@ function limitsOf(stored: unknown): Limits | null {
 /** Whether the response of a success equals the payload of its event. Only responses contain secrets. */
 function showsEvent(ask: Request): boolean {
   if (ask.does === 'create') return ask.waits === null;
-  return ask.does !== 'erase' && ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
+  return ask.does !== 'resolve' && !ask.does.endsWith('_webhook');
 }
 
 /** Whether an event represents a request. If a request has an event for operators and one for programs, the first counts. */

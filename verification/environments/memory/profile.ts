@@ -29,7 +29,6 @@ export function drawWorkload(
     ['reverse', chance(3)],
     ['update_transfer', chance(5)],
     ['update_card', chance(2)],
-    ['erase', chance(1)],
     ['limit_card', limits ? 1 : 0],
     ['update_program', limits || programs ? 2 : 0],
     ['deposit', programs ? 1 : 0],

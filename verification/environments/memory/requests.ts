@@ -4,7 +4,6 @@ import { NO_API_KEY } from '../../../domain/transfers/transfer.ts';
 import type { AnyCall, AnyReply, Caller } from '../../../server/calls/call.ts';
 import type { RequestTrace } from '../../../server/calls/trace.ts';
 import type { AnyService } from '../../../server/handlers.ts';
-import { eraseCardHolder } from '../../../server/subjects/cards/erase-card-holder.ts';
 import { updateCard } from '../../../server/subjects/cards/update-card.ts';
 import { createDeposit, createWithdrawal } from '../../../server/subjects/programs/funding.ts';
 import { updateProgram } from '../../../server/subjects/programs/manage-programs.ts';
@@ -51,7 +50,6 @@ const HANDLING: Readonly<Record<Kind, Handling>> = {
   withdraw: { operation: 'create_withdrawal', handler: createWithdrawal, ...money, ...operator },
   change_switch: { operation: 'change_switch', handler: changeSwitch, hasKey: true, ...operator },
   resolve: { operation: 'resolve_attempt', handler: resolveAttempt, movesMoney: true, ...operator },
-  erase: { operation: 'erase_card_holder', handler: eraseCardHolder, hasKey: true },
   create_webhook: { operation: 'create_webhook', handler: createWebhook, hasKey: true, ...operator },
   update_webhook: { operation: 'update_webhook', handler: updateWebhook, ...operator },
   delete_webhook: { operation: 'delete_webhook', handler: deleteWebhook, ...operator },
@@ -159,8 +157,6 @@ function membersOf(request: Request): Members {
       const scope = { program_id: program && toWireId('prog', programOf(program).programId), type };
       return { params: {}, body: { disabled, ...given({ reason, until: asMoment(until), ...scope }) } };
     }
-    case 'erase':
-      return { params: { card_id: request.card }, body: {} };
     case 'create_webhook':
       return { params: {}, body: { url: 'https://example.com', ...(request.fromFirst ? { after: 0 } : {}) } };
     case 'update_webhook': {

@@ -301,7 +301,6 @@ class Schedule {
     for (const connection of connections) if (connection.isBusy) return false;
     const isBehind = (row: StoredRow): boolean => row.status !== 'disabled' && row.cursor !== headOf(tables, row);
     if (this.#profile.delivers && tables.all('webhook_state').some(isBehind)) return false;
-    if (tables.all('card_erasure').some((row) => row.completed_at === null)) return false;
     if (this.#profile.subjects.due && this.#judge.isSomethingDue) return false;
     if (this.#processor !== undefined && !this.#judge.processors.isSettled) return false;
     if (this.#processor !== undefined && this.#processor.next < Number.POSITIVE_INFINITY) return false;

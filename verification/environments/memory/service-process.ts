@@ -9,7 +9,6 @@ import type { LaneBounds } from '../../../server/commit/group-commit.ts';
 import type { CommitObserver } from '../../../server/commit/group-work.ts';
 import type { AnyService } from '../../../server/handlers.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
-import { eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { receiveNotice } from '../../../server/subjects/processors/receive-notice.ts';
 import { type OnCreated, openTransferLane } from '../../../server/subjects/transfers/lane.ts';
 import type { WebhookTools } from '../../../server/subjects/webhooks/tools.ts';
@@ -20,16 +19,6 @@ import { Delivering, type DeliveryWorld, VAULT } from './delivering.ts';
 import type { Asker, SentNotice, SimulatedProcessor } from './processor.ts';
 import { handle, type Sending } from './requests.ts';
 import { CONNECTOR_ID, programOf } from './world.ts';
-
-/** Small batches, so that an erasure takes many transactions. */
-const ERASURE = {
-  maxTransfers: 2,
-  maxEvents: 4,
-  maxErrors: 10,
-  maxCases: 10,
-  settleMilliseconds: 300,
-  retryMilliseconds: 200,
-};
 
 /** The tools for handlers of webhooks. Any address is allowed, and nothing is encrypted. */
 const WEBHOOK_TOOLS: WebhookTools = {
@@ -42,9 +31,6 @@ const WEBHOOK_TOOLS: WebhookTools = {
 /** Small groups, so that many of them follow each other. */
 const BOUNDS = { batch: 4, waiting: 64, remembered: { accounts: 2, bytes: 2_000 } };
 
-/** How often a process looks for erasures. */
-const ERASURE_MILLISECONDS = 400;
-
 /** The listeners of a process's lane. They may throw. A committed group stays committed. */
 export type LaneListeners = {
   readonly observer: CommitObserver;
@@ -53,14 +39,14 @@ export type LaneListeners = {
   readonly trace: RequestTrace;
 };
 
-/** The other work of a process, in addition to requests, the relay and erasure. */
+/** The other work of a process, in addition to requests and the relay. */
 export type Jobs = {
   readonly delivery: DeliveryWorld | undefined;
   readonly settles: boolean;
   readonly processor: SimulatedProcessor | undefined;
 };
 
-/** A process of the service: the real lane, relay and erasure over a simulated database. */
+/** A process of the service: the real lane and relay over a simulated database. */
 export class ServiceProcess implements Asker {
   readonly name: string;
   readonly databases: SimulatedDatabases;
@@ -91,7 +77,6 @@ export class ServiceProcess implements Asker {
       const due = { ...this.#service, database: this.databases.background };
       startSettlingDueTransfers(due, () => undefined);
     }
-    void this.#erase();
   }
 
   /** Carries out a request, like a request over HTTP. */
@@ -113,14 +98,6 @@ export class ServiceProcess implements Asker {
     this.isAlive = false;
     if (this.#delivering !== undefined) this.#delivering.isAlive = false;
     this.databases.die(received);
-  }
-
-  async #erase(): Promise<void> {
-    while (this.isAlive) {
-      await new Promise((resolve) => setTimeout(resolve, ERASURE_MILLISECONDS));
-      const reports = { onFailure: () => undefined, pause: async () => this.isAlive };
-      await eraseInBatches(this.databases.background, reports, ERASURE).catch(() => undefined);
-    }
   }
 }
 

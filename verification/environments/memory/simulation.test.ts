@@ -35,7 +35,7 @@ test.each(PERIOD_LIMITS)('gives programs the limit %s in some schedules', (name)
 });
 
 /** Seeds with a processor that find the mutants of verification/mutants/processors. */
-const WITH_PROCESSOR = [1, 5, 15, 17, 20, 35, 156, 278, 539];
+const WITH_PROCESSOR = [1, 5, 15, 17, 20, 35, 156, 219, 1396];
 
 test.each(WITH_PROCESSOR)('keeps the processor and the ledger in agreement in schedule %i', async (seed) => {
   const { problems, trace } = await runSchedule(seed, { traced: true, hasProcessor: true });

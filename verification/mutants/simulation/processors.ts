@@ -20,7 +20,7 @@ export const PROCESSORS: readonly NamedMistake[] = [
   },
   {
     name: 'an attempt is changed although it has changed since it was read',
-    seed: 130,
+    seed: 17,
     hasProcessor: true,
     statements: {
       *update_attempt(transaction, { rows, values }) {
@@ -34,7 +34,7 @@ export const PROCESSORS: readonly NamedMistake[] = [
   },
   {
     name: 'an attempt that another process has marked as sent is marked again',
-    seed: 1680,
+    seed: 13928,
     hasProcessor: true,
     statements: {
       *mark_attempts_sent(transaction, sent) {

@@ -35,7 +35,7 @@ function readingRules(changed: (row: StoredRow, transaction: Transaction) => Sto
 export const DUE: readonly NamedMistake[] = [
   {
     name: 'the row of an ended hold is not deleted',
-    seed: 3,
+    seed: 1,
     statements: { delete_holds: () => NOTHING },
   },
   {
@@ -67,12 +67,12 @@ export const DUE: readonly NamedMistake[] = [
 export const LIMITS: readonly NamedMistake[] = [
   {
     name: 'an addition to an existing counter is not written',
-    seed: 3,
+    seed: 1,
     statements: { update_counters: () => NOTHING },
   },
   {
     name: 'a group passes the counters from before its own changes to the next group',
-    seed: 91,
+    seed: 171,
     make: change(
       Memory.prototype,
       'keep',
@@ -84,7 +84,7 @@ export const LIMITS: readonly NamedMistake[] = [
   },
   {
     name: 'a released hold lowers the counter of the wrong day',
-    seed: 3,
+    seed: 1,
     make: change(
       ExaminedAccounts.prototype,
       'count',
@@ -96,12 +96,12 @@ export const LIMITS: readonly NamedMistake[] = [
   },
   {
     name: 'a decision counts on a different day from its time',
-    seed: 6545,
+    seed: 543,
     statements: readingRules((row, { clock }) => ({ ...row, now: BigInt(Math.round(clock())) })),
   },
   {
     name: 'the maximum balance of a card is not checked',
-    seed: 26,
+    seed: 3,
     make: changeCheck('maximum_balance', { examine: () => NOT_EVALUATED }),
   },
 ];
@@ -110,12 +110,12 @@ export const LIMITS: readonly NamedMistake[] = [
 export const SWITCH: readonly NamedMistake[] = [
   {
     name: 'a change of the switch does not wait for transfers',
-    seed: 39,
+    seed: 12,
     statements: { hold_switch: () => NOTHING },
   },
   {
     name: 'transfers do not take the shared lock of the switch',
-    seed: 39,
+    seed: 12,
     statements: {
       share_switch_and_lock_names: meaning('lock_names'),
       share_switch_and_lock_free_names: (transaction, { values: [hashes] }) =>
@@ -139,7 +139,7 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   },
   {
     name: 'a change of a program does not raise the versions of its funding accounts',
-    seed: 313,
+    seed: 123,
     statements: { raise_funding_versions: () => NOTHING },
   },
   {
@@ -152,7 +152,7 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   },
   {
     name: 'a withdrawal that makes the funds low sends no event',
-    seed: 753,
+    seed: 28,
     statements: { read_funding_threshold: () => [{ funding_low_threshold: null }] },
   },
 ];
