@@ -20,7 +20,7 @@ export function held(client: TransferService, cardId: string, amount = 5, terms:
   return made(client, cardId, amount, { capture: 'manual', ...terms });
 }
 
-/** A load that was unloaded again in full: the card is empty, and the loaded money has left it. */
+/** Loads a card and unloads the money again, so that the card is empty. Returns the ids of both transfers. */
 export async function spent(client: TransferService, cardId: string, amount = 5) {
   return { load: await made(client, cardId, amount), unload: await made(client, cardId, amount, { type: 'unload' }) };
 }

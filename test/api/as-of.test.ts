@@ -18,7 +18,7 @@ type Reading = {
 
 let programId: string;
 const cards: string[] = [];
-/** The last reading at each instant, in order. Steps of one millisecond have one reading, the last. */
+/** The last reading at each instant, in order. Several steps in one millisecond share the last reading. */
 const history = new Map<string, Reading>();
 let before: string;
 
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('is the balance that was read at that instant, and a millisecond earlier it is the one before', async () => {
+  test('is the balance that was read at that instant, and is the earlier balance a millisecond before it', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {
@@ -104,7 +104,7 @@ describe('a balance as of an instant', () => {
     await all;
   });
 
-  test('is 0 before the card and the funding account had money, and before they existed', async () => {
+  test('is 0 before the card and the funding account had money or existed', async () => {
     for (const as_of of [before, '2020-01-01T00:00:00Z']) {
       expect((await client().cards.get(cards[0] ?? '', here(), { as_of })).balance_as_of).toBe(0);
       expect((await client().programs.get(programId, {}, { as_of })).funding).toMatchObject([{ balance_as_of: 0 }]);

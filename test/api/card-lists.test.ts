@@ -60,14 +60,15 @@ describe('list_cards', () => {
     [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],
   ])('%j', async (query, expected) => {
-    // Lists by digits or holder are newest first, with any other filters. Only lists by the start of the id have the id's order.
+    // Lists by digits or holder are newest first, with any other filters. Only lists by the start of the id are sorted by
+    // id.
     const isByName = query.card_id_prefix !== undefined && query.last_four === undefined;
     const names = await namesOf(query);
     expect(isByName ? names : [...names].sort()).toEqual(isByName ? expected : [...expected].sort());
     expect(await everyPage({ ...query, limit: 1 })).toEqual(names);
   });
 
-  test('sorts the newest first if there is no filter', async () => {
+  test('sorts by creation, newest first, if there is no filter', async () => {
     expect(await namesOf({})).toEqual(['shop-~', 'missing', 'stale', 'waiting', 'old', 'Shop-c', 'shop-a', 'shop-b']);
     expect(await everyPage({ limit: 3 })).toEqual(await namesOf({}));
   });
@@ -118,7 +119,7 @@ describe('list_cards', () => {
 });
 
 describe('list_holds', () => {
-  test('shows the open holds on a card and for it, with their sums', async () => {
+  test('shows the open holds from a card and onto it, with their sums', async () => {
     const { cards, transfers } = client();
     for (const card_id of ['here', 'there']) await cards.create({ card_id });
     await transfers.create({ amount: 5000, card_id: 'here' });
@@ -151,7 +152,7 @@ describe('list_holds', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('refuses a missing card and a cursor of another list', async () => {
+  test('refuses a missing card and a cursor from another list', async () => {
     expect(await refusalOf(client().cards.holds('nobody'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const refused = await refusalOf(client().cards.holds('here', { cursor: 'x' }));
     expect(refused).toMatchObject({ Code: 'list_holds_schema', field: '/cursor' });

@@ -17,7 +17,7 @@ const update = (cardId: string, body: UpdateCardBody, ifMatch?: string) =>
   client().cards.update(cardId, body, { ifMatch });
 const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 
-/** A card with this status: the seeded one if no request can set the status, a new one otherwise. */
+/** Returns a card with this status: a seeded card if no request can set the status, otherwise a new one. */
 async function cardIn(status: CardStatus, balance = 0): Promise<string> {
   if (status === 'preactive') return (await client().cards.create({ status })).card_id;
   const cardId = await card(balance);
@@ -76,7 +76,7 @@ describe('update_card', () => {
     expect((await client().cards.get(cardId)).metadata).toEqual({ reason: 'lost' });
   });
 
-  test('accepts a request that changes nothing, and keeps updated_at', async () => {
+  test('accepts a request that changes nothing, and leaves updated_at unchanged', async () => {
     const cardId = await card();
     const body: UpdateCardBody = { holder_reference: 'x', status: 'lost', limits: { out: { weekly_count: 2 } } };
     const first = await update(cardId, body);
@@ -108,7 +108,7 @@ describe('update_card', () => {
     await client().transfers.create({ amount: 51, card_id: cardId });
   });
 
-  test('removes holder_reference, last_four and expires_on if they are null, and nothing else', async () => {
+  test('removes only holder_reference, last_four and expires_on when they are null', async () => {
     const { card_id } = await client().cards.create({
       holder_reference: 'one',
       last_four: '1234',
@@ -223,7 +223,7 @@ describe('card status', () => {
     expect((await load()).status).toBe('completed');
   });
 
-  test('restores the status of an expired card when expires_on is later', async () => {
+  test('restores the status of an expired card when expires_on is moved to a later date', async () => {
     const cardId = await cardIn('expired', 100);
     const refused = await refusalOf(update(cardId, { status: 'active' }));
     expect(refused.Code).toBe('invalid_card_status');
@@ -243,7 +243,7 @@ describe('card status', () => {
 
   test('keeps a card active on the day of expires_on', async () => {
     const cardId = await card();
-    // Days of the demo program are UTC days.
+    // The demo program counts days in UTC.
     expect((await update(cardId, { expires_on: day(0) })).status).toBe('active');
     expect((await update(cardId, { expires_on: day(-1) })).status).toBe('expired');
   });
@@ -270,7 +270,7 @@ describe('closing a card', () => {
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
-  test('refuses a card with a balance; the message gives the balance and says what to do', async () => {
+  test('refuses a card with a balance, and says in the message how much it is and what to do', async () => {
     const cardId = await card(1234);
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
@@ -297,7 +297,7 @@ describe('closing a card', () => {
     expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
   });
 
-  test('unloads the balance with an ordinary transfer for balance_to funding', async () => {
+  test('unloads the balance with an ordinary transfer if balance_to is funding', async () => {
     const cardId = await card(1234);
     const funding = await fundingOf(cardId);
     const closed = await update(cardId, { status: 'closed', balance_to: 'funding', holder_reference: 'left' });
@@ -330,7 +330,7 @@ describe('closing a card', () => {
     expect((await client().transfers.list({ card_id: cardId })).data.length).toBe(2);
   });
 
-  test('makes no transfer for an empty card with balance_to', async () => {
+  test('makes no transfer for an empty card, even with balance_to', async () => {
     const cardId = await card();
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ status: 'closed' });
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
@@ -341,7 +341,7 @@ describe('closing a card', () => {
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
   });
 
-  test('applies no limits and counts nothing', async () => {
+  test('ignores limits, and does not count towards them', async () => {
     const cardId = await card(50);
     const limits = { out: { maximum_amount: 1, daily_amount: 2, daily_count: 0, monthly_amount: 3 } };
     await update(cardId, { limits });
@@ -358,7 +358,7 @@ describe('closing a card', () => {
     expect((await client().cards.get('card_full')).status).toBe('active');
   });
 
-  test('closes the card empty during 64 concurrent transfers, and loses no money', async () => {
+  test('leaves the card empty while 64 transfers run at the same time, and loses no money', async () => {
     const cardId = await card(5000);
     const funding = await fundingOf(cardId);
     const move = async (index: number): Promise<unknown> => {
@@ -384,7 +384,7 @@ describe('the switch', () => {
   const enable = (scope: object) => client().switch.change({ disabled: false, ...scope });
 
   test.each([['the service'], ['the program'], ['unloads of the program']])(
-    'moves no balance while %s is disabled, but blocks cards and closes empty ones',
+    'moves no balance while %s is disabled, but still blocks cards and closes empty ones',
     async (what) => {
       const [full, empty] = [await card(10), await card()];
       const { program_id } = await client().cards.get(full);
@@ -414,7 +414,7 @@ describe('the switch', () => {
   });
 });
 
-describe('precedence of refusals', () => {
+describe('order of refusals', () => {
   /** One cause for each code, in the order of the contract. The tests also try each cause while the service is disabled. */
   const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
     ['card_not_found', 'card_missing', { status: 'closed', balance_to: 'funding' }],
@@ -445,7 +445,7 @@ describe('precedence of refusals', () => {
     }
   });
 
-  test('reports a schema error first, and that no money moved', async () => {
+  test('reports a schema error first, and says that no money moved', async () => {
     const refused = await sendRaw(running().url, {
       method: 'PATCH',
       path: '/api/v0.1/core/card/card_full',

@@ -26,12 +26,12 @@ describe('move_clock', () => {
       const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
       const moments = [asked + seconds * SECOND, moved.now, created_at, Date.now() + seconds * SECOND];
       const times = moments.map((moment) => new Date(moment).getTime());
-      // In ascending order. The 2 ms allow for clocks with millisecond precision.
+      // The times must ascend. The 2 ms allow for clocks with a precision of a millisecond.
       for (const [at, time] of times.entries()) expect(time).toBeGreaterThanOrEqual((times[at - 1] ?? 0) - 2);
     }
   });
 
-  test('makes ids with the time of the record, so lists by time find records made at any clock setting', async () => {
+  test('makes ids with the time of the record, so lists by time find records made with the clock at any setting', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {
@@ -88,7 +88,7 @@ describe('move_clock', () => {
       }
     };
     const jumpToAndFro = async (): Promise<void> => {
-      // Stops when loads were made on more than one day, which takes longer on a busy machine.
+      // Stops when loads have been made on more than one day. This takes longer on a busy machine.
       const isEnough = (jump: number) => jump >= (isThorough ? 24 : 8) && new Set(made).size > 1;
       for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
     };
@@ -154,7 +154,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
     const card = await cardIn(zone, { [ofAmount]: 50, [ofCount]: 9 });
     await moveTo(start);
     await card.load(40);
-    // One minute early, so that a slow machine does not reach the end before the next request.
+    // The clock is set one minute early, so that a slow machine does not reach the end before the next request.
     await moveTo(end - MINUTE);
     const [amount] = (await card.limits()).in.limits;
     expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
@@ -172,9 +172,9 @@ describe.each(ZONES)('periods in %s', (zone) => {
     });
   });
 
-  test('counts a week across the end of a month in full, and in the month only its own days', async () => {
+  test("counts every day of a week that crosses the end of a month, but counts only the month's own days in the month", async () => {
     const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });
-    // The first of a month that is not a Monday.
+    // Finds a month whose first day is not a Monday.
     let first = calendarAt(midweek(), zone).month.end;
     while (calendarAt(first, zone).week.start === first) first = calendarAt(first, zone).month.end;
     await moveTo(first - HOUR);
@@ -188,8 +188,8 @@ describe.each(ZONES)('periods in %s', (zone) => {
   });
 });
 
-describe('days of daylight saving changes', () => {
-  /** The next day with this many hours in a zone, at least two days ahead. */
+describe('days when daylight saving time begins or ends', () => {
+  /** Returns the next day with this many hours in a zone, at least two days ahead. */
   function dayOf(hours: number, zone: string) {
     let { day } = calendarAt(Date.now() + 2 * DAY, zone);
     while (day.end - day.start !== hours * HOUR) ({ day } = calendarAt(day.end, zone));
@@ -227,7 +227,7 @@ describe('released amounts', () => {
   const before = midnight - 10 * MINUTE;
   const after = midnight + 10 * MINUTE;
 
-  /** A card with a hold of 100 and a load of 30 on the first day, and a load of 7 on the second. */
+  /** Makes a card with a hold of 100 and a load of 30 on the first day, and a load of 7 on the second. */
   async function twoDays(expiresIn = 5 * DAY) {
     const made = await limitedProgram(client(), { zone, limits: { in: ALL } });
     const card = await made.card({ in: ALL });

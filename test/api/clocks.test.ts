@@ -11,9 +11,9 @@ const PRELOAD = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 
 let server: TestServer;
 const directory = await useDirectory();
-/** The clock of the first is right, of the second three hours slow, and of the third three hours fast. */
+/** Three services: the first with a correct clock, the second three hours slow, the third three hours fast. */
 let services: readonly ServiceProcess[] = [];
-/** From before the first request to after the last, by the database's clock. */
+/** The period from before the first request to after the last, by the database's clock. */
 let period: { readonly created_from: string; readonly created_to: string };
 
 const card = `card-${randomUUID()}`;
@@ -72,7 +72,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   return found;
 }
 
-/** The values of one column of an export, in reverse order, because an export begins with the oldest line. */
+/** Returns the values of one column of an export, newest first. The export itself is oldest first. */
 async function columnOf(chunks: AsyncIterable<string>, name: string): Promise<readonly string[]> {
   const text = (await all(chunks)).join('');
   const [head = '', ...lines] = text.trimEnd().split('\r\n');
@@ -85,7 +85,7 @@ function expectNewestFirst(items: readonly { readonly created_at: string }[]): v
   expect(times).toEqual(times.toSorted().reverse());
 }
 
-/** The time in an id of the API. */
+/** Returns the time that an id of the API contains. */
 function timeOf(id: string): string {
   return new Date(Number.parseInt(id.slice(id.indexOf('_') + 1).slice(0, 12), 16)).toISOString();
 }
@@ -100,7 +100,10 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     if (service === undefined) throw new Error('there is no such service');
     return service.client;
   };
-  /** The times around the period, wider than the error of any clock. Nothing was created in them. */
+  /**
+   * Returns the periods before and after the tested one, each wider than the error of any clock. Nothing was created in
+   * them.
+   */
   const besides = () => [
     { created_from: moved(period.created_from, -4 * HOUR), created_to: period.created_from },
     { created_from: period.created_to, created_to: moved(period.created_to, 4 * HOUR) },
@@ -143,7 +146,7 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
   });
 
   test('list_errors returns every error of a period, newest first', async () => {
-    // An error has its time from before the first database query, so it can be off by the time that a request takes.
+    // An error has a time from before the first database query, so it can be early by the duration of a request.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
     const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
     await waitFor(
@@ -162,7 +165,7 @@ test('logs that the clock of a process is wrong', async () => {
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('creates the partitions for the days of the database clock on a first start with a clock a year slow', async (context) => {
+test('creates the partitions for the days of the database clock when the clock is a year slow at the first start', async (context) => {
   requireNoTables(context);
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });

@@ -11,7 +11,7 @@ test('makes UUIDv7 ids with the given milliseconds', () => {
   }
 });
 
-test('sorts ids of one millisecond by their place', () => {
+test('sorts ids of one millisecond by their sequence number', () => {
   const ids = Array.from({ length: 4096 }, (_, place) => idAt(MOMENT, place));
   expect(ids.toSorted()).toEqual(ids);
   expect(ids.map((id) => Number.parseInt(FORM.exec(id)?.[3] ?? '', 16))).toEqual(ids.map((_, place) => place));
@@ -26,7 +26,7 @@ test('makes the remaining digits of an id random', () => {
     const variant = place === 3;
     expect(new Set(random.map((digits) => digits[place])).size).toBe(variant ? 4 : 16);
     const next = place + 1 === 3 ? 4 : 16;
-    // A digit does not depend on the one before it either.
+    // The digit does not depend on the digit before it either.
     if (place < 18)
       expect(new Set(random.map((digits) => digits.slice(place, place + 2))).size).toBe((variant ? 4 : 16) * next);
   }

@@ -20,7 +20,10 @@ import { expectBalancedBooks, refusalOf, useService } from '../harness/service.t
 
 const TRANSFERS = '/api/v0.1/core/transfer';
 
-/** The warnings and errors in the log of a service, except those about a slow database: a crowded machine causes them. */
+/**
+ * Returns the warnings and errors in the log of a service. Warnings about a slow database are left out, because a busy
+ * machine causes them.
+ */
 function complaintsOf(service: ServiceProcess): readonly object[] {
   type Line = { readonly level: number; readonly reason?: string; readonly cause?: string };
   const isOfSlowMachine = ({ reason, cause }: Line): boolean =>
@@ -69,7 +72,7 @@ describe('live mode on an empty directory', () => {
     expect(noContact.errors).toContain('SUPPORT_CONTACT is not set');
   });
 
-  test('operator-key create prints only the key on standard output; then the service starts', async () => {
+  test('starts after operator-key create, which prints only the key on standard output', async () => {
     const made = await runCommand(['operator-key', 'create', '--name', 'first operator'], environment);
     expect(made.exitCode).toBe(0);
     expect(made.output).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{72}\n$/);
@@ -104,7 +107,7 @@ describe('live mode on an empty directory', () => {
     expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
   });
 
-  test('distinguishes a mistyped key from an unknown key, and treats a changed public part as unknown', async () => {
+  test('distinguishes a mistyped key from an unknown key, and treats a key with a changed public part as unknown', async () => {
     const last = operatorKey.endsWith('0') ? '1' : '0';
     const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
     expect(mistyped.status).toBe(401);
@@ -139,7 +142,7 @@ describe('live mode on an empty directory', () => {
     }
   });
 
-  test('responds to cards and transfers of another program as to missing ones', async () => {
+  test('responds to cards and transfers of another program as if they did not exist', async () => {
     const [mine, other] = [as(keys.first), as(keys.second)];
     const { transfer_id } = await other.transfers.create(
       { amount: 5, card_id: 'card-of-second', reference: 'theirs' },
@@ -170,7 +173,7 @@ describe('live mode on an empty directory', () => {
     expect((await mine.transfers.create(same, { idempotencyKey: 'theirs' })).response.replayed).toBe(false);
   });
 
-  test('refuses a program key on operator routes and in other programs', async () => {
+  test('refuses a program key on operator routes and for other programs', async () => {
     const mine = as(keys.first);
     const calls: readonly (() => Promise<unknown>)[] = [
       () => mine.trialBalance.get(),
@@ -186,7 +189,7 @@ describe('live mode on an empty directory', () => {
     expect((await mine.cards.list({}, { programId: programs.first })).data.length).toBe(1);
   });
 
-  test('requires the program of an operator key', async () => {
+  test('requires an operator key to name the program', async () => {
     const body = { amount: 1, card_id: 'card-of-first' };
     const refused = await refusalOf(as(operatorKey).transfers.create(body));
     expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, moneyMoved: 'no' });
@@ -216,7 +219,7 @@ describe('live mode on an empty directory', () => {
     }
   });
 
-  test('does not check Host and Origin of a request with a key', async () => {
+  test('does not check Host and Origin of a request that has a key', async () => {
     const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
     expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
     expect((await get(TRANSFERS, strangers)).fields.Code).toBe('unauthenticated');

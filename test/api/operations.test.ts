@@ -33,7 +33,7 @@ async function fundingOf(programId: string, currency = 'USD'): Promise<number | 
 }
 
 describe('create_transfer', () => {
-  test('loads money from funding to the card by default, and returns every field of the record', async () => {
+  test('loads money from funding onto the card by default, and returns every field of the record', async () => {
     const programId = await newProgram('USD', 5000);
     const { card_id } = await client().cards.create({ card_id: 'gift/1' }, { programId });
     const transfer = await client().transfers.create({ amount: 1200, card_id }, { programId });
@@ -109,7 +109,7 @@ describe('create_transfer', () => {
   });
 
   test.each([{ status: 'lost' }, { status: 'stolen' }, { expires_on: '2020-01-31' }] as const)(
-    'moves the balance away from a card with %j',
+    'moves the whole balance of a card with %j',
     async (change) => {
       const [cardId, safe] = [await newCard(5000), await newCard()];
       await client().cards.update(cardId, change);
@@ -157,7 +157,7 @@ describe('list_transfers and get_transfer', () => {
     expect(await idsOf({ card_id: 'card_missing' })).toEqual([]);
   });
 
-  test('keeps pages stable while transfers arrive: each older transfer once, newest first', async () => {
+  test('returns each older transfer once, newest first, while new transfers arrive', async () => {
     const cardId = await newCard();
     const older: string[] = [];
     for (let amount = 1; amount <= 12; amount += 1) {
@@ -219,7 +219,7 @@ describe('cards', () => {
     expect(refused).toMatchObject({ Code: 'duplicate_card', Status: 409, field: '/card_id' });
   });
 
-  test('expires a card by its date in any status', async () => {
+  test('expires a card after its date, whatever its status', async () => {
     const { card_id } = await client().cards.create({ expires_on: '2020-01-31' });
     expect((await client().cards.get(card_id)).status).toBe('expired');
     expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'card_expired' });
@@ -253,7 +253,7 @@ describe('cards', () => {
 });
 
 describe('programs, deposits, withdrawals', () => {
-  test('separates the cards and the funding of programs', async () => {
+  test('keeps the cards and the funding of programs separate', async () => {
     const program = await client().programs.create({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     expect(program).toMatchObject({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     const programId = program.program_id;
@@ -265,7 +265,7 @@ describe('programs, deposits, withdrawals', () => {
     expect(refused.Message).toContain('0 JPY');
   });
 
-  test('adds a deposit and removes a withdrawal, but never more than is available', async () => {
+  test('adds a deposit and subtracts a withdrawal, but never more than is available', async () => {
     const programId = await newProgram();
     const deposit = await client().deposits.create(programId, { amount: 1000, description: 'wire 7' });
     expect(deposit).toMatchObject({ kind: 'deposit', amount: 1000, balance: 1000, description: 'wire 7' });
@@ -282,7 +282,7 @@ describe('programs, deposits, withdrawals', () => {
     expect([await fundingOf(programId, 'USD'), await fundingOf(programId, 'EUR')]).toEqual([100, 900]);
   });
 
-  test('makes a repeated deposit once, and requires an idempotency key', async () => {
+  test('books a repeated deposit once, and requires an idempotency key', async () => {
     const programId = await newProgram();
     const options = { idempotencyKey: 'wire-8' };
     const first = await client().deposits.create(programId, { amount: 5 }, options);
@@ -295,7 +295,7 @@ describe('programs, deposits, withdrawals', () => {
     expect(await fundingOf(programId)).toBe(5);
   });
 
-  test('refuses a deposit above the largest balance: the demo program has the maximum in GBP', async () => {
+  test('refuses a deposit above the largest balance: the demo program already has the maximum in GBP', async () => {
     const demo = (await client().cards.get('card_full')).program_id;
     const refused = await refusalOf(client().deposits.create(demo, { amount: 1, currency: 'GBP' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, moneyMoved: 'no' });
@@ -350,7 +350,7 @@ describe('the switch', () => {
     expect(refused).toMatchObject({ Code: 'service_disabled', Type: 'Process Error' });
     expect(refused.Message).toContain("'load'");
     expect((await move('unload')).type).toBe('unload');
-    // Programs learn that the service is disabled, but not the reason, which operators wrote for each other.
+    // Programs learn that the service is disabled, but not the reason. Operators write the reason for each other.
     const asked = { amount: 1, card_id: cardId, type: 'load' } as const;
     const { checks } = await client().transfers.explain(asked, { programId });
     const saw = { disabled: true, scope: 'transfer_type', until };
@@ -371,7 +371,7 @@ describe('the switch', () => {
     }
   });
 
-  test('shows the end of a disabled scope, and enables it then', async () => {
+  test('shows when a disabled scope ends, and enables the scope then', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId }, { programId });
@@ -405,13 +405,13 @@ describe('the switch', () => {
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'change_switch_schema', field });
   });
 
-  test('does not disable a missing program', async () => {
+  test('refuses to disable a missing program', async () => {
     const body = { disabled: true, reason: 'x', program_id: 'prog_x' };
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_not_found' });
   });
 });
 
-describe('resources of another card program', () => {
+describe('records of another card program', () => {
   test('are not found by any operation, even with a program key', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
@@ -466,7 +466,7 @@ describe('resources of another card program', () => {
 });
 
 describe('keys', () => {
-  test('shows the secret once, and lists a revoked key', async () => {
+  test('shows the secret only once, and lists a revoked key', async () => {
     const programId = await newProgram();
     const made = await withSecret(client().keys.create(programKey('shop', programId)));
     expect(made.key).toMatch(/^ts_/);

@@ -5,7 +5,7 @@ import { refusalOf, useService } from '../harness/service.ts';
 const running = useService();
 const client = () => running().client;
 
-/** More than the first two pages of an export have. */
+/** More than fit into the first two pages of an export. */
 const DEPOSITS = 1300;
 
 let programId: string;
@@ -34,7 +34,7 @@ async function linesOf(text: Promise<AsyncIterable<string>>): Promise<readonly s
   return (await all(await text)).join('').trimEnd().split('\r\n');
 }
 
-/** The line of a record, as a spreadsheet writes it. */
+/** Returns the line of a record, as a spreadsheet writes it. */
 const lineOf = (record: object) =>
   Object.values(record)
     .map((value) => (value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)))
@@ -44,7 +44,7 @@ const lineOf = (record: object) =>
 describe('export_funding_movements', () => {
   const exported = (query: object = {}) => linesOf(client().programs.exportMovements(programId, query));
 
-  test('has every deposit and withdrawal once, as the list shows it, oldest first', async () => {
+  test('lists every deposit and withdrawal once, as the list shows it, oldest first', async () => {
     expect(movements).toHaveLength(DEPOSITS + 2);
     const [head, ...lines] = await exported({ raw: true });
     expect(head).toBe(Object.keys(movements[0] ?? {}).join(','));
@@ -56,7 +56,7 @@ describe('export_funding_movements', () => {
     expect((await exported({ raw: true }))[1]).toContain(',=SUM(A1),');
   });
 
-  test('has exactly the movements of a period', async () => {
+  test('contains exactly the movements of a period', async () => {
     const created_from = movements[100]?.created_at ?? '';
     const created_to = movements[1200]?.created_at ?? '';
     const within = movements.filter(({ created_at: at }) => at >= created_from && at < created_to);
@@ -64,7 +64,7 @@ describe('export_funding_movements', () => {
     expect(await exported({ created_from: '2100-01-01T00:00:00Z' })).toHaveLength(1);
   });
 
-  test('is refused for an empty period and an unknown program', async () => {
+  test('refuses an empty period and an unknown program', async () => {
     const period = { created_from: '2030-01-02T00:00:00Z', created_to: '2030-01-01T00:00:00Z' };
     const empty = await refusalOf(client().programs.exportMovements(programId, period));
     expect(empty).toMatchObject({ code: 'export_funding_movements_schema', field: '/created_to' });
@@ -76,14 +76,14 @@ describe('export_funding_movements', () => {
 describe('export_audit_entries', () => {
   const exported = (query: object = {}) => linesOf(client().audit.export(query));
 
-  test('has every entry of a filter once, as the list shows it, oldest first', async () => {
+  test('lists every entry that a filter finds once, as the list shows it, oldest first', async () => {
     expect(entries).toHaveLength(DEPOSITS + 3);
     const [head, ...lines] = await exported({ program_id: programId, raw: true });
     expect(head).toBe(Object.keys(entries[0] ?? {}).join(','));
     expect(lines).toEqual(entries.map(lineOf));
   });
 
-  test('has the whole chain without a filter', async () => {
+  test('contains the whole hash chain without a filter', async () => {
     const { data } = await client().audit.list({ limit: 1 });
     const [, ...lines] = await exported({ raw: true });
     const positions = lines.map((line) => Number(line.split(',')[1]));
@@ -102,7 +102,7 @@ describe('export_audit_entries', () => {
     expect(await exported({ ...period, actor: 'host' })).toHaveLength(1);
   });
 
-  test('is refused for an action that is never recorded', async () => {
+  test('refuses an action that is never recorded', async () => {
     const refused = await refusalOf(client().audit.export({ action: 'get_transfer' }));
     expect(refused).toMatchObject({ code: 'export_audit_entries_schema', field: '/action' });
   });

@@ -27,7 +27,7 @@ afterAll(async () => {
   await other.stop();
 });
 
-/** A card program with 1,000.00 USD and a card, and transfers of these amounts onto the card, made by its own key. */
+/** Creates a card program with 1,000.00 USD and a card, and loads these amounts onto the card with the program's key. */
 async function programWith(...amounts: readonly number[]) {
   const { client } = running();
   const { program_id: programId } = await client.programs.create({ name: 'Limited', currency: 'USD' });
@@ -39,7 +39,7 @@ async function programWith(...amounts: readonly number[]) {
   return { programId, loads };
 }
 
-/** A new operator, as a client of each process. */
+/** Creates an operator, and returns the operator's client of each process. */
 async function newOperator(): Promise<readonly [TransferService, TransferService]> {
   const { key } = await withSecret(running().client.keys.create(operatorKey('Ada')));
   const [first, second] = urls();
@@ -67,7 +67,7 @@ test('limits the withdrawals and reversals of one operator together, in all card
   expect(await codeOf(operator.withdrawals.create(two.programId, { amount: 1 }))).toBe('operator_limit_exceeded');
 });
 
-test('counts a request once, however often it is sent with its key', async () => {
+test('counts a request once, even if it is repeated with its key', async () => {
   const { programId, loads } = await programWith(500);
   const [operator] = await newOperator();
   const key = { idempotencyKey: 'the-same' };
@@ -83,7 +83,7 @@ test('counts a request once, however often it is sent with its key', async () =>
   expect(await codeOf(operator.withdrawals.create(programId, { amount: 1 }))).toBe('operator_limit_exceeded');
 });
 
-test('limits no other operator, no card program, no deposit and no other currency', async () => {
+test('does not limit other operators, card programs, deposits and other currencies', async () => {
   const { programId, loads } = await programWith(2_000);
   const [operator] = await newOperator();
   await operator.withdrawals.create(programId, { amount: 1_000 });

@@ -14,7 +14,7 @@ import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// The figures of the overview, and the preview of a change to the switch.
+// Tests the figures of the overview, and the preview of a change to the switch.
 
 const running = useOwnService('It compares the figures of the whole service.');
 const client = () => running().client;
@@ -40,7 +40,7 @@ describe('get_overview', () => {
     expect(overview.now.p50_milliseconds).toBeGreaterThan(0);
     expect(overview.lane_waiting).toBe(0);
     expect(overview.status).toMatchObject({ mode: 'sandbox', readiness: { ready: true }, database: { state: 'up' } });
-    // The requests may fall into two points, or into two storings of the counts.
+    // The requests may fall into two points of the chart, or into two rounds of storing the counts.
     await waitFor('the points of the chart', async () => {
       const { transfers, errors } = (await seen()).recent;
       return sum(transfers) === 2 && errors.length > 0;
@@ -54,7 +54,7 @@ describe('get_overview', () => {
     await waitFor('the counts of the hour', async () => (await counted()) === 2);
   });
 
-  test('shows all processes together, and which of them are alive', async () => {
+  test('shows all processes together, and says which of them are running', async () => {
     const { client: caller } = running();
     const database = ledger.database;
     const minute = (members: object) => ({
@@ -79,7 +79,7 @@ describe('get_overview', () => {
     const later = await seen();
     expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
     expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
-    // A process that died before the clock was set back.
+    // Inserts a process that died before the clock was set back.
     await owner.query(
       "update service_process set seen_at = statement_timestamp() + interval '10 minutes' where version = '1.1.0'",
     );
@@ -94,7 +94,7 @@ describe('get_overview', () => {
     expect((await owner.query('select from service_process')).rowCount).toBe(1);
     await one.leave(database);
     expect((await owner.query('select from service_process')).rowCount).toBe(0);
-    // The service itself is one of the processes and counts itself immediately.
+    // The service is one of the processes, and counts itself immediately.
     await waitFor('the process', async () => (await caller.status.overview()).processes?.length === 1);
     expect((await caller.status.overview()).processes).toMatchObject([{ alive: true, current: true }]);
   });
@@ -103,11 +103,11 @@ describe('get_overview', () => {
     const read = async () => (await client().status.overview()).made_at;
     const begun = performance.now();
     const made = await Promise.all(Array.from({ length: 20 }, read));
-    // Two responses if a second ends in between, and more if a slow machine takes several seconds.
+    // Two responses are possible if a second ends in between. A slow machine that takes several seconds makes more.
     expect(new Set(made).size).toBeLessThanOrEqual(2 + Math.floor((performance.now() - begun) / 1000));
   });
 
-  test("shows only the process's own figures without the database", async (context) => {
+  test('shows only the figures of its own process while the database is stopped', async (context) => {
     requireOwnPostgres(context);
     const path = '/api/v0.1/operator/overview';
     const { key } = await withSecret(client().keys.create(operatorKey('overview')));
@@ -115,7 +115,7 @@ describe('get_overview', () => {
     expect((await get()).status).toBe(200);
     await client().sandbox.stopDatabase();
     try {
-      // The parts are read in parallel, so one of them may be older than the stop.
+      // The parts are read in parallel, so one of them may have been read before the stop.
       let seen = await client().status.overview();
       await waitFor('the outage', async () => {
         seen = await client().status.overview();
@@ -142,7 +142,7 @@ describe('counts of transfers', () => {
   const counted = async (programId: string | null = null) =>
     (await ledger.database.read(readTransferCounts(new Date(0), { programId, type: null }))).map(toHourlyCount);
 
-  test('are exact over all processes, even if counts are stored twice', async () => {
+  test('are exact over all processes, even if they are stored in two rounds', async () => {
     const [program, other] = [randomUUID(), randomUUID()];
     const [one, two] = [new TransferCounts(), new TransferCounts()];
     for (const counts of [one, two]) {
@@ -156,7 +156,7 @@ describe('counts of transfers', () => {
     }
     const rows = await counted(program);
     const countOf = (wanted: string) => sum(rows.filter(({ type }) => type === wanted).map(({ count }) => count));
-    // An hour may end during the test, and each hour has its own rows.
+    // An hour may end during the test. Each hour has its own rows.
     expect([countOf('card_to_card'), countOf('load'), countOf('unload')]).toEqual([2, 8, 0]);
     expect(sum((await counted(other)).map(({ count }) => count))).toBe(2);
   });
@@ -175,7 +175,7 @@ describe('counts of transfers', () => {
     expect((await counted()).reduce((sum, { count }) => sum + count, 0)).toBe(before + 2);
   });
 
-  test('are stored once more when the service stops, and a failure is reported', async () => {
+  test('are stored a last time when the service stops, and a failure to do so is reported', async () => {
     const counts = new TransferCounts();
     const program = randomUUID();
     counts.note(program, 'load');
@@ -259,7 +259,7 @@ describe('preview_switch', () => {
     expect(loads.transfers).toBe(2);
   });
 
-  test('names only the settings in force, the widest first', async () => {
+  test('names only the settings in force, the widest scope first', async () => {
     const { programId } = await programWithCards();
     const change = (disabled: boolean, scope: object = {}) =>
       client().switch.change({ disabled, ...(disabled && { reason: 'a test' }), ...scope });

@@ -187,7 +187,7 @@ describe('limits of a program', () => {
     await (await free.card()).load(1);
   });
 
-  test('hold for every transfer after the response, even one that was in progress', async () => {
+  test('apply to every transfer after the response, even one that was already in progress', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await program();
       const card = await made.card();
@@ -228,7 +228,7 @@ describe('list_funding_movements', () => {
     expect({ ...(await movements(programId, { limit: 2, cursor })) }).toEqual({ data: [made[0]], next_cursor: null });
   });
 
-  test('shows who made each of them, and why, in the API and in the command', async () => {
+  test('shows who made each movement, and why, in the API and in the command', async () => {
     const { program_id: programId } = await client().programs.create({ name: 'Signed', currency: 'USD' });
     await client().deposits.create(programId, { amount: 900, description: 'wire 1' });
     const { key, key_id } = await withSecret(client().keys.create(operatorKey('Treasury')));
@@ -280,7 +280,7 @@ describe('deposits and withdrawals', () => {
       expect(refused.Message).toContain(`'wire 7' already belongs to the deposit ${made.movement_id}.`);
     }
     await client().deposits.create(other, { amount: 1, reference: 'wire 7' });
-    // Transfers have their own references.
+    // A transfer may have the same reference.
     const card = await client().cards.create({}, { programId });
     const load = { amount: 5, card_id: card.card_id, reference: 'wire 7' };
     await client().transfers.create(load, { programId });
@@ -291,7 +291,7 @@ describe('deposits and withdrawals', () => {
     expect(codes).toEqual(['duplicate_reference', 'duplicate_reference', 'duplicate_reference', 'made']);
   });
 
-  test('are found by reference and metadata, and a replay has the bytes of the first response', async () => {
+  test('are found by reference and metadata, and replays return the bytes of the first response', async () => {
     const programId = await newProgram();
     const key = { idempotencyKey: `wire-of-${programId}` };
     const body = { amount: 900, reference: 'wire 9', metadata: { z: '1', bank: 'north', a: '2' } };

@@ -7,12 +7,12 @@ import { waitFor } from '../harness/process.ts';
 import { refusalOf, useService } from '../harness/service.ts';
 import { newCard } from './arrange.ts';
 
-// A response shows only what its key can also read directly.
+// Checks that a response shows only what its key can also read directly.
 
 const running = useService();
 const client = () => running().client;
 
-/** A client with a new key that has these scopes, for one program or for operators. */
+/** Makes a client with a new key that has these scopes, for one program or for operators. */
 async function having(
   scopes: readonly KeyScope[],
   bound: { readonly program_id: string } | { readonly all_programs: true } = { program_id: DEMO_PROGRAM },
@@ -30,7 +30,7 @@ describe('a case', () => {
   const HIDDEN = { operation: null, code: null, type: null, money_moved: null };
   const CASES = ['cases:read', 'cases:write'] as const;
 
-  test('about a transfer hides it from a key without transfers:read, even in replayed responses', async () => {
+  test('about a transfer hides the transfer from a key without transfers:read, even in replayed responses', async () => {
     const { transfer_id } = await loaded();
     const idempotencyKey = transfer_id;
     const open = (by: TransferService) => by.cases.create({ transfer_id }, { idempotencyKey });
@@ -72,7 +72,7 @@ describe('a case', () => {
 });
 
 test("shows in a timeline only the balances, events, webhooks and errors that the key's scopes allow", async () => {
-  // A new program, because webhooks and errors of the demo program would add steps that the test does not compare.
+  // Uses a new program, because webhooks and errors of the demo program would add steps that the test does not compare.
   const { program_id } = await client().programs.create({ name: 'Timelines', currency: 'USD' });
   await client().deposits.create(program_id, { amount: 12_345 });
   const reading = (...scopes: readonly KeyScope[]) => having(['transfers:read', ...scopes], { program_id });

@@ -84,7 +84,7 @@ const MEDIA_TYPES: readonly RawCase[] = [
   unsupported('JSON in Latin 1', 'Content-Type: application/json; charset="ISO-8859-1"'),
   unsupported('gzip', JSON_HEADER, 'Content-Encoding: gzip'),
   {
-    ...unsupported('a real form'),
+    ...unsupported('a valid form'),
     send: post('amount=1&card_id=c', ['Content-Type: application/x-www-form-urlencoded']),
   },
   {
@@ -122,14 +122,14 @@ const key = (name: string, ...headers: string[]): RawCase => ({
 const KEYS: readonly RawCase[] = [
   key('two idempotency keys', 'Idempotency-Key: a', 'Idempotency-Key: a'),
   key('an empty idempotency key', 'Idempotency-Key:'),
-  key('an idempotency key of 256', `Idempotency-Key: ${'k'.repeat(256)}`),
-  key('an idempotency key with a blank', 'Idempotency-Key: a b'),
+  key('an idempotency key of 256 characters', `Idempotency-Key: ${'k'.repeat(256)}`),
+  key('an idempotency key with a space', 'Idempotency-Key: a b'),
   key('an idempotency key that is not ASCII', 'Idempotency-Key: caf\xe9'),
-  key('an open quoted idempotency key', 'Idempotency-Key: "abc'),
+  key('a quoted idempotency key without its closing quote', 'Idempotency-Key: "abc'),
   key('an empty quoted idempotency key', 'Idempotency-Key: ""'),
   key('a quoted idempotency key with parameters', 'Idempotency-Key: "abc";a=1'),
   {
-    ...key('a required idempotency key that is missing'),
+    ...key('a missing idempotency key where one is required'),
     send: bare('POST', '/api/v0.1/operator/program/prog_1/deposit', ['Host: localhost', 'Content-Length: 2']).concat(
       '{}',
     ),
@@ -164,7 +164,7 @@ const ROUTES: readonly RawCase[] = [
   notFound('an unknown path', bare('GET', '/nothing')),
   notFound('an unknown path with a body', post(GOOD_BODY).toString().replace(TRANSFER, '/nothing')),
   notFound('an unknown version', bare('GET', '/api/v9/core/transfer')),
-  notFound('a path in capitals', bare('GET', '/API/V0.1/CORE/TRANSFER')),
+  notFound('a path in upper case', bare('GET', '/API/V0.1/CORE/TRANSFER')),
   notFound('an empty id', bare('GET', '/api/v0.1/operator/program//deposit')),
   notFound('an unknown code', bare('GET', `/errors/${CARD}`)),
   wrongMethod('DELETE of the transfers', bare('DELETE', TRANSFER), 'GET, HEAD, POST'),
@@ -174,7 +174,7 @@ const ROUTES: readonly RawCase[] = [
   wrongMethod('TRACE', bare('TRACE', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod('PROPFIND', bare('PROPFIND', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod(
-    'QUERY without a type',
+    'QUERY without a media type',
     bare('QUERY', TRANSFER, ['Host: localhost', 'Content-Length: 2']).concat('{}'),
     'GET, HEAD, POST',
   ),
@@ -188,11 +188,11 @@ const ROUTES: readonly RawCase[] = [
   malformed('a fragment', bare('GET', `${TRANSFER}#?limit=1`)),
   malformed('a fragment in absolute form', bare('GET', `http://localhost${TRANSFER}#?limit=1`)),
   malformed('a broken escape in absolute form', bare('GET', `http://localhost${TRANSFER}/%zz`)),
-  fault(414, 'uri_too_long', 'an id of 300', bare('GET', `${TRANSFER}/${'1'.repeat(300)}`)),
+  fault(414, 'uri_too_long', 'an id of 300 characters', bare('GET', `${TRANSFER}/${'1'.repeat(300)}`)),
   fault(400, 'get_transfer_schema', 'a control character in an id', bare('GET', `${TRANSFER}/tr%00`), {
     headers: { 'error-field': '/transfer_id' },
   }),
-  fault(404, 'route_not_found', 'HEAD of nothing', bare('HEAD', '/nothing'), { method: 'HEAD' }),
+  fault(404, 'route_not_found', 'HEAD of an unknown path', bare('HEAD', '/nothing'), { method: 'HEAD' }),
 ];
 
 const HEADS: readonly RawCase[] = [
@@ -242,7 +242,7 @@ const BROKEN: readonly RawCase[] = [
   broken('TLS', TLS_HELLO),
   broken('HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   broken('an unknown method', bare('FETCH', TRANSFER)),
-  broken('a method in small letters', bare('get', TRANSFER)),
+  broken('a method in lower case', bare('get', TRANSFER)),
   broken('HTTP/3.0', bare('GET', TRANSFER).replace('HTTP/1.1', 'HTTP/3.0')),
   broken('a path without a slash', bare('GET', 'transfer')),
   broken('a fragment after the authority', bare('GET', 'http://localhost#/api')),
@@ -252,29 +252,29 @@ const BROKEN: readonly RawCase[] = [
   broken('a negative length', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: -2'])}{}`),
   broken('a length in words', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: two'])}{}`),
   broken('an enormous length', bare('POST', TRANSFER, ['Host: localhost', `Content-Length: ${'9'.repeat(30)}`])),
-  broken('a blank before the colon', bare('GET', TRANSFER, ['Host : localhost'])),
+  broken('a space before the colon', bare('GET', TRANSFER, ['Host : localhost'])),
   broken('a header without a colon', bare('GET', TRANSFER, ['Host: localhost', 'nonsense'])),
   broken('a NUL in a header', bare('GET', TRANSFER, ['Host: localhost', 'A: b\0c'])),
   broken('a folded header', bare('GET', TRANSFER, ['Host: localhost', 'A: b', ' c'])),
   broken('bare line feeds', `GET ${TRANSFER} HTTP/1.1\nHost: localhost\n\n`),
-  broken('a header of 17,000', bare('GET', TRANSFER, ['Host: localhost', `A: ${'a'.repeat(17_000)}`]), TOO_LARGE),
-  broken('a path of 17,000', bare('GET', `/${'1'.repeat(17_000)}`), TOO_LARGE),
-  broken('a request line that breaks off', 'GET /api', { ends: true }),
-  broken('headers that break off', `GET ${TRANSFER} HTTP/1.1\r\nHost: local`, { ends: true }),
+  broken('a header of 17,000 bytes', bare('GET', TRANSFER, ['Host: localhost', `A: ${'a'.repeat(17_000)}`]), TOO_LARGE),
+  broken('a path of 17,000 bytes', bare('GET', `/${'1'.repeat(17_000)}`), TOO_LARGE),
+  broken('a truncated request line', 'GET /api', { ends: true }),
+  broken('truncated headers', `GET ${TRANSFER} HTTP/1.1\r\nHost: local`, { ends: true }),
 ];
 
 /** Faults in a body that is still arriving. Its request gets the response. */
 const BROKEN_BODIES: readonly RawCase[] = [
   broken('a chunk without a size', `${bare('POST', TRANSFER, CHUNKED)}zz\r\n{}\r\n0\r\n\r\n`),
-  broken('a chunk that is longer than it says', `${bare('POST', TRANSFER, CHUNKED)}2\r\n{}{}\r\n0\r\n\r\n`),
-  broken('a body that breaks off', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 90'])}{"am`, {
+  broken('a chunk longer than its size', `${bare('POST', TRANSFER, CHUNKED)}2\r\n{}{}\r\n0\r\n\r\n`),
+  broken('a truncated body', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 90'])}{"am`, {
     ends: true,
   }),
-  broken('chunks that break off', `${bare('POST', TRANSFER, CHUNKED)}20\r\n{"am`, { ends: true }),
+  broken('a truncated chunk', `${bare('POST', TRANSFER, CHUNKED)}20\r\n{"am`, { ends: true }),
 ].map(({ codeWhileClosing: _unused, ...rest }) => rest);
 
 const SIZES: readonly RawCase[] = [
-  fault(413, 'payload_too_large', 'a body of 170,000', post(' '.repeat(170_000))),
+  fault(413, 'payload_too_large', 'a body of 170,000 bytes', post(' '.repeat(170_000))),
   fault(
     413,
     'payload_too_large',
@@ -284,21 +284,21 @@ const SIZES: readonly RawCase[] = [
   fault(
     413,
     'payload_too_large',
-    'a gigabyte announced',
+    'an announced body of a gigabyte',
     `${bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Content-Length: 1073741824'])}{`,
     { closes: true },
   ),
   fault(
     413,
     'payload_too_large',
-    'a gigabyte that waits to be asked for',
+    'an announced body of a gigabyte that waits for 100 Continue',
     bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Expect: 100-continue', 'Content-Length: 1073741824']),
     { closes: true },
   ),
   fault(
     415,
     'unsupported_media_type',
-    'a form of 170,000',
+    'a form of 170,000 bytes',
     post('a'.repeat(170_000), ['Content-Type: application/x-www-form-urlencoded']),
   ),
 ];

@@ -14,7 +14,7 @@ const GET = bare('GET', EXPORT);
 const LIVE = bare('GET', '/health/live');
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** An export with pieces from the test, and how much of it the service has read. */
+/** An export whose pieces come from the test. `asked` counts the pieces that the service has asked for. */
 type Source = { readonly handler: Handler; asked: number; returned: boolean };
 
 /** An export with a first line, followed by the pieces that `next` returns. Undefined ends it. */
@@ -40,7 +40,7 @@ function sourceOf(next: (index: number) => string | undefined | Promise<string |
 
 const pieces = (...texts: readonly string[]) => sourceOf((index) => texts[index]);
 
-/** Throws after these pieces. */
+/** An export that throws after these pieces. */
 const breaking = (...texts: readonly string[]) =>
   sourceOf((index) => {
     if (index < texts.length) return texts[index];
@@ -50,14 +50,14 @@ const breaking = (...texts: readonly string[]) =>
 const serve = ({ handler }: { readonly handler: Handler }, settings: HttpOptions['settings'] = {}) =>
   startServer(fakeGateway({ export_transfers: handler }), { settings });
 
-/** All bytes until the server ends the connection. */
+/** Reads all bytes until the server ends the connection. */
 async function everything(started: HttpTestServer, bytes: string): Promise<string> {
   return (await started.connect(bytes)).rest();
 }
 
 type Received = { readonly head: string; readonly text: string; readonly isWhole: boolean; readonly after: string };
 
-/** Reads a response in chunks like a client. It is whole if it has the last, empty chunk. */
+/** Reads a chunked response as a client does. The response is complete if it ends with an empty chunk. */
 function readChunked(received: string): Received {
   const start = received.indexOf('\r\n\r\n') + 4;
   const head = received.slice(0, start);
@@ -72,7 +72,7 @@ function readChunked(received: string): Received {
   }
 }
 
-describe('an export that ends', () => {
+describe('a complete export', () => {
   it('is sent in chunks with its headers, and ends with the last chunk', async () => {
     const started = await serve(pieces('1,2\r\n', '', '3,4\r\n'));
     const closing = bare('GET', EXPORT, ['Host: localhost', 'Connection: close', 'Request-Id: mine']);
@@ -134,7 +134,7 @@ describe('an export that ends', () => {
 });
 
 describe('an export that is refused', () => {
-  it('is an ordinary error record if its first row cannot be read', async () => {
+  it('returns an ordinary error record if its first row cannot be read', async () => {
     const started = await serve({ handler: () => Promise.reject(new Error('secret')) });
     const connection = await started.connect(GET);
     const response = await connection.next();
@@ -144,7 +144,7 @@ describe('an export that is refused', () => {
   });
 
   it.each(['GET', 'HEAD'])(
-    'is an error record in HTTP/1.0, because the caller could not recognise a cut: %s',
+    'returns an error record in HTTP/1.0, where the caller could not detect a truncated export: %s',
     async (method) => {
       const source = pieces('1,2\r\n');
       const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
@@ -158,7 +158,7 @@ describe('an export that is refused', () => {
 
 describe('an export that fails midway', () => {
   it('is cut off without the last chunk, and its error is logged under its request id', async () => {
-    // The end comes at once, before the service would abandon the connection.
+    // The connection ends at once, before the service would abandon it.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
       lingerMilliseconds: 60_000,
       maxDrainMilliseconds: 100,
@@ -185,7 +185,7 @@ describe('an export that fails midway', () => {
   it('is cut off when its key is revoked, before the next piece', async () => {
     const keys = { isValid: true };
     const plain = fakeGateway();
-    // The key is revoked while the second piece is loaded.
+    // The key is revoked while the service loads the second piece.
     const source = sourceOf((index) => {
       if (index === 1) keys.isValid = false;
       return index < 3 ? `${index}\r\n` : undefined;
@@ -241,11 +241,11 @@ describe('a caller of an export', () => {
     socket.pause().write(GET);
     const answering = await taken;
     const left = () => (answering.bytesWritten - answering.writableLength) / piece.length;
-    // Until nothing changes, because the buffers of the kernel are full.
+    // Waits until the count stops changing: the buffers of the kernel are then full.
     for (let asked = -1, still = 0; still < 20; still += 1) {
       if (asked !== source.asked || answering.writableLength === 0) still = 0;
       ({ asked } = source);
-      // One piece that was written and has not fully left, and its framing.
+      // One written piece, with its framing, may not have fully left.
       expect(asked).toBeLessThanOrEqual(left() + 1);
       expect(answering.writableLength).toBeLessThan(2 * piece.length);
       await delay(10);
@@ -275,7 +275,7 @@ describe('a caller of an export', () => {
     expect(await (await started.connect(bare('GET', '/'))).next()).toMatchObject({ status: 200 });
   });
 
-  it('ends the reading without an error if it disconnects', async () => {
+  it('ends without an error if it disconnects', async () => {
     const source = sourceOf(async () => {
       await delay(1);
       return 'x'.repeat(10_000);
@@ -284,7 +284,7 @@ describe('a caller of an export', () => {
     const connection = await started.connect(GET);
     await waitFor('a beginning', async () => connection.received.length > 20_000);
     connection.close();
-    await waitFor('the end of the reading', async () => source.returned);
+    await waitFor('the end of the export', async () => source.returned);
     const { asked } = source;
     await delay(50);
     expect({ asked: source.asked, reports: started.reports }).toEqual({ asked, reports: [] });
@@ -317,7 +317,7 @@ describe('while the service closes', () => {
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);
-    // The close completes, and it, not the read time-out, ended the export.
+    // The close completes. The export was ended by the close, not by the read time-out.
     await started.server.close();
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);

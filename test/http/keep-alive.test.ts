@@ -6,12 +6,12 @@ import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('keeps a connection longer than its response says', async () => {
+it('keeps a connection open longer than its response promises', async () => {
   const settings = { keepAliveTimeoutMilliseconds: 1_000, keepAliveBufferMilliseconds: 600_000 };
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await connect(TRANSFER);
   expect((await kept.next()).headers.get('keep-alive')).toBe('timeout=1');
-  // Longer than the timeout, and than the second that Node adds to it.
+  // Longer than the timeout, plus the second that Node adds to it.
   await new Promise((wake) => setTimeout(wake, 2_500));
   kept.send(TRANSFER);
   expect((await kept.next()).status).toBe(201);
@@ -54,7 +54,7 @@ it('a request that is sent while its idle connection closes gets no response and
   const atServer = await taken;
   const isOver = new Promise((resolve) => atServer.once('close', resolve));
   expect(await kept.rest()).toBe('');
-  // For the server, the caller sent this request before it noticed the close.
+  // To the server, this looks like a request that was sent before the caller noticed the close.
   kept.send(TRANSFER);
   kept.socket.end();
   await isOver;

@@ -152,7 +152,7 @@ describe('a time-out', () => {
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
-  it('closes a connection without a request, which is not an error', async () => {
+  it('closes a connection without a request, and reports no error', async () => {
     const settings = {
       headTimeoutMilliseconds: 100,
       requestTimeoutMilliseconds: 200,
@@ -167,7 +167,7 @@ describe('a time-out', () => {
   });
 
   it('ends a request whose body does not arrive, and is reported for its operation', async () => {
-    // Long enough for the head, which is sent completely.
+    // Long enough for the head, which arrives completely.
     const settings = {
       headTimeoutMilliseconds: 1_500,
       requestTimeoutMilliseconds: 1_500,
@@ -196,7 +196,7 @@ describe('a time-out', () => {
 
 describe('a caller that disconnects', () => {
   it.each(['/api/v0.1/core/card', '/api/v0.1/core/transfer/export'])(
-    'is visible to the operation on %s, and is not an error',
+    'is visible to the operation on %s, and is not reported as an error',
     async (path) => {
       const begun = Promise.withResolvers<AnyCall>();
       const stopped = Promise.withResolvers<never>();

@@ -26,7 +26,7 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
   expectRecord(refused, 503, 'service_unavailable');
   expect([refused.headers.get('retry-after'), refused.headers.get('should-retry')]).toEqual(['1', 'true']);
   expect((await ask(LIVE)).status).toBe(200);
-  // HTTP/1.0 has no chunks. The connection ends after the response, and the rest is not a request.
+  // HTTP/1.0 has no chunks. The connection ends after the response, and the rest is not read as a request.
   const smuggler = await connect();
   const head = 'POST / HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n';
   smuggler.send(`${head}0\r\n\r\n${LIVE}`);
@@ -39,7 +39,7 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
 
 describe('the admission queue', () => {
   const nextTurn = () => new Promise((turn) => setImmediate(turn));
-  /** The tests set the clock. Requests that arrive in one moment are a portion. */
+  /** The tests set the clock, so requests that arrive between two changes arrive at the same moment. */
   let nowMilliseconds = 0;
   const pass = (milliseconds: number) => {
     nowMilliseconds += milliseconds;
@@ -60,7 +60,7 @@ describe('the admission queue', () => {
   };
   const upTo = (count: number) => Array.from({ length: count }, (_, number) => number);
 
-  it('begins a portion at once and the rest turn by turn, in order of arrival', async () => {
+  it('begins 64 requests at once and the rest in later turns, in order of arrival', async () => {
     const events: string[] = [];
     const queue = new AdmissionQueue(60_000);
     takeInto(queue, events, ...upTo(200));
@@ -110,7 +110,7 @@ describe('the admission queue', () => {
       );
     };
     let count = 0;
-    // At first more requests arrive per turn than begin, until a few hundred wait. Then as many arrive as begin, so the
+    // At first more requests arrive per turn than begin, until a few hundred wait. After that, as many arrive as begin. The
     // queue is never empty.
     for (let turn = 0; turn < 2_000 && freed.size <= 1_000; turn += 1) {
       for (let number = 0; number < (turn < 10 ? 80 : 64); number += 1) takeRequest(count++);

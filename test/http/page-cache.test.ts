@@ -5,7 +5,7 @@ import { PageCache } from '../../server/pages/page-cache.ts';
 import { fakeGateway, type HttpTestServer, serve } from '../harness/http-server.ts';
 import { bare } from '../harness/raw-connection.ts';
 
-/** A cache, and the pages rendered for it. */
+/** A cache, and the list of pages that it has rendered. */
 function cacheOf(maxBytes?: number) {
   const cache = new PageCache(maxBytes);
   const rendered: string[] = [];
@@ -20,7 +20,7 @@ function cacheOf(maxBytes?: number) {
   return { ofBase, plain, rendered };
 }
 
-test('renders a page once for each base URL, and a page without one once', async () => {
+test('renders a page once for each base URL, or once if it has none', async () => {
   const { ofBase, plain, rendered } = cacheOf();
   for (let round = 0; round < 3; round += 1) {
     for (const base of ['a', 'b']) {
@@ -31,10 +31,10 @@ test('renders a page once for each base URL, and a page without one once', async
   expect(rendered).toEqual(['docs at a', 'errors at a', 'errors.json', 'docs at b', 'errors at b']);
 });
 
-test('drops the pages requested least recently when all pages have too many bytes', async () => {
+test('drops the least recently requested pages when all pages together exceed the maximum', async () => {
   const { ofBase, plain, rendered } = cacheOf(100_000);
   await plain('errors.json');
-  // A page takes 20 KB, stored plain and compressed.
+  // A page takes 20 KB: 10 KB plain and 10 KB compressed.
   for (let at = 0; at < 20; at += 1) {
     await ofBase('docs', `${at}`, 10_000);
     await ofBase('docs', '0', 10_000);
@@ -62,7 +62,7 @@ describe('with another Host on each request', () => {
   async function serveLimited() {
     const { ask } = await serve(undefined, { settings: { addressRatePerSecond: 1_000 } });
     let left = 10_000;
-    /** How many requests a page counts as. Almost no time passes. */
+    /** Returns the number of requests that a page is counted as. The clock is stopped, so the allowance does not grow. */
     return async (path: string, host: string): Promise<number> => {
       const response = await ask(bare('GET', path, [`Host: ${host}`, ACCEPT]));
       expect(response.status).toBe(200);
@@ -76,7 +76,7 @@ describe('with another Host on each request', () => {
   afterEach(() => void vi.restoreAllMocks());
 
   test.each(['/errors', '/errors.json', '/events', '/events.json', '/guides'])(
-    '%s does not contain the Host, and costs the same',
+    '%s does not contain the Host, and costs the same for every Host',
     async (path) => {
       const cost = await serveLimited();
       for (const host of ['a.test', 'b.test', 'c.test']) expect([10, 11]).toContain(await cost(path, host));
@@ -84,7 +84,7 @@ describe('with another Host on each request', () => {
   );
 
   test.each(['/docs', '/docs/create_transfer', '/errors/card_closed', '/guides/quickstart', '/openapi.json'])(
-    '%s contains the Host, costs more, and is stored for each',
+    '%s contains the Host, costs more, and is stored for each Host',
     async (path) => {
       const cost = await serveLimited();
       for (const host of ['a.test', 'b.test']) expect([30, 31]).toContain(await cost(path, host));
@@ -112,7 +112,7 @@ describe('with another Host on each request', () => {
 });
 
 test.each(['/docs', '/docs/create_transfer', '/errors', '/errors/unauthenticated'])(
-  '%s is the same each time, and HEAD has its length',
+  '%s is the same each time, and HEAD returns its length',
   async (path) => {
     const connection = await (await serve()).connect();
     const ask = (method: string, host = 'localhost') => {

@@ -4,9 +4,8 @@ import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, post } from '../harness/raw-connection.ts';
 
 /**
- * Stops the whole process, as SIGSTOP or a paused machine does: no timer runs and no socket is read. Bytes sent before
- * the pause wait in the sockets. The time-outs in this file leave a busy machine five seconds for the work before the
- * pause.
+ * Stops the whole process, as SIGSTOP or a paused machine does. No timer runs and no socket is read. Bytes sent before the
+ * pause wait in the sockets. The time-outs in this file leave a busy machine five seconds for the work before the pause.
  */
 function pauseProcess(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);

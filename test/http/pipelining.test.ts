@@ -13,7 +13,7 @@ const long = (path: string) => bare('GET', path, ['Host: localhost', `X-Padding:
 async function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const { connect } = await serve(fakeGateway({ list_cards: () => promise }), {
-    // So that no time-out ends a request or a connection.
+    // No time-out may end a request or a connection.
     settings: { headTimeoutMilliseconds: 600_000, requestTimeoutMilliseconds: 600_000, maxDrainMilliseconds: 0 },
   });
   const taken = nextTaken();

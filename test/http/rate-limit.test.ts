@@ -8,7 +8,7 @@ import { fakeGateway, serve as startServer } from '../harness/http-server.ts';
 import { bare, type RawResponse } from '../harness/raw-connection.ts';
 
 describe('the rate limit of a caller', () => {
-  it('allows ten seconds of the rate at once, then the rate', () => {
+  it('allows a burst of ten seconds of the rate, then the rate', () => {
     const limiter = new RateLimiter(2);
     const start = 1_000_000;
     for (let count = 0; count < 20; count += 1) {
@@ -42,12 +42,12 @@ describe('the rate limit of a caller', () => {
     }
   });
 
-  it('charges nothing for a refused request, and refuses others until a charge is paid in full', () => {
+  it('charges nothing for a refused request, and refuses requests until a large charge is paid off', () => {
     const limiter = new RateLimiter(1);
     limiter.charge('a', 1_000, 0);
     for (let count = 0; count < 100; count += 1)
       expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waitMilliseconds: 991_000 });
-    // Even if the memory changes generations in the meantime, with or without calls.
+    // The debt remains even if the memory changes generations in the meantime, with or without calls.
     for (let at = 5_000; at < 991_000; at += 7_000) limiter.take('other', at);
     expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waitMilliseconds: 1 });
     expect(limiter.take('a', 991_000)).toMatchObject({ isRefused: false });
@@ -68,7 +68,7 @@ describe('the rate limit of a caller', () => {
     expect(taken).toBeLessThan(1_105);
   });
 
-  it('is remembered across generations of the memory until it is full again', () => {
+  it('is remembered across generations of the memory until the allowance is full again', () => {
     const limiter = new RateLimiter(1);
     for (let count = 0; count < 10; count += 1) limiter.take('a', 9_000);
     expect(limiter.take('a', 10_000 - 1).isRefused).toBe(true);
@@ -77,7 +77,7 @@ describe('the rate limit of a caller', () => {
     expect(limiter.take('a', 60_000)).toMatchObject({ isRefused: false, remaining: 9 });
   });
 
-  it('is still exhausted when a new generation begins', () => {
+  it('is still exhausted when a new generation of the memory begins', () => {
     const limiter = new RateLimiter(1);
     limiter.take('early', 20_000);
     for (let count = 0; count < 10; count += 1) limiter.take('a', 29_999);
@@ -215,7 +215,7 @@ describe('a server with limits', () => {
       expectRecord(response, 404, 'route_not_found');
     for (const path of ['/', '/docs', '/openapi.json', '/errors', '/api/v0.1/core/transfer'])
       expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
-    // Faults of the request itself come first.
+    // Faults of the request itself are reported first.
     expectRecord(await ask(['Expect: wonders'], 'GET', '/docs'), 417, 'expectation_failed');
     expectRecord(await ask([], 'GET', '/errors%'), 400, 'malformed_request');
     expectRecord(await ask([], 'GET', '/health/else'), 404, 'route_not_found');
@@ -225,7 +225,7 @@ describe('a server with limits', () => {
 
   it.each([
     ['/', 10],
-    // It is rendered for the Host. `test/http/page-cache.test.ts` requests it again.
+    // This page is rendered for each Host. `test/http/page-cache.test.ts` requests it again.
     ['/docs', 30],
     ['/errors.json', 10],
     ['/errors?q=amount', 50],

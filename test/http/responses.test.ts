@@ -17,7 +17,7 @@ const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 async function listening(gateway: Gateway = fakeGateway(), options: HttpOptions = {}) {
   const entries: ResponseEntry[] = [];
   const started = await serve(gateway, { onResponse: (entry) => void entries.push(entry), ...options });
-  /** Returns the only entry, after the connections are closed and no other can follow. */
+  /** Returns the only entry. The connections are closed first, so that no other entry can follow. */
   const only = async (): Promise<ResponseEntry> => {
     await waitFor('the entry', async () => entries.length > 0);
     await started.server.close();
@@ -283,7 +283,7 @@ describe('traceparent', () => {
     ['of a later version', `traceparent: 01-${ids}-03-more`, `00-${ids}-01`],
     ['in capitals', `traceparent: 00-${ids.toUpperCase()}-01`, undefined],
     ['of version ff', `traceparent: ff-${ids}-01`, undefined],
-    ['with more than version 00 has', `traceparent: 00-${ids}-01-more`, undefined],
+    ['with more fields than version 00 has', `traceparent: 00-${ids}-01-more`, undefined],
     ['without a trace', `traceparent: 00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, undefined],
     ['without a span', `traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-${'0'.repeat(16)}-01`, undefined],
     ['with a card number', 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-4111111111111111-01', undefined],

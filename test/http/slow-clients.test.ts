@@ -10,7 +10,7 @@ const gateway = fakeGateway({ list_cards: async () => ({ json: LARGE }) });
 
 const LIST = bare('GET', '/api/v0.1/core/card');
 
-/** A caller that reads nothing, and the server's side of its connection. */
+/** A caller that reads nothing, and the server's end of its connection. */
 type Stalled = { readonly caller: RawConnection; readonly serverSocket: Socket };
 
 /** Requests a large response and reads none of it. */
@@ -60,7 +60,7 @@ it('uses a shorter time-out while too many responses are unread', async () => {
   const third = await stall(server);
   await expect.poll(() => few.every(isCutOff)).toBe(true);
   expect(await Promise.all(few.map(isIncomplete))).toEqual([true, true]);
-  // By then it was the only unread response.
+  // By then the third response was the only unread one.
   expect(await isIncomplete(third)).toBe(false);
 });
 

@@ -152,7 +152,7 @@ describe('a stream', () => {
     expect(asked).toBeUndefined();
   });
 
-  it('sends comments while there is nothing else', async () => {
+  it('sends comments while there are no events', async () => {
     const started = await serveSource(new Source(), { streamPulseMilliseconds: 20 });
     const connection = await openStream(started);
     await expect.poll(() => connection.received.split(': still here').length).toBeGreaterThan(3);
@@ -293,13 +293,13 @@ describe('while the database fails', () => {
     await until(connection, EVENT);
     expect(started.reports).toMatchObject([{ code: 'unknown_list_events', status: 500 }]);
     expect(connection.received).not.toContain('secret');
-    // The service reports a second failure again.
+    // A failure after a success is reported again.
     source.failure = new Error('again');
     source.give();
     await expect.poll(() => started.reports.length).toBe(2);
   });
 
-  it('a refusal ends it, with a comment', async () => {
+  it('ends a stream with a comment if reading is refused', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const connection = await openStream(started);
@@ -336,7 +336,7 @@ describe('a key that is no longer valid', () => {
   });
 });
 
-it('a stopping service ends its streams and new ones at once', async () => {
+it('a stopping service ends open and new streams at once', async () => {
   const source = new Source();
   const started = await serveSource(source, {
     maxDrainMilliseconds: 600_000,

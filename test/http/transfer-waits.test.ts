@@ -165,13 +165,13 @@ describe('the wait ends', () => {
     await answer(ledger, attempt, 'approved');
   });
 
-  test('without an error that denies the transfer, even if no more requests may wait', async () => {
+  test('without an error that denies the transfer, even if too many requests wait', async () => {
     const watchLimits = { ...WATCH_LIMITS, transfer: { perProgram: 2, inTotal: 4 } };
     const { port } = await serve(ledgerGateway(ledger), { settings: { watchLimits } });
     const before = processors.noted.length;
     const found: Sent[] = [];
     const replies = Array.from({ length: 5 }, async () => found.push(await load(port, { Prefer: 'wait=10' })));
-    // Three learn at once that their transfers exist. On a slow machine the others may learn it by then too.
+    // Three callers learn at once that their transfers exist. On a slow machine the others may know it by then too.
     await expect.poll(() => found.length).toBeGreaterThanOrEqual(3);
     await expect.poll(() => processors.noted.length - before).toBe(5);
     for (let at = before; at < before + 5; at += 1) await answer(ledger, await sentOf(at), 'approved');

@@ -74,7 +74,7 @@ it('responds to a waiting request when the news comes', async () => {
   expect(started.reports).toEqual([]);
 });
 
-it('waits again if the news was for another', async () => {
+it('waits again if the news was for another request', async () => {
   const news = new News();
   const started = await serveNews(news);
   const connection = await started.connect(WAIT);
@@ -175,7 +175,7 @@ it('lets a card program have at most 100 waiting requests', async () => {
 });
 
 describe('a service that stops', () => {
-  it('ends waits at once, and new ones too', async () => {
+  it('ends current and new waits at once', async () => {
     const news = new News();
     const started = await serveNews(news, {
       maxDrainMilliseconds: 600_000,

@@ -18,7 +18,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { untilRelayed } from '../events/event-reader.ts';
 
-/** Every text about the holder contains it, and no other text. */
+/** A text that occurs in every text about the holder and nowhere else. */
 const MARKER = `holder${randomUUID().replaceAll('-', '')}`;
 const CARD = 'card-of-the-holder';
 const OTHER = 'card-of-another';
@@ -55,7 +55,7 @@ async function echo(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Every row of the database that contains a text, as `table: row`. */
+/** Returns every row of the database that contains a text, as `table: row`. */
 async function rowsWith(text: string): Promise<readonly string[]> {
   const { rows: tables } = await database.query<{ name: string }>(
     `select oid::regclass::text as name from pg_class
@@ -72,7 +72,7 @@ async function rowsWith(text: string): Promise<readonly string[]> {
   return found;
 }
 
-/** The columns that contain a text, as `table.column`. */
+/** Returns the columns that contain a text, as `table.column`. */
 async function columnsWith(text: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const column of Object.keys(TEXT_COLUMNS)) {
@@ -83,14 +83,14 @@ async function columnsWith(text: string): Promise<readonly string[]> {
   return found;
 }
 
-/** The columns that an erasure clears, except `last_four`: it is too short for the marker, and has only digits. */
+/** The columns that an erasure clears, except `last_four`, which has only four digits and cannot contain the marker. */
 const ERASED_COLUMNS = Object.entries(TEXT_COLUMNS)
   .filter(([, { erasedBy }]) => erasedBy !== null && erasedBy !== 'erase_person')
   .map(([column]) => column)
   .filter((column) => column !== 'card.last_four')
   .sort();
 
-/** Every file of the data directory that contains a text, except PostgreSQL's tables and log. */
+/** Returns every file of the data directory that contains a text, except PostgreSQL's tables and log. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const entries = await readdir(service().directory, { recursive: true, withFileTypes: true });
   const found: string[] = [];
@@ -104,9 +104,7 @@ async function filesWith(text: string): Promise<readonly string[]> {
 
 type Made = { readonly key: string; readonly send: (client: TransferService) => Promise<WithResponse<object>> };
 
-/**
- * Stores everything that can be stored about a card, with the marker in every text. Returns the requests that can be repeated.
- */
+/** Stores the marker in every text that can be stored about a card. Returns the requests that can be repeated. */
 async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly first: readonly object[] }> {
   const { client } = service();
   const keyed: Made[] = [];
@@ -162,7 +160,7 @@ async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly firs
   return { keyed, first };
 }
 
-/** Refused requests that quote the marker, including some that do not name the card in a field. */
+/** Sends requests that are refused and quote the marker. Some of them do not name the card in a field. */
 async function plantErrors(client: TransferService, transferId: string): Promise<void> {
   const texts = { description: MARKER, metadata: METADATA };
   await refusalOf(client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', ...texts }));
@@ -179,7 +177,10 @@ async function plantErrors(client: TransferService, transferId: string): Promise
   await refusalOf(client.cards.update(CARD, { holder_reference: MARKER, expires_on: '2026-02-30' }));
 }
 
-/** Cases about requests that name the card, only its transfer, or only its holder, and a case that names the card in its text. */
+/**
+ * Opens cases about requests that name the card, only its transfer, or only its holder, and a case that names the card in
+ * its text.
+ */
 async function plantCases(client: TransferService, transferId: string): Promise<void> {
   const refusals = [
     await refusalOf(client.transfers.reverse(transferId, { amount: 99_999_999, description: MARKER })),
@@ -205,7 +206,10 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
 }
 
-/** Inserts texts with SQL that only a processor, an operator in an incident or an earlier version of the service stores. */
+/**
+ * Inserts with SQL the texts that no request can store: those from a processor, an operator in an incident, or an earlier
+ * version.
+ */
 async function plantBySql(transferId: string): Promise<void> {
   const ids = [fromWireId('tr', transferId), MARKER];
   await database.query(
@@ -239,7 +243,7 @@ async function plantBySql(transferId: string): Promise<void> {
   ]);
 }
 
-/** Actions of an operator, which go to the audit log. Nothing ever changes the audit log. */
+/** Makes an operator act, which adds entries to the audit log. Nothing ever changes the audit log. */
 async function plantByOperator(client: TransferService): Promise<void> {
   const { key } = await client.keys.create(operatorKey('operator'));
   const operator = new TransferService({
@@ -248,7 +252,7 @@ async function plantByOperator(client: TransferService): Promise<void> {
     programId: DEMO_PROGRAM,
     timeoutMilliseconds: 120_000,
   });
-  // The rule ends again, so that nothing else waits.
+  // Removes the rule again, so that no other request waits for an approval.
   await client.approvals.changePolicy({ rules: [{ operation: 'create_transfer' }] });
   const waits = { amount: 1, card_id: CARD, description: MARKER, metadata: METADATA };
   await expect(operator.transfers.create(waits)).rejects.toThrow(AwaitsApproval);
@@ -263,7 +267,7 @@ async function erasure(): Promise<Record<string, unknown>> {
   return (await database.query('select * from card_erasure where card_name = $1', [CARD])).rows[0];
 }
 
-/** Waits until all errors, events and deliveries are stored. Any stored later would escape the erasure. */
+/** Waits until all errors, events and deliveries are stored. The erasure would miss any that are stored later. */
 async function untilAllIsStored(client: TransferService, webhookId: string): Promise<void> {
   // Errors are stored in order, so all earlier errors are stored too.
   const { requestId } = await refusalOf(client.cards.get('card-of-no-one'));
@@ -273,10 +277,10 @@ async function untilAllIsStored(client: TransferService, webhookId: string): Pro
   );
   // A delivery that ends after the last round of the erasure would store the receiver's response.
   await untilRelayed(database);
-  await waitFor('all is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
+  await waitFor('everything is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
 
-test('erases everything that identifies the holder of a card, and keeps the rest unchanged', async (context) => {
+test('erases everything that identifies the holder of a card, and leaves the rest unchanged', async (context) => {
   requireOwnPostgres(context);
   const { client } = service();
   const { port } = receiver.address() as AddressInfo;
@@ -350,7 +354,7 @@ function withoutTexts({ data, ...rest }: StatementPage): StatementPage {
   return { ...rest, data: data.map((line) => ({ ...line, description: null })) };
 }
 
-/** Checks that positions have no gap and that each event can be read. */
+/** Checks that positions have no gaps and that each event can be read. */
 async function expectEventsInOrder(client: TransferService): Promise<void> {
   const positions: number[] = [];
   for (let after = 0; ; ) {

@@ -31,7 +31,7 @@ async function send({ method, path, headers, body }: SampleRequest): Promise<{ s
   return { status: response.status, text: await response.text() };
 }
 
-/** Sends the requests of a sample. Each request gets the last id that a response has returned. */
+/** Sends the requests of a sample. Each request uses the last id that a response returned. */
 class Runner {
   #id = 'none';
   readonly #unique = crypto.randomUUID();
@@ -57,7 +57,9 @@ async function relayed(): Promise<void> {
   await untilRelayed(opened);
 }
 
-/** Makes the service ask the processor for the result, and waits for it. Otherwise a later sample would get the event. */
+/**
+ * Makes the service ask the processor for the result, and waits for it. Otherwise the next sample would receive the event.
+ */
 async function untilKnown(transferId: string): Promise<void> {
   const { sandbox, transfers } = service().client;
   await sandbox.moveClock({ seconds_ahead: 60 });
@@ -77,7 +79,7 @@ const BESIDES: Partial<Record<EventType, readonly EventType[]>> = {
   'transfer.late_approval': ['transfer.failed'],
 };
 
-/** The subject of an event as the API returns it now, or the event's data if no operation returns the subject. */
+/** Returns the subject of an event as the API shows it now, or the event's data if no operation returns the subject. */
 async function subjectNow(type: EventType, { subject_id: id, data }: TransferServiceEvent): Promise<unknown> {
   const { client } = service();
   switch (EVENT_CATALOGUE[type].operation) {
@@ -108,7 +110,7 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
   }
 }
 
-/** Events of jobs. They have no request, so no trace. */
+/** Events that jobs write. They belong to no request, so they have no trace. */
 const OF_JOBS: readonly EventType[] = [
   'error.recorded',
   'transfer.expired',
@@ -124,19 +126,19 @@ async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]>
   return (await opened?.query(text, [`${batch}%`]))?.rows.map(({ traceparent }) => traceparent) ?? [];
 }
 
-/** Removes the backlog of a webhook, because every event changes it. */
+/** Removes the backlog of a webhook from the data, because every event changes it. */
 function withoutProgress(data: unknown): unknown {
   const { backlog: _, ...rest } = Object(data);
   return rest;
 }
 
-/** The types of events that their sample causes immediately, and that lists contain. */
+/** The types of events that the sample causes immediately and that lists contain. */
 const LISTED = EVENT_TYPES.filter((type) => {
   const { listed, sample } = EVENT_CATALOGUE[type];
   return listed && sample.takes === undefined && sample.given !== 'a second person';
 });
 
-test('lists all types but two, and their samples cause them immediately unless they need a second person', () => {
+test('lists all types except two, and their samples cause them immediately unless they need a second person', () => {
   const others = EVENT_TYPES.filter((type) => !LISTED.includes(type));
   expect(others).toEqual([...Object.keys(APPROVAL_EVENTS), 'webhook.tested', 'webhook.failing']);
 });
@@ -181,15 +183,15 @@ describe('the sample of each event type causes only this event', () => {
   });
 });
 
-describe('the example of each type', () => {
-  test.each(EVENT_TYPES)('has the same fields as an event that is sent: %s', (type) => {
+describe('the example of each event type', () => {
+  test.each(EVENT_TYPES)('has the same fields as a sent event: %s', (type) => {
     const { subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
     const event = exampleEvent(type);
     expect(problemsOf(type, event.data)).toEqual([]);
     expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
   });
 
-  test('would be refused with an additional or a missing field', () => {
+  test('is refused with an additional or a missing field', () => {
     const { data } = exampleEvent('transfer.failed');
     expect(problemsOf('transfer.failed', { ...data, more: 1 })).not.toEqual([]);
     const { error: _, ...less } = Object(data);

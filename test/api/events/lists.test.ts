@@ -57,7 +57,7 @@ describe('the events of a card program', () => {
     const [pending, completed] = all.filter(({ subject_id: id }) => id === transfer);
     expect(pending?.data).toMatchObject({ status: 'pending', captured_amount: 0, amount: 1000 });
     const event = await get(url(), `${EVENTS}/${completed?.event_id}`);
-    // Compares the text, not only the values.
+    // Compares the bytes, not only the values.
     expect(event.text.endsWith(`,"data":${text}}`)).toBe(true);
   });
 
@@ -97,7 +97,7 @@ describe('a list', () => {
     expect(read.toReversed().slice(0, all.length)).toEqual(all);
   });
 
-  test('is oldest first with `after`, and its position continues with the next page', async () => {
+  test('is oldest first with `after`, and each page returns the position where the next one begins', async () => {
     const read: WireEvent[] = [];
     for (let after = 3; ; ) {
       const next = await page(url(), { limit: 5, after });
@@ -119,7 +119,7 @@ describe('a list', () => {
     expect(read.slice(0, all.length)).toEqual(all);
   });
 
-  test('is empty after the last event, and keeps the position', async () => {
+  test('is empty after the last event, and returns the same position', async () => {
     const { position } = await page(url(), { limit: 1 });
     expect(await page(url(), { after: position })).toEqual({ data: [], next_cursor: null, position });
   });
@@ -203,7 +203,7 @@ describe('operators', () => {
   });
 });
 
-test('stores an event that concerns all programs once, with a position in each program', async () => {
+test('stores an event that concerns all programs once, and gives it a position in each program', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
   await client.switch.change({ disabled: true, reason: 'for operators only' });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => database?.end());
 
-/** Deletes the events up to a number. The retention job does the same: it stores the number, then drops partitions. */
+/** Deletes the events up to a number, as the retention job does: it stores the number, then drops partitions. */
 async function deleteUpTo(number: number): Promise<void> {
   await database.query('begin');
   await database.query('update event_deletion set up_to_number = $1', [number]);
@@ -72,19 +72,19 @@ describe('after events were deleted', () => {
     expect((await get(url(), EVENTS, { after: 0, ...query })).fields.Code).toBe('events_expired');
   });
 
-  test('refuses a stream with a 410 instead of opening it', async () => {
+  test('answers a stream with a 410 instead of opening it', async () => {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '2' };
     const { status, fields } = await get(url(), EVENTS, {}, headers);
     expect([status, fields.Code]).toEqual([410, 'events_expired']);
   });
 
-  test('returns all stored events from the position in the message', async () => {
+  test('returns all stored events from the position that the message names', async () => {
     expect((await page(url(), { after: oldest - 1, limit: 100 })).data).toEqual(around(INDEX).stored);
     const stream = await openStream(url(), { after: oldest - 1 });
     await expect.poll(() => stream.events()).toEqual(around(INDEX).stored);
   });
 
-  test('ends a list, newest first, with the oldest stored event', async () => {
+  test('ends a list that is newest first with the oldest stored event', async () => {
     const read: WireEvent[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const next: Awaited<ReturnType<typeof page>> = await page(url(), {
@@ -116,7 +116,7 @@ describe('after events were deleted', () => {
   });
 });
 
-test('refuses readers that missed events, even after all events were deleted, but not up-to-date readers', async () => {
+test('refuses readers that missed events, even after all events were deleted, but serves readers that missed none', async () => {
   const { position: head = 0 } = await page(url(), { limit: 1 });
   await deleteUpTo(1_000_000_000);
   await database.query('delete from event_position');

@@ -32,7 +32,7 @@ function expectContiguous(events: readonly WireEvent[]): void {
 }
 
 describe('a stream', () => {
-  test('has the same events as a list, from all processes', async () => {
+  test('has the same events as a list, no matter which process wrote them', async () => {
     const stream = await openStream(second.url, { after: 0 });
     expect([stream.status, stream.headers['content-type'], stream.headers['x-accel-buffering']]).toEqual([
       200,
@@ -55,7 +55,7 @@ describe('a stream', () => {
     expect(sent?.data).toBe(text);
   });
 
-  test('begins with the next event if it has no position, and first sends its own position', async () => {
+  test('begins with the next event if no position is given, and sends its own position first', async () => {
     const { position = 0 } = await page(first.url, { limit: 1 });
     const stream = await openStream(first.url);
     await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
@@ -133,7 +133,7 @@ test('ends the streams of a revoked key in all processes', async () => {
   expect(stream.events().map(({ subject_id: subject }) => subject)).not.toContain(transfer);
 });
 
-/** Reads all events until it is ended, and resumes after every end of a stream. */
+/** Reads all events until it is stopped, and resumes whenever a stream ends. */
 class Follower {
   readonly #urlOf: () => string;
   readonly events: WireEvent[] = [];
@@ -211,7 +211,7 @@ describe('a reader gets every event exactly once', () => {
     }
     const all = await untilRelayed();
     await untilEvents(stream, all.length);
-    // The connection stays the same.
+    // The stream is still on the same connection.
     expect(stream.isOver()).toBe(false);
     expectContiguous(stream.events());
     expect(stream.events().slice(0, all.length)).toEqual(all);

@@ -6,8 +6,8 @@ import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
-// If nothing wakes a wait, it ends with an empty page and does not read again. So an event in its page proves that something woke
-// it.
+// A wait that nothing wakes ends with an empty page and does not read again, so an event in its page proves that something
+// woke it.
 
 const WAIT = 25;
 
@@ -26,18 +26,18 @@ afterAll(async () => {
   await services?.end();
 });
 
-/** Returns the last position once every event has one. After that no event comes without a request. */
+/** Waits until every event has a position, and returns the last one. After that, only requests cause events. */
 async function settledPosition(): Promise<number> {
   await untilRelayed(database);
   return (await page(first.url, { limit: 1 })).position ?? 0;
 }
 
-/** If a wait gets its event within this time, it cannot have ended by its timeout. */
+/** A wait that returns an event within this time cannot have timed out. */
 const SOON_MILLISECONDS = (WAIT * 1000) / 2;
 
 /**
- * Runs an attempt that begins a wait and then causes its end, and returns both results. Repeats the attempt if a slow machine
- * took so long that the wait may have timed out. `prepare` makes the things that each attempt needs.
+ * Runs an attempt that begins a wait and then causes its end, and returns both results. Repeats the attempt if a slow
+ * machine took so long that the wait may have timed out. `prepare` makes the things that each attempt needs.
  */
 async function whileWaiting<Attempt extends { readonly response: Promise<unknown> }, Needed = undefined>(
   attempt: (needed: Needed) => Promise<Attempt>,
@@ -53,7 +53,10 @@ async function whileWaiting<Attempt extends { readonly response: Promise<unknown
   }
 }
 
-/** Sends a request that waits, and resolves once it is known to wait: later reads of the same kind have returned. */
+/**
+ * Sends a request that waits. Resolves once the request must be waiting, because later reads of the same kind have
+ * returned.
+ */
 async function beginWait(url: string, query: object, path = EVENTS): Promise<{ readonly response: Promise<WirePage> }> {
   const response = page(url, { wait: WAIT, ...query }, {}, path);
   response.catch(() => undefined);
@@ -86,7 +89,7 @@ test('lets operators wait for the events of all programs', async () => {
   expect(got.data).toMatchObject([{ type: 'program.created', program_id: id }]);
 });
 
-test('continues a wait over events that its filter leaves out, and does not read them again', async () => {
+test('continues a wait after events that its filter leaves out, and does not read them again', async () => {
   const { position, id, got } = await whileWaiting(async () => {
     const position = await settledPosition();
     const { response } = await beginWait(first.url, { after: position, type: 'card.created' });
@@ -99,7 +102,7 @@ test('continues a wait over events that its filter leaves out, and does not read
   expect(got.position).toBe(position + 6);
 });
 
-test('ends a wait with an empty page when its time is up', async () => {
+test('ends a wait with an empty page after its time', async () => {
   const position = await settledPosition();
   const begun = performance.now();
   const { text, status } = await get(first.url, EVENTS, { after: position, wait: 1 });
@@ -123,8 +126,8 @@ test('holds no database connection for hundreds of waits', async () => {
     const position = await settledPosition();
     const { position: own } = await page(url, { limit: 1 }, headers);
     const waits: Promise<WirePage>[] = [];
-    // There are more waits than the process has connections. They begin a few at a time, because a slow machine refuses requests
-    // that have waited too long for a connection.
+    // There are more waits than the process has connections. They begin a few at a time, because a slow machine refuses
+    // requests that have waited too long for a connection.
     for (let count = 0; count < 20; count += 1) {
       const few = Array.from({ length: 4 }, () => [
         page(url, { after: own, wait: WAIT }, headers),
@@ -148,8 +151,8 @@ test('holds no database connection for hundreds of waits', async () => {
   for (const { data } of pages) expect(data).toMatchObject([{ type: 'card.created' }]);
 });
 
-test('ends its waits immediately with an empty page when it stops', async () => {
-  // Otherwise the wait would fail with an error long before its time is up.
+test('ends the waits immediately with an empty page when the service stops', async () => {
+  // Without this, the wait would end with an error long before its timeout.
   const { position, stopped, got } = await whileWaiting(
     async (third) => {
       const position = await settledPosition();

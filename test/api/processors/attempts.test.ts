@@ -10,7 +10,7 @@ import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// The tests insert the attempts. The tests in test/processors produce them with a processor.
+// These tests insert the attempts. The tests in test/processors produce them with a processor.
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
@@ -28,7 +28,7 @@ async function ask(method: string, path: string, body?: object, headers: Readonl
   return { status, fields, code: fields.Code, moved: received['money-moved'] };
 }
 
-/** A transfer that waits for the processor, with an attempt in this status. */
+/** Makes a transfer that waits for the processor, with an attempt in this status. */
 async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload' = 'load') {
   const card = { connector_id: 'simulator', processor_token: 'sim_approve', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -45,7 +45,7 @@ async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload
   return { transferId, attemptId: toWireId('pat', attemptId), cardId: card.card_id };
 }
 
-/** The note of an operator who pasted too much, and what is stored of it. */
+/** An operator's note that includes secrets by mistake, and its stored form. */
 const NOTE = `Their ticket 4711. ts_test_${'a1'.repeat(24)} password=hunter2`;
 const STORED_NOTE = 'Their ticket 4711. [redacted] password=[redacted]';
 
@@ -110,7 +110,7 @@ describe('list_attempts', () => {
     expect((await ask('GET', `/api/v0.1/core/transfer/${id}/attempt`)).code).toBe('transfer_not_found');
   });
 
-  test('refuses a transfer of another program like a missing one', async () => {
+  test('refuses a transfer of another program as if it were missing', async () => {
     const { transferId } = await waiting();
     const { fields } = await ask('POST', '/api/v0.1/operator/program', { name: 'Other', currency: 'USD' });
     const other = { 'Program-Id': String(fields.program_id) };
@@ -159,7 +159,7 @@ describe('search_attempts', () => {
     await client.query('update processor_attempt set status = $2 where attempt_id = $1', [inner(attemptId), 'unknown']);
   });
 
-  test('compares a bounded number of settled attempts for each page, and returns where to continue', async () => {
+  test('examines a bounded number of settled attempts for each page, and returns where to continue', async () => {
     const made = [await waiting('unknown'), await waiting('unknown'), await waiting('unknown')];
     const ids = made.map(({ attemptId }) => inner(attemptId));
     const set = (status: string, connectorId: string) =>
@@ -249,7 +249,7 @@ describe('resolve_attempt', () => {
     const { transferId, attemptId } = await waiting(status);
     const { status: answered200, fields, moved } = await resolve(attemptId, 'not_executed');
     expect([answered200, moved]).toEqual([200, 'no']);
-    // An attempt in reversal may have been executed before, and a later approval may be older than the reversal.
+    // An attempt in reversal may have been executed before. A later approval may be older than the reversal.
     const ended = status === 'reversing' ? 'reversed' : 'failed';
     expect(fields).toMatchObject({ status: ended, resolved_by: 'sandbox' });
     expect(await transferOf(transferId)).toMatchObject({
@@ -308,7 +308,7 @@ describe('resolve_attempt', () => {
   });
 
   test.each(['ready', 'sent'] as const)(
-    'refuses an attempt that is %s: its response can still arrive',
+    'refuses an attempt that is %s, because its response can still arrive',
     async (status) => {
       const { transferId, attemptId } = await waiting(status);
       expect(await resolve(attemptId, 'executed')).toMatchObject({ code: 'invalid_attempt_status', moved: 'no' });

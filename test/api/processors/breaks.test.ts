@@ -32,7 +32,7 @@ const close = (breakId: string, note: string) =>
 
 let made = 0;
 
-/** Inserts a break like the one that follows from a processor's response. The ids are ascending. */
+/** Inserts a break as a processor's response would cause it. The ids are ascending. */
 async function insert(kind: BreakKind, of: 'attempt' | 'nothing' = 'attempt'): Promise<string> {
   made += 1;
   const breakId = idAt(Date.now(), made);
@@ -89,7 +89,7 @@ describe('list_breaks', () => {
     expect((await list({ connector_id: 'another' })).data).toEqual([]);
     const ofProgram = await list({ program_id: toWireId('prog', DEMO_PROGRAM_ID) });
     expect(ofProgram.data.some((one) => one.break_id === breakId)).toBe(false);
-    await close(breakId, 'A test of theirs.');
+    await close(breakId, 'A test by them.');
     const another = await insert('contradiction');
     await close(another, 'Settled.');
     expect((await list()).data.some((one) => one.break_id === breakId)).toBe(false);
@@ -98,7 +98,7 @@ describe('list_breaks', () => {
 });
 
 describe('close_break', () => {
-  test('closes a break once, without its note in the audit log, because nothing can be erased there', async () => {
+  test('closes a break once, and leaves its note out of the audit log, where nothing can be erased', async () => {
     const breakId = await insert('late_approval');
     const closed = await close(breakId, 'They returned it.');
     expect(closed).toMatchObject({ note: 'They returned it.', closed_by: 'sandbox', closed_at: expect.any(String) });
@@ -124,7 +124,7 @@ describe('close_break', () => {
   });
 });
 
-/** An attempt that its processor has approved, or declined. */
+/** Makes an attempt that its processor has approved or declined. */
 async function endedAttempt(
   status: 'approved' | 'declined' = 'approved',
   type = 'load',
@@ -181,7 +181,7 @@ describe('closing a break with its money', () => {
       ({ code, message }: Refusal) => ({ code, message }),
     );
 
-  /** The balances of the demo program by kind of account. */
+  /** Returns the balances of the demo program by kind of account. */
   async function balances(): Promise<Readonly<Record<string, number>>> {
     const { rows } = await client.query(
       "select kind, sum(balance)::float8 as balance from account where program_id = $1 and currency = 'USD' group by kind",
@@ -205,7 +205,7 @@ describe('closing a break with its money', () => {
     CASES.flatMap(([kind, type, was, said, accounts]) =>
       accounts.map((against) => ({ kind, type, was, said, against })),
     ),
-  )('$kind of a $type that was $was and is said to be $said, booked against the $against', async (of) => {
+  )('$kind of a $type that was $was and is reported as $said, booked against the $against', async (of) => {
     const attempt = await endedAttempt(of.was, of.type);
     const empty = await balances();
     await say(attempt, of.said);
@@ -219,7 +219,7 @@ describe('closing a break with its money', () => {
     const after = await balances();
     const moved = { [from]: (before[from] ?? 0) - amount, [to]: (before[to] ?? 0) + amount };
     expect(after).toEqual({ ...before, ...moved });
-    // The amount that waited for an explanation has one.
+    // The amount in suspense has now been explained.
     expect(after.suspense).toBe(empty.suspense);
     await bookAgainst(found, of.against);
     expect(await balances()).toEqual(after);
@@ -229,11 +229,11 @@ describe('closing a break with its money', () => {
     expect(await balances()).toEqual(after);
   });
 
-  test('is possible after closing it with only a note, and happens once if two callers try', async () => {
+  test('is possible after closing the break with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
-    await close(found?.break_id ?? '', 'They look into it.');
+    await close(found?.break_id ?? '', 'They are checking it.');
     const before = await balances();
     await Promise.all([bookAgainst(found, 'funding'), bookAgainst(found, 'funding')]);
     expect(await balances()).toMatchObject({
@@ -242,7 +242,7 @@ describe('closing a break with its money', () => {
     });
   });
 
-  test('books what changes when the processor says something else later', async () => {
+  test('books the difference when the processor reports something else later', async () => {
     const attempt = await endedAttempt();
     const before = await balances();
     await say(attempt, { status: 'approved', amount: 1300 });
@@ -252,23 +252,23 @@ describe('closing a break with its money', () => {
     const [second] = await breaksOf(attempt);
     expect(second).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1300 }, { amount: 1300 }] });
     await bookAgainst(second, 'funding');
-    // As if the load had never been.
+    // The result is as if the load had never been made.
     expect((await balances()).funding).toBe((before.funding ?? 0) + 1000);
     await say(attempt, { status: 'approved' });
     const [third] = await breaksOf(attempt);
     expect(third).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1000 }, { amount: 1000 }] });
     await bookAgainst(third, 'funding');
     expect(await balances()).toEqual(before);
-    // A statement that it made before, and that no longer holds.
+    // The processor repeats an earlier statement that is no longer true.
     await say(attempt, { status: 'declined' });
     expect(await breaksOf(attempt)).toMatchObject([{ bookings: [{ amount: 1000 }, { amount: 1000 }] }]);
   });
 
-  test('offers nothing once the processor takes its contradiction back', async () => {
+  test('offers no booking once the processor withdraws its contradiction', async () => {
     const attempt = await endedAttempt();
     await say(attempt, { status: 'declined' });
     const [found] = await breaksOf(attempt);
-    await close(found?.break_id ?? '', 'They look into it.');
+    await close(found?.break_id ?? '', 'They are checking it.');
     await say(attempt, { status: 'approved' });
     const { data } = await list({ status: 'closed' });
     expect(data.find(({ break_id: id }) => id === found?.break_id)).toMatchObject({
@@ -283,7 +283,7 @@ describe('closing a break with its money', () => {
       ledger.call('get_transfer_timeline', {}, { params: { transfer_id: found?.transfer_id ?? '' } }),
     );
 
-  test('is part of the answer to the question whether the money moved', async () => {
+  test('is included when the service says whether the money moved', async () => {
     const attempt = await endedAttempt();
     await say(attempt, { status: 'declined' });
     const [found] = await breaksOf(attempt);
@@ -293,7 +293,7 @@ describe('closing a break with its money', () => {
     expect((await timelineOf(found)).money).toMatchObject({ moved: 'moved_back', sentence });
   });
 
-  test('books a late approval that was undone only once', async () => {
+  test('books only once a late approval that was undone', async () => {
     const attempt = await endedAttempt('declined');
     const before = await balances();
     await say(attempt, { status: 'approved' }, { status: 'reversed' });
@@ -341,7 +341,7 @@ describe('closing a break with its money', () => {
       transfer_id: found?.transfer_id,
       movement_id: null,
     });
-    // The threshold is in the currency of the program.
+    // The threshold applies only to the currency of the program.
     const inEuro = await endedAttempt('declined', 'load', 'EUR');
     await say(inEuro, { status: 'approved' });
     const [other] = await breaksOf(inEuro);
@@ -356,7 +356,7 @@ describe('closing a break with its money', () => {
     await ledger.call('update_program', { funding_low_threshold: null }, program);
   });
 
-  test('is in the statement of the card, with its transfer', async () => {
+  test('appears in the statement of the card, with its transfer', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
@@ -371,7 +371,7 @@ describe('closing a break with its money', () => {
     ]);
   });
 
-  test('needs the money in the account, and a booking of the break', async () => {
+  test('requires the money in the account, and a booking that the break allows', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
@@ -422,7 +422,7 @@ describe('a notice about a settled attempt', () => {
     ]);
   });
 
-  test('is judged by the state after the previous notice', async () => {
+  test("is judged by the attempt's state after the previous notice", async () => {
     const card_id = `card-${randomUUID()}`;
     await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
     const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(

@@ -10,7 +10,7 @@ import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// The switch for the orders to one connector. test/processors/sending.test.ts tests what happens to the orders.
+// Tests the switch for the orders to one connector. test/processors/sending.test.ts tests what happens to the orders.
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
@@ -64,7 +64,7 @@ async function demoProgram(): Promise<string> {
 }
 
 describe('change_switch of a connector', () => {
-  test('shows the change in get_switch, and in events: with the reason for operators, without it for programs', async () => {
+  test('shows the change in get_switch and in events, with the reason for operators and without it for programs', async () => {
     const changed = await disabled(AT);
     const record = { scope: 'connector', ...AT, program_id: null, type: null, disabled: true, reason: 'fraud' };
     expect(changed.fields).toMatchObject(record);
@@ -92,7 +92,7 @@ describe('change_switch of a connector', () => {
     expect(fields).toMatchObject({ Code: code, Message: expect.stringContaining(message) });
   });
 
-  test('enables a scope of a connector that is no longer in the settings', async () => {
+  test('enables a connector that is no longer in the settings', async () => {
     expect((await enable({ connector_id: 'gone' })).code).toBe('connector_not_found');
     await client.query(
       `insert into connector_switch (switch_id, connector_id, disabled, actor, since)
@@ -124,7 +124,7 @@ describe('change_switch of a connector', () => {
 });
 
 describe('while a connector is disabled', () => {
-  test('refuses loads and unloads of its cards with its name and the end, and no others', async () => {
+  test('refuses loads and unloads of its cards, names the connector and the end, and refuses nothing else', async () => {
     const card = await newCard();
     await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
     const refused = await create(card);
@@ -176,7 +176,7 @@ describe('while a connector is disabled', () => {
     expect(limits.fields).not.toMatchObject({ out: { most: 0 } });
   });
 
-  test('keeps its due scheduled transfers waiting without delaying others, and executes them once it is enabled', async () => {
+  test("keeps the connector's due scheduled transfers waiting without delaying others, and executes them once it is enabled", async () => {
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const made = await create(await newCard(), { scheduled_for });
     const other = await create('card_active', { scheduled_for });
@@ -195,7 +195,7 @@ describe('while a connector is disabled', () => {
     }
   });
 
-  test('does not mark an order as sent that was claimed before', async () => {
+  test('does not mark an order as sent that was claimed before the change', async () => {
     const { fields } = await create(await newCard());
     const claim = async (lease: number) =>
       (await ledger.database.writeUnguarded(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
@@ -220,7 +220,7 @@ describe('list_connectors', () => {
     return (data[0] as { readonly disabled_by: readonly object[] }).disabled_by;
   };
 
-  test('lists the settings that disable a connector, the widest first, as change_switch returned them', async () => {
+  test('lists the settings that disable a connector, the widest scope first, as change_switch returned them', async () => {
     expect(await disabledBy()).toEqual([]);
     const inProgram = await disabled({ ...AT, program_id: await demoProgram(), type: 'load' });
     const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -244,7 +244,7 @@ describe('list_connectors', () => {
 });
 
 describe('a change of the switch during transfers', () => {
-  test('creates nothing after the response to a disable', async () => {
+  test('creates no transfer after the response that disables the connector', async () => {
     const card = await newCard();
     const count = async (): Promise<number> => {
       const { rows } = await client.query<{ readonly count: string }>(
@@ -264,7 +264,7 @@ describe('a change of the switch during transfers', () => {
     expect(new Set(statuses).difference(new Set([201, 424]))).toEqual(new Set());
   });
 
-  test('stops a transfer that waits for the switch while its connector is disabled', async () => {
+  test('refuses a transfer that waited for the switch while its connector was disabled', async () => {
     const card = await newCard();
     const stranger = await connect(server.connection);
     try {

@@ -16,7 +16,7 @@ const client = await useConnection(server.connection);
 const connector = openHttpConnector(simulatorSettings());
 let handling: ReturnType<typeof startHandlingNotices>;
 
-/** The database refuses a decline with this code: a real failure that a test can switch on. */
+/** The database refuses a decline with this code. This is a real failure that a test can switch on. */
 const BAD = 'bad';
 beforeAll(async () => {
   await client.query(`alter table processor_attempt add constraint refused check (code <> '${BAD}') not valid`);
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Sent = { readonly transferId: string; readonly noticeIds: readonly string[] };
 
-/** A transfer, and notices with this code about it. */
+/** Makes a transfer, and notices with this code about it. */
 async function declined(connectorId: string, code: string, count = 1): Promise<Sent> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_pending', card_id });
@@ -61,7 +61,7 @@ async function breaksOf({ transferId }: Sent): Promise<readonly BreakRecord[]> {
   return data.filter((one) => one.transfer_id === transferId);
 }
 
-/** Makes notices fail once more. After 7 earlier failures they become breaks. */
+/** Makes notices fail once more. Notices with 7 earlier failures become breaks. */
 const failAgain = (sent: Sent, failures: number) =>
   client.query('update processor_notice set tries = $1, next_at = null where notice_id = any ($2)', [
     failures,

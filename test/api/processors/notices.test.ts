@@ -19,7 +19,7 @@ afterAll(() => http.server.close());
 
 const OTHER_SECRET = `whsec_${Buffer.alloc(32, 'other').toString('base64')}`;
 
-/** Where and how a notice is sent. The defaults are valid. */
+/** How a notice is sent, and to which URL. The defaults are valid. */
 type Sending = {
   readonly to?: string;
   readonly secret?: string;
@@ -44,7 +44,7 @@ async function send(notice: object | string, sending: Sending = {}) {
   return { status, code: fields.Code, fields };
 }
 
-/** An attempt that notices can be about. */
+/** Makes an attempt for notices to name. */
 async function newAttempt(): Promise<{ readonly wireId: string; readonly attemptId: string }> {
   const card = { connector_id: 'simulator', processor_token: 'sim_pending', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -137,7 +137,7 @@ describe('a signed notice', () => {
     expect(await storedOf(foreign.notice_id)).toMatchObject([{ attempt_id: null }]);
   });
 
-  test('needs no key or session, and ignores them', async () => {
+  test('needs no key or session, and ignores any that it has', async () => {
     const { wireId } = await newAttempt();
     const live = await serve(ledgerGateway(ledger, { keyless: false }));
     expect(await send(noticeOf(wireId), { port: live.port })).toMatchObject({ status: 200 });
@@ -149,7 +149,7 @@ describe('a signed notice', () => {
     expect(await send(noticeOf(wireId), { port: live.port, headers })).toMatchObject({ status: 200 });
   });
 
-  test('is stored without anything that may be a card number', async () => {
+  test('is stored without any text that may be a card number', async () => {
     const { wireId } = await newAttempt();
     const notice = noticeOf(wireId, { processor_reference: '4242424242424242', raw: { pan: '4242424242424242' } });
     expect(await send(notice)).toMatchObject({ status: 200 });
@@ -188,7 +188,7 @@ async function storedAttempt(wireId: string) {
 
 describe('a notice without a valid signature always gets the same response and is not stored, with', () => {
   const SECOND = 1000;
-  // Functions, so that the times are computed when the notice is sent.
+  // These are functions, so that the times are computed when the notice is sent.
   const CASES: readonly (readonly [string, () => Sending])[] = [
     ['another secret', () => ({ secret: OTHER_SECRET })],
     ['another body', () => ({ signed: '{}' })],

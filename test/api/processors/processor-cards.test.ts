@@ -6,7 +6,8 @@ import { tokenHashOf } from '../../../server/store/processors/processor-card.ts'
 import { SilentProcessors } from '../../fixtures/processors.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// A card at a processor is registered once, in a program that may use the connector, and operators find it by its token.
+// Checks that a card at a processor is registered once, that its program may use the connector, and that operators find it
+// by its token.
 
 const server = await useServer();
 const processors = new SilentProcessors();
@@ -54,7 +55,7 @@ describe('the token of a card', () => {
     await create(`${token}-next`, 'theirs', other);
   });
 
-  test('stays in use when the card is closed and its holder erased', async () => {
+  test('stays in use after the card is closed and its holder erased', async () => {
     const token = `tok_${randomUUID()}`;
     const card_id = randomUUID();
     await create(token, card_id);
@@ -64,7 +65,7 @@ describe('the token of a card', () => {
     expect(await found(token)).toEqual([`${card_id} by processor_token: Card: closed, balance 0.00 USD`]);
   });
 
-  test('creates one card if two card programs try to create twenty with the token at once', async () => {
+  test('registers one card if two card programs try twenty times at once', async () => {
     const token = `tok_${randomUUID()}`;
     const sent = Array.from({ length: 20 }, (_, at) => create(token, undefined, at % 2 === 0 ? other : undefined));
     const codes = await Promise.all(
@@ -78,7 +79,7 @@ describe('the token of a card', () => {
     expect(codes.sort()).toEqual([...Array(19).fill('duplicate_card'), 'made']);
   });
 
-  test('can repeat for many cards if it names a behavior of the simulator', async () => {
+  test('can be used for many cards if it names a behavior of the simulator', async () => {
     await create('sim_approve');
     await create('sim_approve');
   });

@@ -50,7 +50,7 @@ const refusal = (attempted: Promise<unknown>) =>
     ({ code, message, details }: Refusal) => ({ code, message, field: details.field }),
   );
 
-/** Runs the job until it has nothing to do, while `meanwhile` runs. */
+/** Runs the job until no work is left, while `meanwhile` runs. */
 async function match(meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
   const connector = openHttpConnector(simulatorSettings());
   const { database, service } = ledger;
@@ -86,7 +86,7 @@ const breaksOf = async (kind: string): Promise<readonly BreakRecord[]> => {
 
 type Status = 'approved' | 'declined' | 'sent';
 
-/** A new attempt of a load or an unload, that its processor has ended, or not. */
+/** Makes an attempt of a load or an unload with this status. */
 async function attempt(status: Status, type: 'load' | 'unload' = 'load'): Promise<Attempt> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
@@ -120,7 +120,7 @@ describe('importing a file', () => {
     settled_on: '2026-11-30',
   }));
 
-  test('takes lines in order and once, and the same file once', async () => {
+  test('accepts each line once and in order, and accepts the same file once', async () => {
     const { file_id: fileId, ...created } = await createFile(LINES, { name: 'once.csv' });
     expect(created).toMatchObject({ status: 'receiving', line_count: 4, lines_received: 0, created_by: 'sandbox' });
     expect(await createFile(LINES, { name: 'once.csv' })).toMatchObject({ file_id: fileId });
@@ -193,7 +193,7 @@ describe('importing a file', () => {
   });
 });
 
-/** What is planted in a random file: the state of the attempt before, its lines, their outcomes, and the break that must follow. */
+/** A plan for one attempt in a random file: its state before, its lines, their outcomes, and the break that must follow. */
 type Plan = {
   readonly status: Status | 'none';
   readonly lines: (about: Attempt) => readonly Line[];
@@ -312,7 +312,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
 };
 
-/** The breaks about attempts, with what the processor has moved according to them. */
+/** Returns the breaks about attempts, each with the amount that the processor has moved according to them. */
 async function foundBreaks(): Promise<readonly string[]> {
   const { rows } = await client.query<{
     readonly about: string;
@@ -395,7 +395,7 @@ test('counts every line once while connections are cut and two processes compare
   expect(after).toHaveLength(declined + duplicates);
 });
 
-test('a withdrawn file counts no longer, and its breaks are closed', async () => {
+test('stops counting a withdrawn file, and closes its breaks', async () => {
   const about = await attempt('approved');
   const lines = [lineOf(about), lineOf(about), { ...lineOf(about), attempt_id: 'nothing-of-ours' }];
   const wrong = await settle(lines);
@@ -411,11 +411,11 @@ test('a withdrawn file counts no longer, and its breaks are closed', async () =>
   expect((await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(wrong.file_id))).toEqual([]);
   expect((await settle(lines)).outcomes).toMatchObject({ matched: 1, duplicate: 1, missing_in_ledger: 1 });
   const [again] = (await breaksOf('duplicate')).filter((one) => one.attempt_id === id);
-  // The file cannot say whether the money moved twice.
+  // The file cannot show whether the money moved twice.
   expect(again).toMatchObject({ amount: 1000, bookings: [], found: expect.not.stringContaining(wrong.file_id) });
 });
 
-test('a break that two files have caused is closed by neither withdrawal', async () => {
+test('keeps a break open after either of the two files that caused it is withdrawn', async () => {
   const line = {
     kind: 'push',
     amount: 700,
@@ -431,7 +431,7 @@ test('a break that two files have caused is closed by neither withdrawal', async
   expect(about).toMatchObject([{ amount: 700, found: expect.stringContaining(second.file_id) }]);
 });
 
-test('a reference that several attempts have, or that was redacted, names none of them', async () => {
+test('matches no attempt if several have the reference or the reference was redacted', async () => {
   for (const processorReference of ['[redacted]', `shared-${randomUUID()}`]) {
     for (let made = 0; made < 2; made += 1) {
       const ready = await attempt('sent');
@@ -443,7 +443,7 @@ test('a reference that several attempts have, or that was redacted, names none o
   }
 });
 
-test('a line about an attempt that is being reversed is a break, because its approval does not end the attempt', async () => {
+test('makes a break of a line about an attempt in reversal, because its approval does not end the attempt', async () => {
   const about = await attempt('sent');
   await client.query(
     "update processor_attempt set status = 'reversing', sent_at = now(), next_at = now() + interval '1 hour' where attempt_id = $1",

@@ -38,7 +38,7 @@ const SPECIFIED = new URL('../../../../shared/spec/conformance.json', import.met
 const text = readFileSync(existsSync(SPECIFIED) ? SPECIFIED : COMMITTED, 'utf8');
 const { record, vectors } = JSON.parse(text) as Conformance;
 
-/** The keywords of an expectation that the test checks. Any other keyword would prove nothing, so it fails the test. */
+/** The keywords of an expectation that the test can check. An unknown keyword would be ignored, so the test fails on it. */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
 const service = useOwnService('It compares the balance of a seeded card.');
@@ -82,7 +82,7 @@ test.each(vectors)('$name', async (vector) => {
 });
 
 function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expectation): void {
-  // Compares set and order: parsed JSON keeps the order of its members.
+  // Compares the names and their order. Parsed JSON keeps the order of its members.
   expect(Object.keys(members)).toEqual(record.fields);
   const { Message, Status, Code, Type } = members;
   expect({ Status, Code, Type }).toEqual({ Status: expected.Status, Code: expected.Code, Type: expected.Type });
@@ -94,7 +94,7 @@ function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expe
   if (typeof Code === 'string' && isErrorCode(Code)) expectFound(String(Message), Code);
 }
 
-test('leaves nothing disabled, moves only the money of created transfers, and balances the books', async () => {
+test('leaves nothing disabled, moves only the money of created transfers, and keeps the books balanced', async () => {
   const state = await service().client.switch.get();
   expect(state.data.filter(({ disabled }) => disabled)).toEqual([]);
   const created = vectors.filter(({ expect: { Status } }) => Status === 201).length;

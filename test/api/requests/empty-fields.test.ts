@@ -10,8 +10,8 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// The meaning of `null` and "" for each field. A field that is empty because a variable was not set must never make a request do
-// more than it would have done with the value.
+// Tests the meaning of `null` and "" in each field. A caller may send them because a variable was not set. Such a request
+// must never do more than it would have done with the value.
 
 const running = useService();
 const client = () => running().client;
@@ -27,17 +27,23 @@ function send(id: OperationId, body: object | undefined, query = ''): Promise<Ra
   return sendRaw(running().url, { method, path: `${filled}${query}`, headers, body });
 }
 
-/** The fields that the schema of a body protects from empty values, and the end of the sentence about omitting each. */
+/**
+ * Returns the fields that the schema of a body protects from empty values, each with the end of the sentence about omitting
+ * it.
+ */
 function guardedIn(id: OperationId): Readonly<Record<string, string>> {
   return (Reflect.get(tableOf(id).body ?? {}, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
 }
 
-/** Fields of bodies that may be null or "". These count as missing, and a request without them does no more than with them. */
+/**
+ * Fields of bodies that may be null or "". An empty value counts as a missing field, and a request without the field does
+ * no more than with it.
+ */
 const LENIENT: readonly string[] = [
   ...['card_id', 'destination_card_id', 'currency', 'description', 'reference', 'metadata', 'holder_reference'],
   ...['last_four', 'time_zone', 'funding_low_threshold', 'reason', 'headers'],
   ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text'],
-  // One of them is required, so a missing one grants nothing.
+  // One of these two is required, so a missing one grants nothing.
   ...['role', 'scopes'],
   ...['request_id', 'transfer_id', 'text'],
 ];
@@ -46,7 +52,7 @@ const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined &&
 const GUARDED = OF_BODIES.flatMap((id) => Object.keys(guardedIn(id)).map((name) => [id, name] as const));
 const PARAMETERS = OPERATION_IDS.flatMap((id) =>
   Object.keys(tableOf(id).query?.properties ?? {})
-    // A pair can have an empty value. The filter then finds only such pairs.
+    // A pair of metadata can have an empty value. The filter then finds only such pairs.
     .filter(
       (name) => name !== 'metadata_value' && !((tableOf(id).query?.required ?? []) as readonly string[]).includes(name),
     )
@@ -54,7 +60,7 @@ const PARAMETERS = OPERATION_IDS.flatMap((id) =>
 );
 
 describe('bodies', () => {
-  test('refuses an empty optional field of a POST, or treats it safely as missing', () => {
+  test('refuses an empty optional field of a POST, or safely treats it as missing', () => {
     for (const id of OF_BODIES) {
       const { properties = {}, required = [] } = tableOf(id).body ?? {};
       const optional = Object.keys(properties).filter((name) => !(required as readonly string[]).includes(name));
@@ -102,7 +108,7 @@ describe('bodies', () => {
     }
   });
 
-  test('refuses an empty amount, but captures or reverses the whole amount without one', async () => {
+  test('refuses an empty amount, but captures or reverses the whole amount if the field is missing', async () => {
     const card = await newCard(client());
     const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
     for (const [id, verb] of [

@@ -13,7 +13,7 @@ type Made = { readonly response: { readonly requestId?: string | undefined } };
 const requestOf = async (making: Promise<Made>): Promise<string> => (await making).response.requestId ?? '';
 const traceOf = async (making: Promise<Made>) => client().requests.inspect(await requestOf(making));
 
-/** The trace of a refused request, once its error is stored. */
+/** Returns the trace of a refused request, once its error is stored. */
 async function traceOfRefused(making: Promise<unknown>) {
   const { requestId } = await refusalOf(making);
   await waitFor('the error is stored', () =>
@@ -24,7 +24,7 @@ async function traceOfRefused(making: Promise<unknown>) {
   return client().requests.inspect(requestId);
 }
 
-describe('inspect_request finds', () => {
+describe('inspect_request explains', () => {
   test('a load: the transfer, its event, the caller, and that money moved', async () => {
     const card_id = await newCard(client());
     const made = await client().transfers.create({ amount: 1250, card_id });
@@ -70,7 +70,7 @@ describe('inspect_request finds', () => {
       transfers: [{ transfer_id: hold.transfer_id }],
       events: [{ type: 'transfer.completed', subject_id: hold.transfer_id }],
     });
-    // The first request is still only about its own event, but the summary says that money has moved since.
+    // The first request still shows only its own event, but its summary says that money has moved since.
     const first = await client().requests.inspect(hold.request_id);
     expect(first).toMatchObject({
       operation: 'create_transfer',
@@ -117,7 +117,7 @@ describe('inspect_request finds', () => {
     });
   });
 
-  test("an operator's action, with the entry in the audit log", async () => {
+  test("an operator's action, with its entry in the audit log", async () => {
     const { program_id } = await client().programs.create({ name: 'Paid', currency: 'USD' });
     const trace = await traceOf(client().deposits.create(program_id, { amount: 5000 }));
     expect(trace).toMatchObject({
@@ -199,8 +199,8 @@ describe('inspect_request finds', () => {
   });
 });
 
-describe('inspect_request finds nothing', () => {
-  test('for requests that store nothing, and says which do', async () => {
+describe('inspect_request is refused', () => {
+  test('for requests that store nothing, and says which requests do', async () => {
     const card_id = await newCard(client());
     const { requestId = '' } = (await client().cards.get(card_id)).response;
     const refused = await refusalOf(client().requests.inspect(requestId));
@@ -303,7 +303,7 @@ describe('get_request, for a key of the card program', () => {
     });
   });
 
-  test("says the same about operators' requests, another program's requests and unknown ids", async () => {
+  test("gives the same response for operators' requests, another program's requests and unknown ids", async () => {
     const deposit = await requestOf(client().deposits.create(programId, { amount: 5 }));
     const withdrawal = await requestOf(client().withdrawals.create(programId, { amount: 5 }));
     const renamed = await requestOf(client().programs.update(programId, { name: 'Looked up' }));
@@ -317,7 +317,7 @@ describe('get_request, for a key of the card program', () => {
     }
   });
 
-  test("shows what an operator did with the program's operations, because the program can read it anyway", async () => {
+  test("shows an operator's use of the program's own operations, because the program can read the result anyway", async () => {
     const { key_id, key } = await withSecret(client().keys.create(operatorKey('Support')));
     const support = new TransferService({ baseUrl: running().url, key, programId, timeoutMilliseconds: 120_000 });
     const made = await support.transfers.create({ amount: 5, card_id });
@@ -328,7 +328,7 @@ describe('get_request, for a key of the card program', () => {
     expect(await support.requests.get(made.request_id)).toMatchObject({ program_id: programId });
   });
 
-  test('requires the scopes of everything that it shows', async () => {
+  test('requires the scopes for everything that it shows', async () => {
     const { request_id } = await own.transfers.create({ amount: 5, card_id });
     const scopes = ['errors:read', 'transfers:read', 'events:read'] as const;
     const narrow = await clientOf({ name: 'Narrow', program_id: programId, scopes: [...scopes] });

@@ -18,7 +18,7 @@ afterAll(() => expectBalancedBooks(running()));
 const USED_KEY = 'used-before';
 const MORE_THAN_FUNDING = 999_999_999_999;
 
-/** The ids of transfers and cards in the states that faults need, by a name. */
+/** The ids of transfers and cards in the states that faults need, by name. */
 const ids = new Map<string, string>();
 
 /** A fault is a change to a correct request. Two faults with a common part in `at` cannot be combined. */
@@ -32,7 +32,7 @@ type Fault = {
   readonly body?: object;
 };
 
-/** An operation with a correct request, and one fault for each of its codes, in the order of the contract. */
+/** An operation with a correct request, and a fault for each of its codes, in the order of the contract. */
 type Subject = {
   readonly operation: OperationId;
   readonly id?: string;
@@ -53,7 +53,7 @@ const OF_BODY: readonly Fault[] = [
 ];
 const BAD_KEY: Fault = { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } };
 const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } };
-/** A version that is no longer current. */
+/** An ETag that is no longer current. */
 const STALE: Fault = { code: 'precondition_failed', at: ['version'], headers: { 'If-Match': '"stale"' } };
 const DISABLED: Fault = { code: 'service_disabled', at: ['switch'] };
 const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } };
@@ -80,7 +80,7 @@ function reading(operation: OperationId): readonly Subject[] {
   const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : unread;
   const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, wrong), CARD_NUMBER, ...missing];
   if (cursor === undefined) return [{ operation, faults }];
-  // Only the operation can check a cursor, so the check for card numbers comes first.
+  // The cursor is checked last, because only the operation can check it. The check for card numbers comes before.
   return [
     { operation, faults },
     { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, 'cursor=x'), ...missing] },
@@ -234,7 +234,7 @@ beforeAll(async () => {
   const limits = { in: { maximum_amount: 20 }, out: { minimum_amount: 5 } };
   await client.cards.create({ card_id: 'used_up', limits });
   await client.transfers.create({ amount: 10, card_id: 'used_up' });
-  // Uses up today's limit, and tomorrow's in case the day ends during these tests.
+  // Uses up the limit for today, and also for tomorrow in case the day ends during these tests.
   await client.cards.update('used_up', { limits: { in: { daily_amount: 0 } } });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
@@ -261,7 +261,7 @@ beforeAll(async () => {
   await client.transfers.create({ amount: 5, card_id: apart, type: 'unload' });
   await client.cards.update(closed, { status: 'closed' });
   ids.set('spent', (await spent(client, await newCard(client))).load);
-  // This transfer cannot be reversed: the card that received the money has spent it.
+  // The first of these transfers cannot be reversed: the card that received the money has spent it.
   ids.set('spent, from a closed card', moved);
   const erased = await newCard(client);
   ids.set('of an erased card', (await spent(client, erased)).load);
@@ -306,8 +306,8 @@ test('the faults cover every code of the contract, except some statuses of cards
   const left = [...faultsOf].flatMap(([operation, codes]) =>
     OPERATIONS[operation].errors.filter((code) => !codes.includes(code) && !others.includes(code)),
   );
-  // The card of create_transfer is closed here instead of blocked. test/store/processors.test.ts tests refusals by processors, and
-  // test/api/operator-limits.test.ts the limit of an operator, which needs a setting.
+  // In this file the card of create_transfer is closed, not blocked. test/store/processors.test.ts tests refusals by
+  // processors. test/api/operator-limits.test.ts tests the limit of an operator, which needs a setting.
   expect(left).toEqual([
     'processor_unavailable',
     'card_suspected_fraud',
@@ -331,7 +331,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
     async (code, first) => {
       expect(await codeOf(subject, [first])).toBe(code);
       let left = faults.slice(faults.indexOf(first) + 1).filter((fault) => canMeet(first, fault));
-      // Combines as many faults as possible in one request. Conflicting faults follow in further requests.
+      // Combines as many faults as possible in one request. Faults that conflict go into further requests.
       while (left.length > 0) {
         const together: Fault[] = [first];
         for (const fault of left) if (together.every((other) => canMeet(other, fault))) together.push(fault);
@@ -342,7 +342,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
   );
 });
 
-/** Between two cards, the same rule can fail for either card. */
+/** Refusals of transfers between two cards, where the same rule can fail for either card. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
   ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
   ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],

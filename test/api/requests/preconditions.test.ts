@@ -54,12 +54,12 @@ describe.each(COMPARING)('%s', (id) => {
     const tag = etagOf(await read(first));
     const sent = changes.map(({ body }) => send({ ...first, body }, { 'If-Match': tag }));
     const statuses = (await Promise.all(sent)).map(({ status }) => status).sort();
-    // If the first request deleted the webhook, the second does not find it.
+    // If the first request deleted the webhook, the second one does not find it.
     expect(statuses).toEqual([200, tableOf(id).method === 'DELETE' ? 404 : 412]);
   });
 });
 
-test('returns the same version when a record is created, when that response is replayed, and when the record is read', async () => {
+test('returns the same version when a record is created, replayed and read', async () => {
   const metadata = { zebra: '1', a: '2' };
   const { cards, programs, transfers, webhooks } = client();
   const card = await cards.create(
@@ -76,7 +76,7 @@ test('returns the same version when a record is created, when that response is r
   expect((await programs.get(program.program_id)).response.version).toBe(program.response.version);
   const webhook = await webhooks.create({ url: 'https://shop.example/versions', types: ['transfer.*'] });
   expect((await webhooks.get(webhook.webhook_id)).response.version).toBe(webhook.response.version);
-  // Later files in this worker must not see deliveries to this webhook.
+  // Tests that run later on this service must not see deliveries to this webhook.
   await webhooks.delete(webhook.webhook_id);
   const { card_id } = card;
   const transfer = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });
@@ -104,7 +104,7 @@ test('changes the version of a transfer when money moves, but not of a card or a
   await transfers.update(transfer_id, { metadata: { a: 'b' } }, { ifMatch: reversed.response.version });
 });
 
-test('accepts several versions, a weak version and an asterisk, and refuses anything else', async () => {
+test('accepts several versions, a weak version and an asterisk, and refuses all other values', async () => {
   const change = await requestOf('update_card');
   const tag = async () => etagOf(await read(change));
   expect((await send(change, { 'If-Match': `"other", ${await tag()}` })).status).toBe(200);

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
-// Requests of simple clients. The service is lenient where that is safe, and strict where it would mislead the caller.
+// Tests the requests of simple clients. The service is lenient where that is safe, and strict where leniency would mislead
+// the caller.
 
 const running = useService();
 const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(running().url, raw);
@@ -230,7 +231,7 @@ describe('headers of every response', () => {
     expect([response.status, response.text, response.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });
 
-  test('have no Money-Moved for a failed read', async () => {
+  test('have no Money-Moved after a failed read', async () => {
     const response = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
     expect(response.headers).not.toHaveProperty('money-moved');
   });

@@ -8,7 +8,7 @@ import { operatorKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
-// Dates and times in all fields of requests are from the years 1900 to 9999.
+// Dates and times in all fields of requests must be in the years 1900 to 9999.
 
 const running = useService();
 const client = () => running().client;
@@ -20,7 +20,7 @@ const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 const formatOf = ({ format, anyOf = [] }: Shape): string | undefined =>
   format ?? anyOf.find((one) => one.format)?.format;
 
-/** Every field of a body or query that is a date or a time. */
+/** Every field of a body or query that contains a date or a time. */
 const MEMBERS = OPERATION_IDS.flatMap((id) => {
   const { body, query } = tableOf(id);
   const of = (where: 'body' | 'query', schema: object | undefined) =>
@@ -52,7 +52,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Other fields that a time requires. */
+/** Other fields that must be sent with a time. */
 const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
   create_transfer: { capture: 'manual' },
   explain_transfer: { capture: 'manual' },
@@ -70,7 +70,7 @@ async function ask(id: OperationId, where: 'body' | 'query', name: string, value
   return sendRaw(running().url, { method, path: filled, body });
 }
 
-test('finds the fields that are times', () => {
+test('finds the fields with dates and times', () => {
   const named = new Set(MEMBERS.map(([, name]) => name));
   for (const name of ['expires_on', 'expires_at', 'scheduled_for', 'until', 'previous_until', 'created_from', 'from']) {
     expect(named).toContain(name);

@@ -10,7 +10,7 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// A misspelt field must never make a request do more than it would have done with the right name.
+// A misspelt field must never make a request do more than the correct field would have done.
 
 const running = useService();
 const client = () => running().client;
@@ -29,7 +29,7 @@ async function expectRefusal(asked: Promise<RawResponse>, code: string, field: s
 }
 
 describe('operations that refuse every unknown field', () => {
-  test('are those where an ignored field would move all money, disable all, send all events, or make a key or a rule unlimited', () => {
+  test('are those where ignoring a field would move all money, disable everything, send all events, or create an unlimited key or rule', () => {
     const closed = OPERATION_IDS.filter((id) => {
       const { body } = OPERATIONS[id];
       return body !== undefined && isClosed(body);
@@ -106,7 +106,7 @@ describe('other operations', () => {
     await expectRefusal(sendRaw(running().url, { body }), 'create_transfer_schema', `/${name}`, says);
   });
 
-  test('refuses misspelt limits when a card is created or changed', async () => {
+  test('refuses misspelt limits when a card is created or updated', async () => {
     const limits = { limit: { in: { daily_count: 1 } } };
     const create = sendRaw(running().url, { path: `${CORE}/card`, body: limits });
     await expectRefusal(create, 'create_card_schema', '/limit', "Did you mean 'limits'?");
@@ -123,7 +123,7 @@ describe('other operations', () => {
     await expectRefusal(inQuery, 'create_transfer_schema', '/idempotency_key', says);
   });
 
-  test('refuses a query parameter that belongs in the body, and ignores and names others', async () => {
+  test('refuses a query parameter that belongs in the body, and ignores and names other parameters', async () => {
     const body = { amount: 1, card_id: 'card_active' };
     const misplaced = sendRaw(running().url, { path: `${CORE}/transfer?capture=manual`, body });
     await expectRefusal(misplaced, 'create_transfer_schema', '/capture', "'capture' is in the query.");
@@ -155,7 +155,7 @@ describe('read-only fields of a record', () => {
       }
     }
     const after = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });
-    // Not the whole text, because a webhook also shows the progress of its deliveries.
+    // Does not compare the whole text, because a webhook also shows the progress of its deliveries.
     expect(after.headers.etag).toBe(before.headers.etag);
     for (const name of changed) expect(after.fields[name]).toEqual(before.fields[name]);
   });

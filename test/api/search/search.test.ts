@@ -8,7 +8,7 @@ import { refusalOf, useService } from '../../harness/service.ts';
 const running = useService();
 const client = () => running().client;
 
-/** The results: the kind, the id and the reason for the match. */
+/** Returns the results, each as its kind, its id and the reason for the match. */
 function linesOf({ data }: SearchResults): readonly string[] {
   return data.flatMap(({ kind, results }) => results.map(({ id, matched }) => `${kind} ${id} by ${matched}`));
 }
@@ -101,7 +101,7 @@ describe('search', () => {
     expect(await find(requestId, { program_id: programs.yen })).toEqual([]);
   });
 
-  test('finds requests for more callers at once than the limit of concurrent long reads', async () => {
+  test('finds requests for more simultaneous callers than the limit for long reads', async () => {
     const found = await Promise.all(Array.from({ length: 6 }, () => find(made.refused ?? '')));
     expect(found).toEqual(Array(6).fill([`request ${made.refused} by id`]));
   });
@@ -149,7 +149,7 @@ describe('search', () => {
     expect(await find(`tr_${'0'.repeat(32)}`)).toEqual([]);
   });
 
-  test('finds transfers by their reference in every program, newest first', async () => {
+  test('finds transfers in every program by their reference, newest first', async () => {
     expect(await find('invoice 9')).toEqual([
       `transfer ${made.yen} by reference`,
       `transfer ${made.load} by reference`,
@@ -186,7 +186,7 @@ describe('search', () => {
 
   const REFUSED_BY = /^Key of create_transfer: refused with 409 insufficient_funds \(first sent by req_[0-9a-f]{32}\)$/;
 
-  test('finds the result of an idempotency key, or the reason of its refusal', async () => {
+  test('finds the result of an idempotency key, or the reason for its refusal', async () => {
     expect(await find('order-9')).toEqual([`transfer ${made.load} by idempotency_key`]);
     expect(await find('back-9')).toEqual([`reversal ${made.reversal} by idempotency_key`]);
     expect(await find('card-of-gift-12')).toEqual(['card gift-12 by idempotency_key']);
@@ -238,7 +238,7 @@ describe('search', () => {
     ]);
   });
 
-  test('shows a few results of each kind, and says if there are more', async () => {
+  test('shows a few results of each kind, and says when there are more', async () => {
     for (let number = 0; number < 6; number += 1) await client().cards.create({ card_id: `many-${number}` });
     const { data, complete } = await client().search.find({ q: 'many-' });
     expect(data).toMatchObject([{ kind: 'card', has_more: true }]);
@@ -256,7 +256,7 @@ describe('search', () => {
     expect(await refusalOf(client().search.find(query))).toMatchObject({ Code: 'search_schema', Status: 400 });
   });
 
-  test('sends the partial result to a caller that has ended its input', async () => {
+  test('sends the partial result to a caller that half-closes the connection', async () => {
     const connection = new Conversation(Number(new URL(running().url).port));
     const bytes = Buffer.from('GET /api/v0.1/operator/search?q=gift-1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const { responses } = await connection.exchange(bytes, [{ method: 'GET' }], true);
@@ -293,7 +293,7 @@ describe('search', () => {
     expect(data).toMatchObject([{ results: [{ summary: 'Incident “Slow”: open', program_id: programs.shop }] }]);
   });
 
-  test('says who a person is, and who asked for an approval', async () => {
+  test('says who a person is, and who requested an approval', async () => {
     const summaryOf = async (id = '') => (await client().search.find({ q: id })).data[0]?.results[0];
     expect(await summaryOf(made.person)).toMatchObject({
       summary: 'Person Olivia Park, operator',

@@ -34,7 +34,7 @@ async function provoke(code: string, more = ''): Promise<string> {
   return String(response.headers['request-id']);
 }
 
-/** Waits until the error is stored. Only one test is about the moment before that. */
+/** Causes an error and waits until it is stored. Only one test is about the moment before that. */
 async function provoked(code: string): Promise<string> {
   const requestId = await provoke(code);
   await waitFor('the error to be stored', async () => (await errorOf(requestId)) !== undefined);
@@ -71,7 +71,7 @@ describe('a case about an error', () => {
     expect(inspected.snapshot?.error).toHaveProperty('causes');
   });
 
-  test('is the same case while it is open, with status 200, and a new case after that', async () => {
+  test('returns the open case with status 200 when opened again, and opens a new case after it is resolved', async () => {
     const request_id = await provoked('unknown_create_transfer');
     const path = '/api/v0.1/core/case';
     const send = (more: object = {}) => sendRaw(client().baseUrl, { path, body: { request_id, ...more } });
@@ -92,14 +92,14 @@ describe('a case about an error', () => {
   test('can be opened with the error that the client throws', async () => {
     const [{ program_id } = { program_id: '' }] = (await client().cases.list({ limit: 1 })).data;
     const error = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_empty', type: 'unload' }));
-    const opened = await error.openCase('The customer waits.');
+    const opened = await error.openCase('The customer is waiting.');
     expect(opened).toMatchObject({ request_id: error.requestId, code: 'insufficient_funds', program_id });
-    expect((await client().cases.get(opened.case_id)).text).toBe('The customer waits.');
+    expect((await client().cases.get(opened.case_id)).text).toBe('The customer is waiting.');
     expect((await error.openCase()).case_id).toBe(opened.case_id);
     expect((await error.openCase()).response.status).toBe(200);
   });
 
-  test('shows a key no more than the key could read itself', async () => {
+  test('shows a key only what the key could read itself', async () => {
     const made = await openCase({ transfer_id: (await loaded()).transfer_id });
     const { program_id } = made;
     const { key } = await withSecret(
@@ -116,7 +116,7 @@ describe('a case about an error', () => {
     });
   });
 
-  test('requires a request, a transfer or a text, and not both a request and a transfer', async () => {
+  test('requires a request, a transfer or a text, and refuses a request together with a transfer', async () => {
     expect(await refusalOf(client().cases.create({}))).toMatchObject({ code: 'create_case_schema', field: '/text' });
     const both = { request_id: `req_${'1'.repeat(32)}`, transfer_id: `tr_${'1'.repeat(32)}` };
     expect(await refusalOf(client().cases.create(both))).toMatchObject({ field: '/transfer_id' });
@@ -174,7 +174,7 @@ describe('a conversation', () => {
     expect(JSON.stringify(data)).not.toContain('Hello');
   });
 
-  test('adds a message from another system once', async () => {
+  test('adds a message from another system only once', async () => {
     const { case_id } = await openCase();
     const message = { text: 'From the desk.', external_author: 'Bo', external_id: '17' };
     await client().cases.reply(case_id, message);
@@ -204,7 +204,7 @@ describe('a conversation', () => {
     expect(done).toMatchObject({ status: 'resolved', outcome: 'corrected_data' });
   });
 
-  test('keeps texts unchanged, without keys, and only in the case', async () => {
+  test('stores texts unchanged except for keys, and only in the case', async () => {
     const text = `${SCRIPT} ${SECRET} private-${randomUUID()}`;
     const { case_id } = await openCase({ text, contact: text });
     await client().cases.reply(case_id, { text, external_author: text.slice(0, 190) });
@@ -278,7 +278,7 @@ test('logs support actions from a case with the case id, but no other value of t
     client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }),
   );
   const request_id = await provoked('unknown_create_transfer');
-  // This request stores the error before it responds.
+  // This request stores its error before it responds.
   await openCase({ request_id });
   const send = (method: string, path: string, caseId: string, body?: object) =>
     sendRaw(client().baseUrl, {

@@ -7,11 +7,14 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
-/** The number and width of lines in the long export: a hundred megabytes, more than any buffer between two sockets holds. */
+/**
+ * The number and width of lines in the long export. Together they make a hundred megabytes, more than any buffer between
+ * two sockets holds.
+ */
 const ROWS = 20_000;
 const WIDTH = 5_000;
 
-/** The memory limit of the service. It is too small to hold the whole long export. */
+/** Limits the service's memory to less than the long export needs. */
 const HEAP = '--max-old-space-size=96';
 
 const TRANSFER_HEAD =
@@ -45,7 +48,7 @@ function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   });
 }
 
-/** The line for a record. */
+/** Returns the line of a record. */
 function lineOf(record: object): Readonly<Record<string, string>> {
   const shown = (value: unknown): string => {
     if (value === null) return '';
@@ -88,7 +91,7 @@ describe('an export', () => {
     expect(lines.every(({ reference }) => reference?.startsWith("'="))).toBe(true);
   });
 
-  test('accepts the filters of the list, and may be empty', async () => {
+  test('accepts the filters of the list, and may contain no rows', async () => {
     const card_id = await newCard(client(), 100);
     const { transfer_id } = await client().transfers.create({ amount: 7, card_id, type: 'unload' });
     const lines = readCsv(await textOf(client().transfers.export({ card_id, type: 'unload', maximum_amount: 7 })));
@@ -123,7 +126,7 @@ describe('an export', () => {
     );
   });
 
-  test('ends while transfers arrive, and has every earlier transfer', async () => {
+  test('completes while transfers arrive, and contains every earlier transfer', async () => {
     const card_id = await newCard(client());
     const add = async () => (await client().transfers.create({ amount: 1, card_id })).transfer_id;
     const before: string[] = [];
@@ -164,7 +167,7 @@ describe('an export', () => {
 describe('a long export', () => {
   let program_id = '';
 
-  /** Inserts the transfers as rows without money, because a test has no time to make so many. */
+  /** Inserts the transfers as rows without money, because making so many by requests takes too long. */
   beforeAll(async () => {
     ({ program_id } = await client().programs.create({ name: 'Long', currency: 'USD' }));
     await client().cards.create({ card_id: 'wide' }, { programId: program_id });
@@ -200,7 +203,7 @@ describe('a long export', () => {
     expect(last).toContain(`,load,${ROWS},`);
   });
 
-  test('is cut off when the database stops, and the error log has the reason under its request id', async () => {
+  test("is cut off when the database stops, and the error log gives the reason under the export's request id", async () => {
     const chunks = await begin();
     await service().database.stop();
     const cut = await Array.fromAsync(chunks).then(
@@ -208,7 +211,7 @@ describe('a long export', () => {
       (error: unknown) => error,
     );
     await service().database.start();
-    if (!(cut instanceof IncompleteResponse)) throw new Error(`it was not cut: ${String(cut)}`);
+    if (!(cut instanceof IncompleteResponse)) throw new Error(`the export was not cut off: ${String(cut)}`);
     expect(cut.requestId).toMatch(/^req_/);
     const look = () =>
       client()
@@ -237,8 +240,8 @@ describe('a long export', () => {
       () => undefined,
       (error: unknown) => error,
     );
-    if (!(cut instanceof IncompleteResponse)) throw new Error(`it was not cut: ${String(cut)}`);
-    // The stop cut the export, not the time limit of half a minute for a reader that takes nothing.
+    if (!(cut instanceof IncompleteResponse)) throw new Error(`the export was not cut off: ${String(cut)}`);
+    // The stop cut off the export. It was not the time limit of half a minute for a caller that reads nothing.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',

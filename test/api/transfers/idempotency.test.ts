@@ -162,7 +162,7 @@ describe('another request with the same key', () => {
   });
 });
 
-describe('is not stored, so that the key can still succeed: a response with', () => {
+describe('is not stored, so the key can be used again: a response with', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
@@ -192,7 +192,7 @@ describe('is not stored, so that the key can still succeed: a response with', ()
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('422, without an effect on the stored response', async () => {
+  test('422, which leaves the stored response unchanged', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
@@ -235,7 +235,7 @@ const CHANGES = ['capture', 'cancel', 'reverse'] as const;
 type Change = (typeof CHANGES)[number];
 const STATUSES: Readonly<Record<Change, number>> = { capture: 200, cancel: 200, reverse: 201 };
 
-/** A transfer of ten cents that allows the change. */
+/** Makes a transfer of ten cents that allows the change. */
 async function changeable(change: Change): Promise<string> {
   const { client } = running();
   const card = await newCard(client);
@@ -361,7 +361,7 @@ describe('Money-Moved', () => {
   const client = () => running().client;
   type Request = { readonly method?: string; readonly path?: string; readonly body?: object };
 
-  /** The header in the response to a request and in its replay. */
+  /** Returns the Money-Moved header of the response to a request and of its replay. */
   async function saysTwice(request: Request): Promise<readonly [unknown, unknown]> {
     const headers = { 'Idempotency-Key': newKey() };
     const first = await sendRaw(running().url, { ...request, headers });
@@ -414,7 +414,7 @@ describe('Money-Moved', () => {
     expect(again.headers['money-moved']).toBe('no');
   });
 
-  test('is yes for a change of a card only if closing it moved its balance', async () => {
+  test('is yes for a change of a card only if the change closed the card and moved its balance', async () => {
     const [full, empty] = [await newCard(client(), 100), await newCard(client())];
     const change = (id: string, body: object) => says({ method: 'PATCH', path: `${CARD}/${id}`, body });
     const closed = { status: 'closed', balance_to: 'funding' };

@@ -21,12 +21,16 @@ import { expectBalancedBooks } from '../../harness/service.ts';
 /** The body, and the id in the path. */
 type Sent = { readonly id?: string; readonly body?: object | undefined };
 
-// Not the erasure of a person: it changes earlier responses about that person (test/security/people.test.ts).
+// The erasure of a person is missing, because it changes earlier responses about that person
+// (test/security/people.test.ts).
 const SUBJECTS = OPERATION_IDS.filter(
   (id) => (OPERATIONS[id] as Operation).errors.includes('idempotency_key_exists') && id !== 'erase_person',
 );
 
-/** A body with the same meaning: it sends defaults, writes amounts as strings, and replaces omitted fields by null or {}. */
+/**
+ * Returns a body with the same meaning. It sends defaults, writes amounts as strings, and replaces omitted fields by null
+ * or {}.
+ */
 function inOtherWords(operation: OperationId, body: object | undefined): object | undefined {
   const schema: TObject | undefined = OPERATIONS[operation].body;
   if (schema === undefined || body === undefined) return body;
@@ -43,7 +47,7 @@ function inOtherWords(operation: OperationId, body: object | undefined): object 
   return other;
 }
 
-/** The tables that an operation adds a row to, in addition to the audit log. */
+/** The tables to which an operation adds a row, in addition to the audit log. */
 const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_transfer: 'transfer',
   reverse_transfer: 'reversal',
@@ -55,7 +59,7 @@ const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_withdrawal: 'funding_movement',
 };
 
-/** A new request. */
+/** Makes a new request. */
 async function ask(operation: OperationId): Promise<Sent> {
   const { params, body } = await partsOf(operation, thingsOf(first.client));
   const [id] = Object.values(params);
@@ -70,10 +74,10 @@ const webhookKey = { WEBHOOK_KEY: randomBytes(32).toString('base64') };
 let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let ownDirectory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let database: pg.Client;
-/** The first service has the database server. The second one was started after the requests in {@link early}. */
+/** The first service owns the database server. The second one starts after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
-/** The headers of an operator, because the audit log contains some actions only of operators. */
+/** The headers of an operator. The audit log records some actions only if an operator made them. */
 let ofOperator: Readonly<Record<string, string>> = {};
 const webhooksKept = new Set<string>();
 const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly response: RawResponse }>();
@@ -97,7 +101,7 @@ beforeAll(async () => {
 afterEach(async () => {
   const { sandbox, operatorWebhooks } = first.client;
   await sandbox.moveClock({ seconds_ahead: 0 });
-  // There are only a few.
+  // There are only a few webhooks.
   for await (const { webhook_id } of operatorWebhooks.listAll())
     if (!webhooksKept.has(webhook_id)) await operatorWebhooks.delete(webhook_id);
 });
@@ -127,7 +131,7 @@ function send(
   });
 }
 
-/** The number of times that the operation was executed. */
+/** Returns how often the operation was executed. */
 async function count(operation: OperationId): Promise<readonly number[]> {
   const made = MADE[operation];
   const { rows } = await database.query<{ audited: string; made: string }>(
@@ -164,13 +168,14 @@ function expectReplay(again: RawResponse, made: RawResponse): void {
   });
 }
 
-test('requires an idempotency key in every POST that creates or changes something, except these', () => {
+test('requires an idempotency key in every POST that creates or changes something, with a few exceptions', () => {
   const without = OPERATION_IDS.filter((id) => {
     const { method, idempotency } = OPERATIONS[id];
     return method === 'POST' && idempotency === 'none';
   });
-  // Each row of a batch has its own key. The token of a session is not stored, and an unused session ends anyway. A stopped
-  // database cannot store anything. An attempt, a break and an approval end once, a notice has an id, and a line has a number.
+  // The exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused session ends
+  // anyway. A stopped database cannot store anything. An attempt, a break and an approval end once. A notice has an id, and
+  // a line has a number.
   expect(without.sort()).toEqual([
     'add_settlement_lines',
     'approve_change',
@@ -228,19 +233,19 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
     expect((await sendKeyed(first, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
   });
 
-  test('replays the same request in another form', async () => {
+  test('replays the same request with a body written differently', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const before = await count(operation);
     const made = await sendKeyed(first, key, sent);
     expectReplay(await sendKeyed(second, key, { ...sent, body: inOtherWords(operation, sent.body) }), made);
     expect(await count(operation)).toEqual(once(before));
-    // The service stores the meaning, so it also works in the other direction.
+    // The service stores the meaning of a body, so the reverse order also works.
     const [other, wordy] = [randomUUID(), await ask(operation)];
     const long = await sendKeyed(first, other, { ...wordy, body: inOtherWords(operation, wordy.body) });
     expectReplay(await sendKeyed(second, other, wordy), long);
   });
 
-  test('replays the first response from a process started later', async () => {
+  test('replays the first response from a process that was started later', async () => {
     const { key = '', sent = {}, response } = early.get(operation) ?? {};
     if (response === undefined) throw new Error('nothing was sent before the second service started');
     expectReplay(await sendKeyed(second, key, sent), response);
@@ -255,7 +260,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
 describe('storage', () => {
   const card = { card_id: `own-${randomUUID()}` };
 
-  test('keeps a 409, but no response that the caller can correct', async () => {
+  test('stores a 409, but no response that the caller can correct', async () => {
     const [key, taken] = [randomUUID(), { body: { ...card, currency: 'USD' } }];
     const bad = await send(first, 'create_card', key, { body: { currency: 'XXX' } });
     expect([bad.status, isReplay(bad)]).toEqual([400, false]);
@@ -271,7 +276,7 @@ describe('storage', () => {
     expect([rolled.status, isReplay(rolled)]).toEqual([201, false]);
   });
 
-  test('keeps no failure', async () => {
+  test('stores no failure', async () => {
     const [key, sent] = [randomUUID(), { body: { name: randomUUID(), currency: 'USD' } }];
     await first.database.stop();
     try {
@@ -285,7 +290,7 @@ describe('storage', () => {
     expect([made.status, isReplay(made)]).toEqual([201, false]);
   });
 
-  test('keeps no secret of a created or rolled key', async () => {
+  test('stores no secret of a created or rolled key', async () => {
     const [made, rolled] = [randomUUID(), randomUUID()];
     const create = { body: { name: 'secret', scopes: ['cards:read'], all_programs: true } };
     const created = await send(first, 'create_key', made, create);
@@ -301,13 +306,13 @@ describe('storage', () => {
         expect(dump).not.toContain(text);
       }
     }
-    // The key was not rolled again: its new key is still the last one.
+    // The key was not rolled again: the key from the first response is still the latest.
     const { data } = await first.client.keys.list();
     expect(data.find(({ key_id }) => key_id === next.fields.key_id)?.replaced_by).toBeNull();
   });
 });
 
-/** Every row of every table, as text. */
+/** Returns every row of every table as text. */
 async function dumpOf(client: pg.Client): Promise<string> {
   const { rows: tables } = await client.query<{ name: string }>(
     "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = current_schema()",
@@ -339,7 +344,7 @@ describe('the scope of a key', () => {
     expectReplay(await send(second, 'create_program', key, sent, bearer), program);
   });
 
-  test('is the operation: one key creates one resource with each operation', async () => {
+  test('is the operation: one key creates one record with each operation', async () => {
     const key = randomUUID();
     for (const operation of SUBJECTS) {
       const response = await send(first, operation, key, await ask(operation));
@@ -347,7 +352,7 @@ describe('the scope of a key', () => {
     }
   });
 
-  test('is shown by a sandbox if another operation of the card program has used the key', async () => {
+  test('is named by a sandbox if another operation of the card program has used the key', async () => {
     const key = randomUUID();
     const warned = async (operation: OperationId, sent: Sent) =>
       (await send(first, operation, key, sent)).headers['idempotency-key-reused'];
@@ -362,7 +367,7 @@ describe('the scope of a key', () => {
   });
 });
 
-test('replays a key that has expired in the meantime', async () => {
+test('replays a response of a credential that has expired in the meantime', async () => {
   const key = randomUUID();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const sent = { body: { name: 'for an hour', scopes: ['cards:read'], all_programs: true, expires_at } };
@@ -376,7 +381,7 @@ test('replays a key that has expired in the meantime', async () => {
   }
 });
 
-test('does not undo later changes with a late replay', async () => {
+test('a late replay does not undo later changes', async () => {
   const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey()];
   const disabled = { body: { disabled: true, reason: 'maintenance' } };
   const made = await send(first, 'change_switch', disable, disabled);
@@ -392,7 +397,8 @@ test.each<[OperationId, Sent]>([
   ['list_cards', {}],
   ['update_card', { id: 'card_active', body: { holder_reference: 'x' } }],
   ['create_transfer_batch', { body: { transfers: [{ amount: 1, card_id: 'card_active', idempotency_key: 'row' }] } }],
-  // A database that is not the sandbox's own refuses this, as when the tests run on stock binaries.
+  // start_database and stop_database are refused on a database that is not the sandbox's own, as when the tests run on
+  // stock binaries.
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
 ])('%s ignores an idempotency key and says so', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {

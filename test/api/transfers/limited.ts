@@ -69,7 +69,7 @@ export class LimitedCard {
     return this.#client.cards.limits(this.cardId, this.#options);
   }
 
-  /** The used amounts in get_card_limits by limit name, of the card or of the program. */
+  /** Returns the used amounts of the card or of the program, as get_card_limits shows them, by the name of the limit. */
   async used(
     direction: 'in' | 'out' = 'in',
     whose: 'card' | 'program' = 'card',
@@ -98,12 +98,12 @@ export async function limitedProgram(client: TransferService, setting: ProgramSe
   return program;
 }
 
-/** Moves the sandbox's clock to a future moment in milliseconds since 1970, or up to a second after it. */
+/** Moves the sandbox's clock to a future moment, or up to a second after it. The moment is in milliseconds since 1970. */
 export async function setClock(client: TransferService, moment: number): Promise<void> {
   await client.sandbox.moveClock({ seconds_ahead: Math.ceil((moment - Date.now()) / 1000) });
 }
 
-/** Noon (UTC) of a future Wednesday in the middle of a month, so that no period of limits is about to end. */
+/** Returns noon (UTC) of a future Wednesday in the middle of a month, when no period of limits is about to end. */
 export function midweek(): number {
   const date = new Date(Date.now() + 86_400_000);
   date.setUTCHours(12, 0, 0, 0);

@@ -78,7 +78,7 @@ describe('get_card_limits', () => {
     expect(Math.abs(Date.parse(response.evaluated_at) - NOON)).toBeLessThan(600_000);
   });
 
-  test('is the available balance if there are no limits, but at most the maximum of one transfer', async () => {
+  test('shows the available balance if there are no limits, but at most the maximum of one transfer', async () => {
     const made = await program({ funding: 700 });
     const card = await made.card(undefined, 200);
     expect(await card.limits()).toMatchObject({
@@ -121,20 +121,20 @@ const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
 const SOURCES = ['card', 'program_card', 'program'] as const;
 const EVERY_LIMIT = NAMES.flatMap((name, place) =>
   (['in', 'out'] as const).flatMap((direction, side) =>
-    // Each limit is set in one of the places in turn. `npm run verify` tests each limit in every place.
+    // Sets each limit at one source only, and rotates the sources. `npm run verify` tests each limit at every source.
     SOURCES.filter((_, turn) => isThorough || (place + side) % SOURCES.length === turn).map(
       (source) => [name, direction, source] as const,
     ),
   ),
 );
 
-/** Two cards under one limit. If it is a limit of the program, both cards use it up together. */
+/** Runs a test with two cards under one limit. If it is a limit of the program, the cards use it up together. */
 async function underLimit(name: LimitName, value: number, direction: 'in' | 'out', source: (typeof SOURCES)[number]) {
   const limits = { [direction]: { [name]: value } };
   const made = await program();
   const first = await made.card(source === 'card' ? limits : undefined, 1000);
   const second = await made.card(source === 'card' ? limits : undefined, 1000);
-  // Sets the limits last, so that the initial balances meet no limit. They still count for the program.
+  // Sets the limits last, so that they do not refuse the initial balances. These still count for the program.
   if (source !== 'card')
     await made.update(source === 'program' ? limits : undefined, source === 'program' ? undefined : limits);
   return { first, second };
@@ -181,7 +181,7 @@ describe('a limit is exact to the minor unit, and its refusal names it:', () => 
     // The other card has its own limit, unless the limit is the program's.
     if (source === 'program') expect(await codeOf(move(second, 1))).toBe('limit_exceeded');
     else expect((await move(second, 1)).status).toBe('completed');
-    // The other direction has another limit.
+    // Transfers in the other direction have another limit.
     expect((await first.move(direction === 'in' ? 'out' : 'in', 1)).status).toBe('completed');
   });
 
@@ -206,7 +206,7 @@ describe('a limit is exact to the minor unit, and its refusal names it:', () => 
 });
 
 describe('which limit applies', () => {
-  test('replaces the program limit by a card limit of the same name, even if it is higher', async () => {
+  test('replaces a program limit with a card limit of the same name, even if it is higher', async () => {
     const made = await program({
       cardLimits: { in: { maximum_amount: 50, daily_count: 2 }, out: { maximum_amount: 5 } },
     });
@@ -311,7 +311,7 @@ describe('which limit applies', () => {
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
 
-  test('counts earlier transfers for a limit that is set later', async () => {
+  test('counts earlier transfers towards a limit that is set later', async () => {
     const card = await (await program()).card();
     await card.load(30);
     await card.load(20);
@@ -377,7 +377,7 @@ describe('the value of `most` is the exact maximum with', () => {
       },
     ],
     [
-      'used up counts',
+      'exhausted counts',
       async (limits) => {
         const card = await limits({ in: { weekly_count: 2 }, out: { monthly_count: 1 } });
         await card.unload(20);
@@ -444,7 +444,7 @@ describe('the value of `most` is the exact maximum with', () => {
 });
 
 describe('64 concurrent transfers', () => {
-  /** The number of 64 simultaneous transfers that succeeded. The others must have been refused by a limit. */
+  /** Returns how many of 64 simultaneous transfers succeeded. A limit must have refused the others. */
   async function madeOf64(move: (index: number) => Promise<unknown>): Promise<number> {
     const settled = await Promise.allSettled(Array.from({ length: 64 }, (_, index) => patiently(() => move(index))));
     const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
@@ -456,7 +456,7 @@ describe('64 concurrent transfers', () => {
     [{ daily_amount: 205 }, 20],
     [{ weekly_count: 7 }, 7],
     [{ monthly_amount: 1000, daily_count: 33 }, 33],
-  ])('make exactly the allowed loads of 10 to one card: %j in, %i loads', async (limits, expected) => {
+  ])('make exactly the allowed number of loads of 10 onto one card: %j in, %i loads', async (limits, expected) => {
     const card = await (await program()).card({ in: limits });
     expect(await madeOf64(() => card.load(10))).toBe(expected);
     expect((await card.get()).balance).toBe(expected * 10);
@@ -465,7 +465,7 @@ describe('64 concurrent transfers', () => {
     }
   });
 
-  test('respect a limit on one card with unloads and card_to_card', async () => {
+  test('keep within a limit of one card with unloads and card_to_card', async () => {
     const made = await program();
     const [from, to] = [await made.card({ out: { daily_amount: 300 } }, 1000), await made.card()];
     const other = { type: 'card_to_card', destination_card_id: to.cardId } as const;
@@ -473,21 +473,21 @@ describe('64 concurrent transfers', () => {
     expect((await from.get()).balance).toBe(700);
   });
 
-  test('respect a total of the program on four cards', async () => {
+  test('keep within a total of the program on four cards', async () => {
     const made = await program({ limits: { in: { daily_amount: 405 } } });
     const [first, ...others] = [await made.card(), await made.card(), await made.card(), await made.card()];
     expect(await madeOf64((index) => (others[index % 4] ?? first).load(10))).toBe(40);
     expect(await first.used('in', 'program')).toEqual({ daily_amount: 400 });
   });
 
-  test('respect a maximum balance with loads and holds', async () => {
+  test('keep within a maximum balance with loads and holds', async () => {
     const card = await (await program()).card({ maximum_balance: 255 });
     const made = await madeOf64((index) => card.load(10, index % 2 === 0 ? {} : { capture: 'manual' }));
     const { balance, incoming } = await card.get();
     expect([made, balance + incoming]).toEqual([25, 250]);
   });
 
-  test('respect a limit while canceled holds are subtracted', async () => {
+  test('keep within a limit while canceled holds are subtracted', async () => {
     const made = await program();
     const card = await made.card({ in: { daily_amount: 100, daily_count: 10 } });
     const holdAndCancel = async () => {

@@ -20,7 +20,7 @@ describe('a transfer names', () => {
     expect(await client().transfers.update(held.transfer_id, { metadata: { a: 'b' } })).toMatchObject(origin);
     expect(await client().transfers.get(held.transfer_id)).toMatchObject(origin);
     expect((await client().transfers.list({ card_id })).data).toMatchObject([origin]);
-    // A replay is the first response, so it names the first request.
+    // A replay returns the first response, so it names the first request.
     const replay = await client().transfers.create({ amount: 5, card_id, capture: 'manual' }, { idempotencyKey });
     expect(replay).toEqual(held);
     expect(replay.response.requestId).not.toBe(origin.request_id);
@@ -66,7 +66,7 @@ describe('a transfer names', () => {
     expect(idempotency_key).toBe(`sha256:${hash('sha256', idempotencyKey)}`);
   });
 
-  test('no key if closing a card moved its balance, because the request was about the card', async () => {
+  test('no key if closing a card moved its balance, because the key belongs to the change of the card', async () => {
     const card_id = await newCard(client(), 50);
     const closed = await client().cards.update(card_id, { status: 'closed', balance_to: 'funding' });
     const [sweep] = (await client().transfers.list({ card_id, type: 'unload' })).data;

@@ -11,7 +11,7 @@ afterEach(async () => {
   await client().sandbox.moveClock({ seconds_ahead: 0 });
 });
 
-/** The status or the error code of another transfer with the reference. */
+/** Returns the status or the error code of another transfer with the reference. */
 async function tryAgain(reference: string): Promise<unknown> {
   const body = { amount: 5, card_id: 'card_active', reference };
   const { status, fields } = await sendRaw(running().url, { headers: { 'Idempotency-Key': randomUUID() }, body });
@@ -27,7 +27,7 @@ async function cardAtProcessor(token: string): Promise<string> {
   return card_id;
 }
 
-describe('a reference is free again after', () => {
+describe('a reference can be used again after', () => {
   test.each<[string, (reference: string) => Promise<string>]>([
     [
       'a decline of the processor',

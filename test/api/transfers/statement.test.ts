@@ -8,7 +8,7 @@ const running = useOwnService('It reads what the seed has posted.');
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
-/** Fails unless the page adds up: each balance is the balance below it plus the amount of the line. */
+/** Fails unless the page adds up: each balance is the balance one line below it plus the amount of the line. */
 function expectToAddUp(page: Pick<StatementPage, 'data' | 'opening_balance' | 'closing_balance'>): void {
   const lines = [...page.data].reverse();
   const [first] = lines;

@@ -10,7 +10,7 @@ const client = () => running().client;
 afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 afterAll(() => expectBalancedBooks(running()));
 
-/** Waits until the timeline has this many events. They get their positions shortly after the commit. */
+/** Waits until the timeline has this many events. Events get their positions shortly after the commit. */
 async function timelineWith(transferId: string, events: number): Promise<TransferTimeline> {
   let timeline = await client().transfers.timeline(transferId);
   await waitFor(`${events} events`, async () => {
@@ -129,7 +129,7 @@ describe('get_transfer_timeline', () => {
       /^No money has moved: 0.70 USD will move/,
     );
     await client().sandbox.moveClock({ seconds_ahead: 3600 });
-    await waitFor('the jobs have seen to all', async () => {
+    await waitFor('the jobs have handled all', async () => {
       const found = await Promise.all([failed, expired, late].map((id) => client().transfers.get(id)));
       return found.map(({ status }) => status).join() === 'failed,expired,pending';
     });
@@ -152,7 +152,7 @@ describe('get_transfer_timeline', () => {
     const after = await timelineWith(await made(client(), card, 81), 1);
     expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
     expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
-    // The start of a hold is known only while it is the last change, or if the capture followed soon.
+    // The start of a hold is known only while the start is the last change, or if the capture followed soon.
     const steps = kindsOf(await timelineWith(late, 2)).filter((kind) => kind !== 'event');
     expect(steps).toEqual(['request', 'scheduled', 'hold', 'posting']);
   });
@@ -200,13 +200,13 @@ describe('get_transfer_timeline', () => {
     const card = await newCard(client());
     receiver.respond = () => 500;
     const id = await made(client(), card, 15);
-    await waitFor('the failed attempt', async () => {
+    await waitFor('the failed delivery', async () => {
       return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').some(({ status }) => status === 500);
     });
     receiver.respond = () => 204;
     const [event] = stepsOf(await client().transfers.timeline(id), 'event');
     await client().webhooks.resend(webhook.webhook_id, { event_id: event?.event_id ?? '' });
-    await waitFor('the attempt that succeeds', async () => {
+    await waitFor('the delivery that succeeds', async () => {
       return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').some(({ status }) => status === 204);
     });
     const timeline = await client().transfers.timeline(id);

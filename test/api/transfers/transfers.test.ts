@@ -11,7 +11,7 @@ const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
 const DAY = 86_400;
-/** The amounts of an empty card without holds. */
+/** The amounts in the record of an empty card without holds. */
 const NOTHING = { balance: 0, held: 0, available: 0, incoming: 0 };
 
 /** A program that only the calling test uses, and a client for it. */
@@ -56,7 +56,7 @@ const statusOf = async (transferId: string, own = client()) => (await own.transf
 const untilStatus = (transferId: string, status: string, own = client()) =>
   waitFor(`${transferId} to be ${status}`, async () => (await statusOf(transferId, own)) === status);
 
-/** The number of concurrent calls that succeeded. All others must have been refused with this code. */
+/** Returns how many of the concurrent calls succeeded. All others must have been refused with this code. */
 async function successesOf(calls: readonly (() => Promise<unknown>)[], code: string): Promise<number> {
   const outcomes = await Promise.allSettled(calls.map(patiently));
   const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
@@ -154,7 +154,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual(NOTHING);
   });
 
-  test('ends once, and later requests are refused with its status', async () => {
+  test('ends once, and refuses later requests with its status', async () => {
     const card = await newCard(client());
     const [captured, canceled] = [await held(client(), card), await held(client(), card)];
     await client().transfers.capture(captured);
@@ -215,7 +215,7 @@ describe('a hold', () => {
 });
 
 describe('an expired hold', () => {
-  test('is expired for every operation as soon as its time has passed, and is released later', async () => {
+  test('counts as expired in every operation as soon as its time has passed, although its money is released later', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const hold = await held(own, card, 40, { expires_at: inSeconds(600), metadata: { table: '4' } });
@@ -259,7 +259,7 @@ describe('an expired hold', () => {
 });
 
 describe('a reversal', () => {
-  test('has every field, is found, and changes the balances', async () => {
+  test('has every field, can be found, and changes the balances', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const load = await made(own, card, 300);
@@ -290,7 +290,7 @@ describe('a reversal', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 1000, available: 1000 });
   });
 
-  test('never exceeds the captured amount in parts, and is listed newest first', async () => {
+  test('adds up with other partial reversals to at most the captured amount, and is listed newest first', async () => {
     const card = await newCard(client());
     const hold = await held(client(), card, 100);
     await client().transfers.capture(hold, { amount: 60 });
@@ -351,11 +351,11 @@ describe('a reversal', () => {
     expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'card_closed' });
   });
 
-  test('succeeds ten times if twenty concurrent requests reverse a tenth each', async () => {
+  test('succeeds ten times if twenty concurrent requests each reverse a tenth', async () => {
     const card = await newCard(client(), 1000);
     const load = await made(client(), card, 100);
     const calls = Array.from({ length: 20 }, () => () => client().transfers.reverse(load, { amount: 10 }));
-    // The other ten arrive when nothing is left.
+    // The other ten arrive when nothing is left to reverse.
     expect(await successesOf(calls, 'invalid_transfer_status')).toBe(10);
     expect(await client().transfers.get(load)).toMatchObject({ captured_amount: 100, reversed_amount: 100 });
     expect((await client().cards.get(card)).balance).toBe(1000);
@@ -410,11 +410,11 @@ describe('a scheduled transfer', () => {
     });
   });
 
-  test('moves nothing if it is refused when due, and has failed with the error', async () => {
+  test('fails with the error and moves nothing if it is refused when due', async () => {
     const { programId, own } = await newProgram(100);
     const [poor, lost] = [await newCard(own), await newCard(own)];
     const scheduled_for = inSeconds(3600);
-    // The amount exceeds the balance, but the balance might be enough by then.
+    // The amount exceeds the balance now, but the balance might be enough when the transfer is due.
     const tooMuch = await made(own, poor, 101, { scheduled_for });
     const tooLate = await made(own, lost, 50, { scheduled_for });
     await own.cards.update(lost, { status: 'lost' });
@@ -444,7 +444,7 @@ describe('a scheduled transfer', () => {
     // Disables the program before the transfer is due, because the loop can run at any time.
     await whileDisabled(stopped.programId, () =>
       ahead(3700, async () => {
-        // The loop has run once the other transfer is made.
+        // Once the other transfer has completed, the loop has run.
         await untilStatus(other, 'completed', free.own);
         expect(await statusOf(waiting, stopped.own)).toBe('scheduled');
         await client().switch.change({ disabled: false, program_id: stopped.programId });

@@ -53,7 +53,7 @@ describe('test_webhook', () => {
     },
   );
 
-  test('sends no data to a thin webhook, and a number to operators', async () => {
+  test('sends only a number to a thin webhook of operators, and no data to any thin webhook', async () => {
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL, payload: 'thin' });
     await client.operatorWebhooks.test(id);
     const [delivery] = await deliveries(id);
@@ -106,7 +106,7 @@ describe('resend_event', () => {
     const eventId = await makeEvent();
     const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const { webhook_id: id } = await client.webhooks.create({ url: URL }, { programId });
-    // In sequence, because an unawaited rejection would end the process.
+    // Runs them in sequence, because a rejection that nothing awaits would end the process.
     for (const resend of [
       () => client.webhooks.resend(id, { event_id: eventId }, { programId }),
       () => client.operatorWebhooks.resend(id, { event_id: eventId }),
@@ -220,7 +220,7 @@ describe('list_webhook_attempts', () => {
     const ofAll = await client.operatorWebhooks.create({ url: URL });
     const ids = [...own, foreign, ofAll].map(({ webhook_id: id }) => id);
     const names = new Map(ids.map((id, at) => [id, ['first', 'second', 'foreign', 'of all'][at]]));
-    // Each webhook has four deliveries. The oldest and the newest failed.
+    // Each webhook has four deliveries. The oldest and the newest have failed.
     for (const id of ids) await makeAttempts(id, 4);
     const listed = async (found: Promise<{ readonly data: readonly { readonly webhook_id: string }[] }>) =>
       (await found).data.map(({ webhook_id: id }) => names.get(id)).toSorted();
@@ -236,7 +236,7 @@ describe('list_webhook_attempts', () => {
     expect(await listed(webhooks.failedAttempts({ status: 'none', limit: 100 }))).toHaveLength(4);
     const dayAgo = new Date(Date.now() - 86_400_000).toISOString();
     expect(await listed(webhooks.failedAttempts({ started_from: dayAgo }))).toEqual(['first', 'second']);
-    // Newest first over all webhooks, page by page.
+    // The list is newest first over all webhooks, page by page.
     const paged: string[] = [];
     for await (const { attempt_id: id } of webhooks.failedAttemptsAll({ limit: 1 })) paged.push(id);
     expect(paged).toEqual(paged.toSorted().toReversed());

@@ -11,7 +11,7 @@ beforeEach(async () => {
   await admin.query('delete from webhook');
 });
 
-/** The number of concurrent requests that succeed, and the errors of the others. */
+/** Returns the number of concurrent requests that succeeded, and the errors of the others. */
 async function outcomes(requests: readonly Promise<unknown>[]): Promise<readonly [number, readonly unknown[]]> {
   const settled = await Promise.allSettled(requests);
   const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.Code] : []));

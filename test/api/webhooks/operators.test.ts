@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** All calls about a webhook, separated into reading and changing ones. */
+/** Returns all calls about a webhook, separated into calls that read and calls that change. */
 function callsAbout(webhooks: TransferService['webhooks'] | TransferService['operatorWebhooks'], id: string) {
   const event = { event_id: `evt_${'0'.repeat(32)}` };
   return {
@@ -106,7 +106,7 @@ describe('operators', () => {
 });
 
 describe('the scopes', () => {
-  test('allow reading but no changes with webhooks:read', async () => {
+  test('allow reads but no changes with webhooks:read', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const reader = await keyWith('webhooks:read');
     const { reading, changing } = callsAbout(reader.webhooks, id);
@@ -115,7 +115,7 @@ describe('the scopes', () => {
     expect(codes).toEqual(codes.map(() => 'forbidden'));
   });
 
-  test('allow changes but no reading with webhooks:write, except in the response to a change', async () => {
+  test('allow changes but no reads with webhooks:write, except in the response to a change', async () => {
     const writer = await keyWith('webhooks:write');
     const { webhook_id: id } = await writer.webhooks.create({ url: URL });
     const { reading } = callsAbout(writer.webhooks, id);
@@ -124,7 +124,7 @@ describe('the scopes', () => {
     expect(await writer.webhooks.delete(id)).toMatchObject({ webhook_id: id });
   });
 
-  test("allow none of the operators' operations to a card program", async () => {
+  test("give a card program access to none of the operators' operations", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const { operatorWebhooks } = withKey(key);

@@ -43,7 +43,7 @@ describe('roll_webhook_secret', () => {
     expect({ ...(await client.webhooks.get(made.webhook_id)) }).toEqual(shown);
   });
 
-  test('lets it sign until a given time, but never longer than before', async () => {
+  test('lets the previous secret sign until a given time, but never longer than before', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await roll(client, id, soon);
@@ -67,7 +67,7 @@ describe('roll_webhook_secret', () => {
     expect(await storedSecrets(id)).toEqual([secret]);
   });
 
-  test('serializes concurrent rolls, and lets the newest three secrets sign', async () => {
+  test('runs concurrent rolls one after the other, and lets the newest three secrets sign', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const rolled = await Promise.all(Array.from({ length: 6 }, () => roll(client, id)));
     const stored = await storedSecrets(id);

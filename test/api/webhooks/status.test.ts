@@ -46,7 +46,7 @@ describe('"status": "disabled"', () => {
     const disabled = await client.webhooks.update(id, { status: 'disabled' });
     expect(disabled).toMatchObject({ status: 'disabled', status_reason: 'requested', position, next_attempt_at: null });
     expect((await disabledEvents(id)).map(({ data }) => data)).toEqual([{ ...disabled }]);
-    // The event adds one to the backlog of the webhook.
+    // The event itself adds one to the backlog of the webhook.
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...disabled, backlog: disabled.backlog + 1 });
     expect((await client.webhooks.update(id, { status: 'disabled' })).updated_at).toBe(disabled.updated_at);
     expect(await disabledEvents(id)).toHaveLength(1);
@@ -144,10 +144,10 @@ describe('a replay', () => {
     expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running', Status: 409 });
   });
 
-  test('that runs is found in a sandbox whose clock was moved back after an earlier one', async () => {
+  test('is found in a sandbox whose clock was moved back after an earlier replay', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await client.webhooks.replay(id, PERIOD);
-    // As if the clock had been far ahead. The clock itself would also change the times of later events.
+    // Has the same effect as a clock that had been far ahead. Moving the clock would also change the times of later events.
     await admin.query(
       "update webhook_replay set replay_id = 'ffffffff-ffff-7fff-bfff-ffffffffffff', state = 'completed', finished_at = now()",
     );
@@ -166,7 +166,7 @@ describe('a replay', () => {
       const inspected = await client.events.inspect(ids[1] ?? '');
       const place = webhooks === client.webhooks ? position : (inspected.number ?? 0);
       expect(replay.position).toBeLessThan(place);
-      // Events are found by the time of their number, so events of the same moment may be included.
+      // Events are found by the time in their number, so other events of the same moment may be included.
       expect(replay.position).toBeGreaterThanOrEqual(place - 2);
     }
   });

@@ -11,7 +11,7 @@ import { relayOnce } from '../../store/events/relayed.ts';
 /** A URL without a receiver. */
 export const URL = 'https://shop.example/webhooks';
 
-/** A sandbox in this process without background work: events get no position, and nothing is sent. */
+/** A sandbox in this process without background work. Events get no position, and nothing is sent. */
 export type StillService = {
   readonly url: string;
   readonly client: TransferService;

@@ -146,7 +146,7 @@ describe('update_webhook', () => {
     expect(await client.webhooks.update(id, { ...none, headers: null })).toMatchObject({ ...none, header_names: [] });
   });
 
-  test('changes headers one by one, ignores the case of their names, and keeps at most ten', async () => {
+  test('changes headers one by one, ignores the case of their names, and allows at most ten', async () => {
     const nine = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, 'x']));
     const { webhook_id: id } = await client.webhooks.create({ url: URL, headers: nine });
     const changed = await client.webhooks.update(id, { headers: { 'x-0': 'y', 'X-1': null, 'X-9': 'z' } });
@@ -159,7 +159,7 @@ describe('update_webhook', () => {
     expect(await client.webhooks.get(id)).toMatchObject({ header_names: changed.header_names });
   });
 
-  test('keeps the time of the last change and does not disturb deliveries if nothing changes', async () => {
+  test('does not disturb deliveries or change updated_at if nothing changes', async () => {
     const { webhook_id: id, ...made } = await client.webhooks.create({ url: URL, types: ['card.*'] });
     const revision = async () =>
       (await admin.query('select revision from webhook where webhook_id = $1', [innerId(id)])).rows[0].revision;
@@ -171,7 +171,7 @@ describe('update_webhook', () => {
     expect(Number(await revision())).toBe(Number(before) + 1);
   });
 
-  test('serializes concurrent changes and loses none', async () => {
+  test('runs concurrent changes one after the other, and loses none', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const names = Array.from({ length: 10 }, (_, at) => `X-${at}`);
     await Promise.all(names.map((name) => client.webhooks.update(id, { headers: { [name]: 'x' } })));
