@@ -19,8 +19,8 @@ const CONCERNS: Readonly<Record<Exclude<Ability, 'approve'>, (operation: Operati
 };
 
 /**
- * The operations that a scope allows, without the controls of a sandbox. A scope to read allows no change: a decision on an
- * approval needs `approvals:write` too, or the scope of the operation that it is about.
+ * The operations that a scope allows, without the controls of a sandbox. A read scope allows no change: deciding on an approval
+ * also needs `approvals:write`, or the scope of the operation that waits.
  */
 const SCOPED = Object.values<Operation>(OPERATIONS).filter(
   ({ reach, scope, method }) => scope !== null && reach !== 'sandbox' && (method === 'GET' || !scope.endsWith(':read')),

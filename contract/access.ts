@@ -23,7 +23,7 @@ export const AccessRecord = Type.Object({
   abilities: Type.Array(literals(ABILITIES, 'Something that it can do'), {
     description:
       'move_money: call an operation that moves money; change_funding: move money into and out of card programs; manage_keys: ' +
-      'create keys; approve: approve what others may not do alone; change_other: change anything else; read: read',
+      'create keys; approve: approve requests that need a second person; change_other: change anything else; read: read',
   }),
   last_used_at: nullable(
     moment('When the key was last used, accurate to about a minute, or the person last signed in; null if never'),
@@ -33,7 +33,9 @@ export const AccessRecord = Type.Object({
 
 const FILTERS = {
   scope: Type.Optional(literals(KEY_SCOPES, 'Only holders of this scope; `operator` includes the others of operators')),
-  moves_money: Type.Optional(Type.Boolean({ description: 'true: only who can move money; false: only who cannot' })),
+  moves_money: Type.Optional(
+    Type.Boolean({ description: 'true: only holders that can move money; false: only holders that cannot' }),
+  ),
 };
 
 const PATH = '/api/v0.1/operator/access';

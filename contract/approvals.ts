@@ -32,7 +32,7 @@ export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_thres
 /** How many rules a policy can have. */
 const MAX_RULES = 100;
 
-/** How long a request can wait at most. Its body, which can be about a card holder, is kept as long. */
+/** How long a request can wait at most. Its body, which can contain data about a card holder, is kept for as long. */
 export const MAX_APPROVAL_HOURS = 720;
 
 const Json = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
@@ -49,7 +49,7 @@ export const ApprovalRecord = Type.Object({
   program_id: textOrNull('The card program; null for a request that belongs to none'),
   summary: Type.String({
     description:
-      'What the request would do, to be read after "wants to": `withdraw 250.00 USD from the funding of Demo`',
+      'What the request would do, to follow the words "wants to": `withdraw 250.00 USD from the funding of Demo`',
   }),
   path: Type.Unsafe<Record<string, string>>({
     type: 'object',
@@ -60,18 +60,18 @@ export const ApprovalRecord = Type.Object({
     'The body of the request; null in events and once the approval has ended, because it may be about a card holder',
   ),
   values_then: jsonOrNull(
-    'What the subject looked like at the time of the request, such as balances and limits; null without any',
+    'What the subject looked like at the time of the request, such as balances and limits; null if there are none',
   ),
-  values_now: jsonOrNull('The same at present, in get_approval while the approval is pending; otherwise null'),
+  values_now: jsonOrNull('The current values, in get_approval while the approval is pending; otherwise null'),
   request_id: Type.String({ description: 'Request-Id of the request' }),
-  requested_by: Type.String({ description: 'per_ or key_ id of who asked' }),
+  requested_by: Type.String({ description: 'Id of the requester, a person (per_) or a key (key_)' }),
   requested_by_name: textOrNull('Name of that person or key; null in events, and once it is erased'),
   requested_at: moment('When it was requested'),
   expires_at: moment('When it expires, if no one decides'),
-  decided_by: textOrNull('per_ or key_ id of who decided; null without a decision'),
+  decided_by: textOrNull('Id of the person (per_) or the key (key_) that decided; null without a decision'),
   decided_by_name: textOrNull('Name of that person or key; null in events, and if there is none'),
   decided_at: nullable(moment('When it was decided; null without a decision')),
-  reason: textOrNull('Why it was decided so; null without a reason'),
+  reason: textOrNull('Reason for the decision; null if there is none'),
   result: jsonOrNull(
     'What the operation returned, without secrets and texts that can be about a card holder; null until it is carried out',
   ),
@@ -129,7 +129,7 @@ export const ChangeApprovalPolicyBody = Type.Object(
   {
     // The handler validates the rules one by one.
     rules: Type.Unsafe<readonly JsonValue[]>({
-      ...RULES('All rules, instead of the present ones; an empty list ends approvals'),
+      ...RULES('All rules, which replace the current ones; an empty list ends approvals'),
     }),
     expires_after_hours: Type.Optional(
       Type.Integer({
@@ -145,10 +145,10 @@ export const ChangeApprovalPolicyBody = Type.Object(
 const MAX_REASON = 500;
 
 export const ApproveChangeBody = Type.Object({
-  reason: Type.Optional(freeText(MAX_REASON, 'Why; the audit log keeps it')),
+  reason: Type.Optional(freeText(MAX_REASON, 'The reason; the audit log records it')),
 });
 
-export const RejectChangeBody = Type.Object({ reason: freeText(MAX_REASON, 'Why; the requester reads it') });
+export const RejectChangeBody = Type.Object({ reason: freeText(MAX_REASON, 'The reason; the requester can read it') });
 
 const PATH = '/api/v0.1/operator/approval';
 const ONE = `${PATH}/{approval_id}`;
@@ -185,7 +185,7 @@ const DECIDED = {
 
 const RULE = { operation: 'create_withdrawal', over: 10_000, currency: 'USD' } as const;
 
-/** The parts that the decisions share. The handler checks what else the caller needs: it depends on the request. */
+/** The parts that the decisions share. The handler checks further scopes, which depend on the request. */
 const DECISION = {
   method: 'POST',
   reach: 'operator',

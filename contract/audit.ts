@@ -23,7 +23,7 @@ export const AuditEntryRecord = Type.Object({
   action: Type.String({ description: 'The operation, or `refuse_credential`, `seed_sandbox`' }),
   program_id: textOrNull('The card program; null if the action concerns none, or all of them'),
   subject_id: textOrNull(
-    'What was acted on; for a refused credential, the part of the key that is not secret. null if it was the whole service',
+    'The subject of the action; for a refused credential, the part of the key that is not secret; null for the whole service',
   ),
   request_id: textOrNull('Request-Id of the request; null for a command on the host'),
   details: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The result of the action' }),

@@ -153,7 +153,7 @@ export const PostingRecord = Type.Object({
   sequence: Type.Integer({ description: "Number of the line in the card's statement, from 1" }),
   purpose: literals(
     ['load', 'unload', 'card_to_card', 'reversal', 'deposit', 'correction'],
-    'Why the money moved; correction: an operator has booked a difference to the processor',
+    'Why the money moved; correction: an operator has booked the difference between the processor and the books',
   ),
   direction: literals(['in', 'out'], 'Whether the card received or sent the money'),
   amount: Amount('Amount that moved'),

@@ -68,7 +68,7 @@ export const EventPage = Type.Object({
   next_cursor: nextCursor,
   position: Type.Integer({
     description:
-      'Every event up to this position has been read, including events that the filter left out. Send it as `after` to read on',
+      'Every event up to this position has been read, including events that the filter left out. Send it as `after` to continue',
   }),
 });
 
@@ -77,7 +77,7 @@ export const FoundEvents = Type.Object({
   next_cursor: nextCursor,
   number: Type.Integer({
     description:
-      'Every event up to this number has been read, including events that the filter left out. Send it as `after` to read on',
+      'Every event up to this number has been read, including events that the filter left out. Send it as `after` to continue',
   }),
 });
 

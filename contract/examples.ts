@@ -77,7 +77,7 @@ export function exampleReply(id: OperationId): unknown {
   const sample: object = Object(sampleOf(reply));
   const shown = example.reply ?? {};
   const items: unknown = Reflect.get(sample, 'data');
-  // The example of a list describes one item, unless it has the list itself.
+  // The example of a list describes one item, or contains the list itself.
   if (!Array.isArray(items) || Object.hasOwn(shown, 'data')) return { ...sample, ...echoOf(id, sample), ...shown };
   return { ...sample, data: items.map((item) => ({ ...item, ...shown })) };
 }

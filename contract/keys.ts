@@ -108,7 +108,7 @@ export const KeyRecord = Type.Object({
   replaced_by: textOrNull('key_id of the key that replaces it; null if none does'),
   person_id: textOrNull('The person that it belongs to; null if it belongs to no one'),
   created_by: textOrNull(
-    'per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and earlier versions',
+    'Id of the person (per_) or the key (key_) that created or rolled it; null for a command on the host, a sandbox without keys, and earlier versions',
   ),
 });
 

@@ -171,11 +171,11 @@ export function saysIfMoneyMoved(id: OperationId): boolean {
 
 /** The path parameters of an operation. */
 export type ParamsOf<Id extends OperationId> = Static<Table[Id]['params']>;
-/** The query of an operation after reading; undefined for one without. */
+/** The query of an operation after reading; undefined if it has none. */
 export type QueryOf<Id extends OperationId> = Table[Id]['query'] extends TObject
   ? Static<Table[Id]['query']>
   : undefined;
-/** The body of an operation after reading; undefined for one without. Amounts are not read yet. */
+/** The body of an operation after reading; undefined if it has none. Amounts are not read yet. */
 export type BodyOf<Id extends OperationId> = Table[Id]['body'] extends TObject ? Static<Table[Id]['body']> : undefined;
 /** The reply of an operation on the wire; for an export, one line. */
 export type ReplyOf<Id extends OperationId> = Static<Table[Id]['reply']>;

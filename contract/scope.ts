@@ -46,12 +46,12 @@ export function isOfOperators(scope: KeyScope): boolean {
   return OPERATOR_SCOPES.some((one) => one === scope);
 }
 
-/** Whether a key with these scopes has the scope: itself, or included in `operator`. */
+/** Whether a key with these scopes has the needed scope, directly or as a part of `operator`. */
 export function includesScope(scopes: readonly string[], needed: KeyScope): boolean {
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }
 
-/** The scopes that include a scope: itself, and `operator` if only operators have it. */
+/** The scopes that include the needed scope: the scope itself, and `operator` if only operators have it. */
 export function scopesIncluding(needed: KeyScope): KeyScope[] {
   return KEY_SCOPES.filter((scope) => includesScope([scope], needed));
 }

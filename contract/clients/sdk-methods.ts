@@ -1,9 +1,9 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../operations.ts';
 
-/** The operations of the clients: all except `receive_notice`, which adapters of processors sign. */
+/** The operations that clients can call: all except `receive_notice`, which adapters of processors sign. */
 export type ClientOperationId = Exclude<OperationId, 'receive_notice'>;
 
-/** The operations of the clients, in the order of the reference. */
+/** The operations that clients can call, in the order of the reference. */
 export const CLIENT_OPERATION_IDS: readonly ClientOperationId[] = OPERATION_IDS.filter(isOfClients);
 
 /** Whether the clients have a method for the operation. */
@@ -144,8 +144,8 @@ export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`
 };
 
 /**
- * Operations that got their query in a later version than their method. Its parameter is the last one, so that programs that pass
- * `options` still work.
+ * Operations whose method is older than their query. The query is the last parameter, so that programs that pass `options` still
+ * work.
  */
 export const QUERY_LAST: ReadonlySet<OperationId> = new Set(['get_card', 'get_program', 'get_trial_balance']);
 
@@ -175,7 +175,7 @@ export const RESOURCES = {
   errors: 'The error log: every error response, available by request id within a second.',
   requests: 'What a request did, whether it succeeded or failed.',
   cases: 'Cases: questions to support, and their answers.',
-  incidents: 'Incidents: the one cause of many errors.',
+  incidents: 'Incidents: common causes of many errors.',
   search: 'The search in all card programs; for operators.',
   sandbox: 'Controls that only a sandbox has: stop its database, and move its clock.',
 } as const;

@@ -166,7 +166,7 @@ export const ACCESS_ERRORS = {
     problem: 'Not allowed',
     meaning: 'The operation needs a fresh sign-in, and the person signed in more than 5 minutes ago.',
     causes: [
-      'Someone who finds an open console could otherwise give themselves a key.',
+      'The sign-in is too old. The limit keeps someone who finds an open console from creating a key for themselves.',
       'The OpenID provider does not say when the person authenticated (auth_time), so no sign-in counts as fresh.',
     ],
     resolution: 'Sign in again, with the password or the second factor, then repeat the request.',
@@ -279,7 +279,7 @@ export const ACCESS_ERRORS = {
     sample: {
       reproduce: 'Look up the request "req_missing".',
       request: call('get_request', { params: { request_id: 'req_missing' } }),
-      message: "'req_missing' is no request id: that is req_ and 32 hex digits.",
+      message: "'req_missing' is not a request id. A request id is req_ and 32 hex digits.",
     },
   }),
   event_not_found: errorCode({

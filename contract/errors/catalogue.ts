@@ -148,7 +148,7 @@ export function reportsMoney(code: ErrorCode): boolean {
  * attempt.
  */
 export function isStored(code: string): code is ErrorCode {
-  // An identical request that waits says nothing about this one, once it has been decided.
+  // `approval_pending` is not stored: the request can succeed once someone has decided on the approval that waits.
   return isErrorCode(code) && ERRORS[code].status === 409 && code !== 'approval_pending';
 }
 

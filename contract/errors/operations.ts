@@ -120,9 +120,9 @@ export function unknownError(operation: OperationId): ErrorDefinition {
 const UNKNOWN_KEY = { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(64)}aeea93fd` };
 
 /**
- * Operations that do not fail while the database is stopped, unless a program or a key must be looked up. A batch reports a
- * failure for each row. The status and the overview report missing values as unknown. A request without a key has no session. And
- * a stopped database can be stopped and started.
+ * Operations that do not fail while the database is stopped, unless they must look up a program or a key. A batch reports a
+ * failure for each row. The status and the overview report missing values as unknown. A request without a key has no session. The
+ * controls of the database work while it is stopped.
  */
 const WITHOUT_DATABASE: Partial<
   Record<OperationId, { readonly change: SampleRequest['headers']; readonly how: string }>

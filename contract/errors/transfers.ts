@@ -5,7 +5,7 @@ import { DEMO_PROGRAM } from '../samples.ts';
 /** The largest load that the seeded card with limits accepts. Its daily limit accepts three of these loads. */
 const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
 
-/** `daily limit` and so on. */
+/** The names of the limits on periods, such as `daily limit`. */
 const LIMITS_OF_PERIODS = new Set(
   Object.entries(LIMIT_NAMES).flatMap(([name, { period }]) => (period === null ? [] : [name.replace(/_.*/, ' limit')])),
 );

@@ -12,7 +12,7 @@ const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
 export const SwitchChangeRecord = Type.Object({
   ...SHOWN,
   reason: Type.Optional(
-    nullable(Type.String({ description: 'Why, or null without a reason; only in the event for operators' })),
+    nullable(Type.String({ description: 'The reason, or null if none was given; only in the event for operators' })),
   ),
   actor: Type.Optional(Type.String({ description: 'Who changed it; only in the event for operators' })),
 });
@@ -58,7 +58,7 @@ export const ACCESS_EVENTS = {
     subjectOtherwise: 'service',
     operation: 'get_switch',
     notes: [
-      "While `disabled` is true, requests that would move money get the error service_disabled; with a `connector_id`, only new loads and unloads of that connector's cards do.",
+      "While `disabled` is true, requests that would move money get the error service_disabled. With a `connector_id`, only new loads and unloads of that connector's cards get it.",
       'When the time in `until` comes, transfers are enabled again without an event.',
     ],
     example: { disabled: true, program_id: null, connector_id: null, reason: undefined, actor: undefined },
@@ -102,7 +102,7 @@ export const ACCESS_EVENTS = {
     data: KeyRecord,
     subject: 'key_id',
     operation: 'list_keys',
-    notes: [...KEY_NOTES, 'A key that expires has no event.'],
+    notes: [...KEY_NOTES, 'The expiry of a key causes no event.'],
     example: { ...SHOP, revoked_at: '2026-01-31T10:15:00.000Z' },
     sample: {
       reproduce: 'Create a key of the demo program, then revoke it.',

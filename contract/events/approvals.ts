@@ -12,7 +12,7 @@ const DECIDED = {
 
 const UNDECIDED = { decided_by: null, decided_at: null, reason: null } as const;
 
-/** Events have no texts that an erasure would have to find. */
+/** Events contain none of these texts, so an erasure need not search them. */
 const WITHOUT_TEXTS = { body: null, requested_by_name: null, decided_by_name: null } as const;
 
 /** An event about an approval. */
@@ -66,7 +66,7 @@ export const APPROVAL_EVENTS = {
   'approval.failed': approvalEvent(
     'An approved request was refused when it was carried out. Nothing was changed.',
     'The rules, balances or limits no longer allow the request. `error` says why.',
-    'Request two withdrawals that the funding covers only one at a time, then approve both.',
+    'Request two withdrawals that together exceed the funding, then approve both.',
     {
       ...DECIDED,
       status: 'failed',

@@ -12,7 +12,7 @@ export const FundingLowRecord = Type.Object({
   available: Amount('Available funds after the change'),
   threshold: Amount('The funding_low_threshold of the program'),
   transfer_id: textOrNull(
-    'The transfer that took the funds below the threshold, or whose reversal did; null if it was a withdrawal or a new threshold',
+    'The transfer that took the funds below the threshold, itself or by its reversal; null if it was a withdrawal or a new threshold',
   ),
   movement_id: textOrNull('The withdrawal that took the funds below the threshold; null if it was not a withdrawal'),
 });

@@ -45,7 +45,7 @@ export const WEBHOOK_EVENTS = {
   'webhook.failing': eventType({
     ...WEBHOOK,
     summary: 'Nothing could be delivered to a webhook for an hour.',
-    sent: ['Every attempt for an hour has failed. It is sent once, until an event has been delivered again.'],
+    sent: ['Every delivery for an hour has failed. The event is not sent again until a delivery has succeeded.'],
     notes: [TO_OTHERS, 'A webhook of operators has its event among the events of the service itself.', WHAT_TO_DO],
     example: FAILING,
     sample: {

@@ -74,7 +74,7 @@ export const SEARCH = [
     query: Type.Object({
       q: text(
         255,
-        'What to look for: any id; transfers, cards, webhooks and cases only if the key may read them; a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
+        'What to look for: any id (transfers, cards, webhooks and cases only if the key may read them); a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
           'a card; a holder reference or a part of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference ' +
           '(Priya 75); an error code; a part of the name of a card program or key',
       ),

@@ -395,7 +395,7 @@ function awaitsApproval(): JsonObject {
   };
 }
 
-/** The examples of records, if possible of an operation that only reads. Responses with a record in another state have their own. */
+/** The examples of records, if possible from an operation that only reads. Responses with another state have their own examples. */
 const RECORD_EXAMPLES: RecordExamples = recordExamples(
   OPERATION_IDS.filter((id) => !OPERATIONS[id].csv)
     .toSorted((left, right) => Number(OPERATIONS[right].method === 'GET') - Number(OPERATIONS[left].method === 'GET'))
@@ -406,7 +406,7 @@ function shownReply(id: OperationId): ShownReply {
   return { schema: toJson(OPERATIONS[id].reply), example: toJson(exampleReply(id)) };
 }
 
-/** The schema of a component, with the example of its record, unless other components have the parts of the example. */
+/** The schema of a component, with the example of its record, unless other components already show the parts of the example. */
 function recordSchema(name: string, schema: object): JsonObject {
   const example = RECORD_EXAMPLES.get(name);
   const isOwn = example !== undefined && !isComposed(example, RECORD_EXAMPLES);
@@ -508,7 +508,7 @@ function toJson(value: unknown, isRoot = false): Json {
     // A named schema, described for one field: see `described` in schema-parts.ts.
     if (anyOf?.length === 1 && description !== undefined) return { ...Object(toJson(anyOf[0])), description };
     const { 'x-checked': checked = {}, ...shown }: SchemaShape = value;
-    // The component has everything. Only the description is repeated next to the reference.
+    // The component has the whole schema, so only the description is repeated next to the reference.
     const whole = '$ref' in checked ? { ...checked, description } : { ...shown, ...checked };
     return Object.fromEntries(
       Object.entries(whole).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, toJson(inner)]])),

@@ -45,7 +45,7 @@ const isRanged = (code: ErrorCode): boolean => RANGED.has(ERRORS[code].status);
 
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
 
-/** The name of a set of codes, in parts. In a range, only the codes that not every operation has are named. */
+/** The name of a set of codes, in parts. For a range, it leaves out the codes that every operation has. */
 function nameParts(codes: readonly ErrorCode[]): readonly string[] {
   if (codes.length === 1 || !codes.every(isRanged)) return codes.map(nameOf);
   const isEverywhere = (code: ErrorCode) => OPERATION_IDS.every((id) => precedenceOf(id).includes(code));
@@ -93,7 +93,7 @@ export function errorResponsesOf(id: OperationId): JsonObject {
   );
 }
 
-/** Codes that paths outside the operations have as the only one of their status. */
+/** Codes that are alone in their status on paths outside the operations. */
 const PAGE_CODES = ['uri_too_long', 'method_not_allowed', 'unknown_request'] as const;
 
 /** The error responses that several operations, or paths outside the operations, share. */

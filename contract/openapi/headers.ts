@@ -243,7 +243,7 @@ export const REQUEST_HEADERS = {
     name: 'Program-Id',
     in: 'header',
     description:
-      "The card program of the request. Required with an operator's key. A program's key has one program, and a " +
+      "The card program of the request. Required with an operator's key. A program's key can act only in that program, and a " +
       'sandbox without keys uses its demo program.',
     schema: VISIBLE,
     example: DEMO_PROGRAM,

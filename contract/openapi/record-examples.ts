@@ -7,7 +7,7 @@ export type ShownReply = { readonly schema: Json; readonly example: Json };
 /** The example of each record, by the name of its component. */
 export type RecordExamples = ReadonlyMap<string, Json>;
 
-/** Returns the example of each record that responses return, alone or in the list of a page: that of the first response. */
+/** Returns an example of each record that responses return, alone or in a page. It comes from the first such response. */
 export function recordExamples(replies: readonly ShownReply[]): RecordExamples {
   const examples = new Map<string, Json>();
   for (const { name, example } of replies.flatMap(recordsIn)) {

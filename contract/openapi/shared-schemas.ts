@@ -45,7 +45,7 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
 /** The minimum number of fields of a record that other records extend. */
 const MIN_SHARED_FIELDS = 6;
 
-/** The records that contain all fields of another record, as that record and the fields that they add. */
+/** Describes each record that contains all fields of another record as that record and the additional fields. */
 function withBases(schemas: JsonObject): JsonObject {
   const records = Object.entries(schemas).filter(([, schema]) => isRecord(membersOf(schema)));
   const bases = new Map<string, string>();

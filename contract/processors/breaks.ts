@@ -42,7 +42,7 @@ export const BreakRecord = Type.Object({
   expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
   found: Type.String({
     description:
-      'What the processor said. If it says something else later, that is added after a comma, and the break is open again',
+      'What the processor said. If it says something else later, that is added after a comma, and the break reopens',
   }),
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
   created_at: moment('When it was found'),
@@ -78,9 +78,7 @@ export const CloseBreakBody = Type.Object(
           'processor has undone what it did; loss: the operator bears it. Nothing is booked if omitted',
       ),
     ),
-    amount: Type.Optional(
-      amountSent('The amount of that entry; the request is refused if the difference is another one by now'),
-    ),
+    amount: Type.Optional(amountSent('The amount of that entry; the request is refused if the difference has changed')),
   },
   {
     ...checkedTogether({ dependentRequired: { book_against: ['amount'], amount: ['book_against'] } }),

@@ -51,7 +51,7 @@ export const SettlementFileRecord = Type.Object({
       matched: Type.Integer({ description: 'The books say the same' }),
       reported: Type.Integer({
         description:
-          'The books did not know the outcome of the attempt, or another one, so the line counted as the answer of the processor',
+          'The books had no outcome of the attempt, or a different one, so the line counted as the answer of the processor',
       }),
       differs: Type.Integer({ description: 'Another amount, currency or direction: a break `contradiction`' }),
       duplicate: Type.Integer({ description: 'An earlier line has settled the attempt: a break `duplicate`' }),
@@ -82,7 +82,8 @@ export const CreateSettlementFileBody = Type.Object({
   name: line(255, 'Name of the file, for people'),
   sha256: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'SHA-256 of the file, 64 hex digits in lower case. A file with the same one is returned instead',
+    description:
+      'SHA-256 of the file, 64 hex digits in lower case. If a file with the same hash exists, it is returned',
   }),
   line_count: Type.Integer({ minimum: 1, maximum: MAX_FILE_LINES, description: 'Number of lines of the file' }),
 });

@@ -127,7 +127,7 @@ function findUnwanted(
   );
 }
 
-/** Finds a field of the record that the request cannot change. Ignoring it would look like the change. */
+/** Finds a field of the record that the request cannot change. Ignoring the field would look as if the change was made. */
 function findUnchangeable(
   changeable: ReadonlySet<string>,
   unknown: readonly string[],
@@ -186,7 +186,7 @@ function meantBy(name: string, known: readonly string[]): string | undefined {
   return known.find((other) => bareName(other) === bareName(name)) ?? known.find((other) => isMeantFor(name, other));
 }
 
-/** A name that begins like a field whose omission lets the request do more, such as `capture_method`. */
+/** Finds an unknown name that begins like a field whose omission lets the request do more, such as `capture_method`. */
 function findLookalike(known: readonly string[], unknown: readonly string[]): Problem | undefined {
   for (const name of unknown) {
     const meant = known.find((other) => beginsAs(name, other));
@@ -204,7 +204,7 @@ function findUnknown(known: readonly string[], [name]: readonly string[]): Probl
 }
 
 /**
- * A query parameter with the name of a field of the body. It was meant as that field, and ignoring it could let the
+ * Finds a query parameter with the name of a field of the body. It was probably meant for the body, and ignoring it could let the
  * request do more.
  */
 export function findInQuery(schema: TObject, parameters: readonly string[]): Problem | undefined {
@@ -216,7 +216,7 @@ export function findInQuery(schema: TObject, parameters: readonly string[]): Pro
   return undefined;
 }
 
-/** An idempotency key among the unknown fields of a request that takes it as a header. */
+/** Finds an idempotency key among the unknown fields of a request that takes it as a header. */
 export function findKeyBesideHeader(unknown: readonly string[]): Problem | undefined {
   const name = unknown.find((one) => isMeantFor(one, 'idempotency_key'));
   if (name === undefined) return undefined;

@@ -23,9 +23,9 @@ export type FoundFamily = { readonly kind: CodeFamily['kind']; readonly codes: r
 /** Finds error codes. */
 export type ErrorSearch = (query: string) => readonly ErrorHit[];
 
-/** The score of a code that the query contains. Far above any words. */
+/** The score of a code that the query contains, far above the score of any words. */
 const NAMED = 1_000_000;
-/** The score of each character of a message that the query quotes. Above any words. */
+/** The score of each character of a message that the query quotes, above the score of any words. */
 const QUOTED = 10_000;
 
 /** A text with more codes than this is a list of codes, and not about one of them. */
@@ -141,7 +141,7 @@ export function groupOf(code: ErrorCode): string {
   return familyOf(code)?.kind ?? code;
 }
 
-/** More suggestions would not help. */
+/** Maximum number of suggested names. More would not help. */
 const MAX_SUGGESTED = 3;
 
 /** The names that a written name may have meant, most likely first. */

@@ -22,7 +22,7 @@ export type EntryText = {
   readonly text: string;
   /** How strongly a word in this text indicates the entry: 1 for its name. */
   readonly weight: number;
-  /** Whether it is long, such as a section of a guide, and is compared with other long ones. */
+  /** Whether it is long, such as a section of a guide, and is compared with other long texts. */
   readonly isLong?: boolean;
   /** Whether a result shows the text if it is the best match, because name and summary do not have its words. */
   readonly isShown?: boolean;
@@ -99,7 +99,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
       },
       processTerm: (term) => term,
       searchOptions: {
-        // A query is terms already.
+        // A query already consists of terms.
         tokenize: (terms) => terms.split(' '),
         processTerm: (term) => term,
         boostDocument: (id) => this.#texts[id]?.weight ?? 0,
@@ -186,7 +186,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     if (beginning.length > 0 || term.length < MIN_LENGTH_OF_TYPO) {
       return { term, match: 'beginning', texts: beginning.reduce((sum, [, texts]) => sum + texts, 0) };
     }
-    // It may find any word.
+    // A similar term may match any word.
     return { term, match: 'similar', texts: Math.max(0, ...this.#known.values()) };
   }
 }

@@ -43,8 +43,8 @@ export type AccessRecord = {
   readonly moves_money: boolean;
   /**
    * move_money: call an operation that moves money; change_funding: move money into and out of card programs;
-   * manage_keys: create keys; approve: approve what others may not do alone; change_other: change anything else;
-   * read: read.
+   * manage_keys: create keys; approve: approve requests that need a second person; change_other: change anything
+   * else; read: read.
    */
   readonly abilities: readonly (
     | 'move_money'
@@ -147,7 +147,7 @@ export type ApprovalRecord = {
   /** The card program; null for a request that belongs to none. */
   readonly program_id: string | null;
   /**
-   * What the request would do, to be read after "wants to": `withdraw 250.00 USD from the funding of Demo`.
+   * What the request would do, to follow the words "wants to": `withdraw 250.00 USD from the funding of Demo`.
    */
   readonly summary: string;
   /** The ids in the path of the request, by name. */
@@ -158,14 +158,14 @@ export type ApprovalRecord = {
    */
   readonly body: Readonly<Record<string, unknown>> | null;
   /**
-   * What the subject looked like at the time of the request, such as balances and limits; null without any.
+   * What the subject looked like at the time of the request, such as balances and limits; null if there are none.
    */
   readonly values_then: Readonly<Record<string, unknown>> | null;
-  /** The same at present, in get_approval while the approval is pending; otherwise null. */
+  /** The current values, in get_approval while the approval is pending; otherwise null. */
   readonly values_now: Readonly<Record<string, unknown>> | null;
   /** Request-Id of the request. */
   readonly request_id: string;
-  /** per_ or key_ id of who asked. */
+  /** Id of the requester, a person (per_) or a key (key_). */
   readonly requested_by: string;
   /** Name of that person or key; null in events, and once it is erased. */
   readonly requested_by_name: string | null;
@@ -173,13 +173,13 @@ export type ApprovalRecord = {
   readonly requested_at: string;
   /** When it expires, if no one decides. */
   readonly expires_at: string;
-  /** per_ or key_ id of who decided; null without a decision. */
+  /** Id of the person (per_) or the key (key_) that decided; null without a decision. */
   readonly decided_by: string | null;
   /** Name of that person or key; null in events, and if there is none. */
   readonly decided_by_name: string | null;
   /** When it was decided; null without a decision. */
   readonly decided_at: string | null;
-  /** Why it was decided so; null without a reason. */
+  /** Reason for the decision; null if there is none. */
   readonly reason: string | null;
   /**
    * What the operation returned, without secrets and texts that can be about a card holder; null until it is
@@ -241,7 +241,7 @@ export type ApprovalRule = {
 
 /** The body of approve_change. */
 export type ApproveChangeBody = {
-  /** Why; the audit log keeps it. At most 500 characters. */
+  /** The reason; the audit log records it. At most 500 characters. */
   readonly reason?: string | undefined;
 };
 
@@ -376,8 +376,8 @@ export type AuditEntryRecord = {
   /** The card program; null if the action concerns none, or all of them. */
   readonly program_id: string | null;
   /**
-   * What was acted on; for a refused credential, the part of the key that is not secret. null if it was the whole
-   * service.
+   * The subject of the action; for a refused credential, the part of the key that is not secret; null for the
+   * whole service.
    */
   readonly subject_id: string | null;
   /** Request-Id of the request; null for a command on the host. */
@@ -453,8 +453,7 @@ export type BreakRecord = {
   /** What the books say, such as the status of the attempt. */
   readonly expected: string;
   /**
-   * What the processor said. If it says something else later, that is added after a comma, and the break is open
-   * again.
+   * What the processor said. If it says something else later, that is added after a comma, and the break reopens.
    */
   readonly found: string;
   /** How long ago it was found, in seconds. */
@@ -916,7 +915,7 @@ export type CaseSnapshot = {
 
 /** The body of change_approval_policy. */
 export type ChangeApprovalPolicyBody = {
-  /** All rules, instead of the present ones; an empty list ends approvals. */
+  /** All rules, which replace the current ones; an empty list ends approvals. */
   readonly rules: readonly ApprovalRule[];
   /** How long a request waits before it expires; 24 if omitted. 1 to 720. */
   readonly expires_after_hours?: number;
@@ -961,8 +960,8 @@ export type CloseBreakBody = {
    */
   readonly book_against?: 'funding' | 'clearing' | 'loss' | undefined;
   /**
-   * The amount of that entry; the request is refused if the difference is another one by now. Minor units (cents,
-   * for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string.
+   * The amount of that entry; the request is refused if the difference has changed. Minor units (cents, for USD),
+   * 1 to 999,999,999,999: a JSON integer, or its digits as a string.
    */
   readonly amount?: Amount;
 };
@@ -1210,7 +1209,9 @@ export type CreateSettlementFileBody = {
   readonly connector_id: string;
   /** Name of the file, for people. At most 255 characters. */
   readonly name: string;
-  /** SHA-256 of the file, 64 hex digits in lower case. A file with the same one is returned instead. */
+  /**
+   * SHA-256 of the file, 64 hex digits in lower case. If a file with the same hash exists, it is returned.
+   */
   readonly sha256: string;
   /** Number of lines of the file. 1 to 10,000,000. */
   readonly line_count: number;
@@ -1469,7 +1470,7 @@ export type EventPage = {
   readonly next_cursor: string | null;
   /**
    * Every event up to this position has been read, including events that the filter left out. Send it as `after`
-   * to read on.
+   * to continue.
    */
   readonly position: number;
 };
@@ -1498,7 +1499,7 @@ export type ExportAccessQuery = {
     | 'operator:cases'
     | 'operator'
     | undefined;
-  /** true: only who can move money; false: only who cannot. */
+  /** true: only holders that can move money; false: only holders that cannot. */
   readonly moves_money?: boolean | undefined;
   /**
    * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
@@ -1624,7 +1625,7 @@ export type FoundEvents = {
   readonly next_cursor: string | null;
   /**
    * Every event up to this number has been read, including events that the filter left out. Send it as `after` to
-   * read on.
+   * continue.
    */
   readonly number: number;
 };
@@ -1664,8 +1665,8 @@ export type FundingLowRecord = {
   /** The funding_low_threshold of the program, in minor units. */
   readonly threshold: number;
   /**
-   * The transfer that took the funds below the threshold, or whose reversal did; null if it was a withdrawal or a
-   * new threshold.
+   * The transfer that took the funds below the threshold, itself or by its reversal; null if it was a withdrawal
+   * or a new threshold.
    */
   readonly transfer_id: string | null;
   /** The withdrawal that took the funds below the threshold; null if it was not a withdrawal. */
@@ -2050,8 +2051,8 @@ export type KeyRecord = {
   /** The person that it belongs to; null if it belongs to no one. */
   readonly person_id: string | null;
   /**
-   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
-   * earlier versions.
+   * Id of the person (per_) or the key (key_) that created or rolled it; null for a command on the host, a
+   * sandbox without keys, and earlier versions.
    */
   readonly created_by: string | null;
 };
@@ -2096,7 +2097,7 @@ export type ListAccessQuery = {
     | 'operator:cases'
     | 'operator'
     | undefined;
-  /** true: only who can move money; false: only who cannot. */
+  /** true: only holders that can move money; false: only holders that cannot. */
   readonly moves_money?: boolean | undefined;
 };
 
@@ -2486,8 +2487,8 @@ export type NewKeyRecord = {
   /** The person that it belongs to; null if it belongs to no one. */
   readonly person_id: string | null;
   /**
-   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
-   * earlier versions.
+   * Id of the person (per_) or the key (key_) that created or rolled it; null for a command on the host, a
+   * sandbox without keys, and earlier versions.
    */
   readonly created_by: string | null;
   /**
@@ -2886,7 +2887,9 @@ export type PersonRecord = {
 export type PostingRecord = {
   /** Number of the line in the card's statement, from 1. */
   readonly sequence: number;
-  /** Why the money moved; correction: an operator has booked a difference to the processor. */
+  /**
+   * Why the money moved; correction: an operator has booked the difference between the processor and the books.
+   */
   readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'correction';
   /** Whether the card received or sent the money. */
   readonly direction: 'in' | 'out';
@@ -3293,7 +3296,7 @@ export type RecordedErrors = {
 
 /** The body of reject_change. */
 export type RejectChangeBody = {
-  /** Why; the requester reads it. At most 500 characters. */
+  /** The reason; the requester can read it. At most 500 characters. */
   readonly reason: string;
 };
 
@@ -3551,8 +3554,8 @@ export type RolledKeyRecord = {
   /** The person that it belongs to; null if it belongs to no one. */
   readonly person_id: string | null;
   /**
-   * per_ or key_ id of who created or rolled it; null for a command on the host, a sandbox without keys, and
-   * earlier versions.
+   * Id of the person (per_) or the key (key_) that created or rolled it; null for a command on the host, a
+   * sandbox without keys, and earlier versions.
    */
   readonly created_by: string | null;
   /** The replaced key, which stops working at its expires_at. */
@@ -3650,9 +3653,9 @@ export type SearchEventsQuery = {
 /** The query of search. */
 export type SearchQuery = {
   /**
-   * What to look for: any id; transfers, cards, webhooks and cases only if the key may read them; a reference; an
-   * idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or a part of
-   * it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
+   * What to look for: any id (transfers, cards, webhooks and cases only if the key may read them); a reference;
+   * an idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or a part
+   * of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
    * part of a holder reference (Priya 75); an error code; a part of the name of a card program or key. At most
    * 255 characters.
    */
@@ -3972,7 +3975,7 @@ export type SettlementFileRecord = {
     /** The books say the same. */
     readonly matched: number;
     /**
-     * The books did not know the outcome of the attempt, or another one, so the line counted as the answer of the
+     * The books had no outcome of the attempt, or a different one, so the line counted as the answer of the
      * processor.
      */
     readonly reported: number;
@@ -4063,7 +4066,7 @@ export type SwitchChangeRecord = {
   readonly since: string;
   /** When it is enabled again automatically; null if it is not. */
   readonly until: string | null;
-  /** Why, or null without a reason; only in the event for operators. */
+  /** The reason, or null if none was given; only in the event for operators. */
   readonly reason?: string | null;
   /** Who changed it; only in the event for operators. */
   readonly actor?: string;

@@ -1606,7 +1606,7 @@ export class CasesResource {
   }
 }
 
-/** Incidents: the one cause of many errors. */
+/** Incidents: common causes of many errors. */
 export class IncidentsResource {
   readonly #send: Send;
 

@@ -98,7 +98,7 @@ function everywhere({ database }: Service): Reach {
 function requestIdOf(sentId: string): string {
   const requestId = fromWireId('req', sentId);
   if (requestId !== undefined) return requestId;
-  throw new Refusal('request_not_found', `'${sentId}' is no request id: that is req_ and 32 hex digits.`);
+  throw new Refusal('request_not_found', `'${sentId}' is not a request id. A request id is req_ and 32 hex digits.`);
 }
 
 function requireFurtherScopes(caller: Caller): void {
