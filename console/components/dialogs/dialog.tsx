@@ -110,7 +110,7 @@ export function ConfirmDialog({
           </p>
         )}
         <footer class="dialog-actions">
-          {/* Sent again, it would be a second request. */}
+          {/* Sending it again would make a second request. */}
           {!(error instanceof AwaitsApproval) && (
             <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
               {confirm}

@@ -57,7 +57,7 @@ export function ApprovalScreen({ parameters }: { readonly parameters: Parameters
   );
 }
 
-/** What to say after a decision, by the status that it led to. */
+/** The sentence shown after a decision, by the new status. */
 const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
   carried_out: 'Approved and carried out.',
   approved: 'Approved. It is being carried out.',
@@ -66,7 +66,7 @@ const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
   withdrawn: 'Withdrawn. Nothing has changed.',
 };
 
-/** The buttons of the caller. The service knows more, such as which keys belong to one person, and refuses the others. */
+/** The buttons of the caller. Only the service knows which keys belong to one person, so it can still refuse a decision. */
 function Decisions({
   approval: { requested_by: by, operation },
   onChoose,

@@ -27,7 +27,7 @@ const SCOPES = [
   ['connector', 'Transfers at one connector to a processor'],
 ] as const;
 
-/** Without a scope it is the chosen program, if there is one. `at` is the connector, and `only` the type of transfers at it. */
+/** The default scope is the chosen program, if there is one. `at` is the connector, and `only` the type of transfers at it. */
 const CHOICE = { scope: '', of: '', type: 'load', at: '', only: '' };
 
 type StopDetails = { readonly reason: string; readonly until: string };
