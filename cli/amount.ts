@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { CURRENCY_EXPONENTS } from '../domain/ledger/currency.ts';
 import { InvalidArgument } from '../sdk/client.ts';
 
-/** An amount that was typed: its minor units, and its currency if it was typed too. */
+/** A typed amount: its minor units, and its currency if that was typed too. */
 export type TypedAmount = { readonly minorUnits: string; readonly currency: string | undefined };
 
 export const AMOUNT_HELP = 'amount: "10.00 USD", or in minor units, 1000';
@@ -10,7 +10,7 @@ export const AMOUNT_HELP = 'amount: "10.00 USD", or in minor units, 1000';
 const MONEY = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))? ?([A-Za-z]{3})$/;
 
 /**
- * Reads an amount: minor units, which the service validates, or what a person writes, with the currency and all of its
+ * Reads an amount: minor units, which the service validates, or an amount as people write it, with its currency and all of its
  * decimals. An ambiguous amount is refused. Digits stay text: an amount is never a floating-point number.
  */
 export function readAmount(text: string): TypedAmount {
@@ -25,7 +25,7 @@ export function readAmount(text: string): TypedAmount {
   return { minorUnits: `${whole}${decimals}`.replace(/^0+(?=\d)/, ''), currency };
 }
 
-/** `10.00` could be ten dollars, or a mistake for ten minor units: only the currency makes it clear. */
+/** `10.00` could be ten dollars, or a mistake for ten minor units. Only a currency makes it clear. */
 function refusalOf(text: string): string {
   if (/^\d+\.\d+$/.test(text)) {
     const [whole = '', decimals = ''] = text.split('.');
@@ -46,7 +46,7 @@ function wrongDecimals(whole: string, decimals: string, currency: string, expone
   return decimals.length < exponent ? `${rule}: type "${meant}".` : `${rule}, and this has ${decimals.length}.`;
 }
 
-/** Returns the fields of a request for a typed amount. Throws InvalidArgument if `--currency` is another one. */
+/** Returns the fields of a request for a typed amount. Throws InvalidArgument if `--currency` names another currency. */
 export function amountFields(
   typed: TypedAmount,
   currency: string | undefined,

@@ -1,4 +1,4 @@
-// Runs a TypeScript file on the Node that this project is pinned to, started by any Node of the machine from 20 on.
+// Runs a TypeScript file on the pinned Node of the project. Any Node of the machine from 20 on can start this.
 import nodeModule from 'node:module';
 import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -18,7 +18,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const compileCache = resolve(root, 'node_modules', '.compile-cache');
 const serviceFile = 'server/main.ts';
 
-/** The Node to run on. Chosen before the install, so that a missing Node is reported without waiting for it. */
+/** Returns the Node to run on. It is chosen before the install, so that a missing Node is reported at once. */
 function chooseNode() {
   const pinned = pinnedNode(root);
   if (pinned !== undefined) return pinned;
@@ -26,7 +26,7 @@ function chooseNode() {
   throw new SetupProblem(describeMissingNode());
 }
 
-/** Installs the dependencies if they are missing or outdated. Signals then go to the started program, if it is a separate process. */
+/** Installs the dependencies if they are missing or outdated. Passes signals on to the program if it is a separate process. */
 async function prepare() {
   if (Number.parseInt(process.versions.node, 10) < 20) {
     throw new SetupProblem(`Node 20 or later is needed to start, and this is ${process.versions.node}.`);
@@ -52,8 +52,8 @@ async function endWithProblem(run) {
 }
 
 /**
- * Installs the dependencies if they are missing or outdated, runs a TypeScript file (its path is relative to the project's root)
- * with the arguments, and exits with its exit code: 128 plus the signal's number if a signal ended it.
+ * Installs the dependencies if they are missing or outdated. Then runs a TypeScript file (its path is relative to the project's
+ * root) with the arguments, and exits with its exit code. If a signal ended it, that is 128 plus the signal's number.
  */
 export function runTypeScript(file, commandLineArguments) {
   return endWithProblem(async () => {
@@ -63,7 +63,10 @@ export function runTypeScript(file, commandLineArguments) {
   });
 }
 
-/** The same for the command line, in this process if its Node can run TypeScript: a second Node takes time to start. */
+/**
+ * Does the same for the command line. It runs in this process if its Node can run TypeScript, because a second Node takes time to
+ * start.
+ */
 export function runCommandLine() {
   return endWithProblem(async () => {
     const { node, signals } = await prepare();

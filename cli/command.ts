@@ -15,7 +15,7 @@ import { readEarlier } from './times.ts';
 
 export type AddCommands = (program: Command, context: CommandContext) => void;
 
-/** An option; `Value` is what it sets. */
+/** An option. `Value` is the type of the value that it sets. */
 type OptionSpec<Value> = {
   /** As commander writes it: `--card <card_id>`. */
   readonly flag: string;
@@ -43,7 +43,7 @@ type CommandDefinition<Values> = {
   readonly run: (session: Session, values: Values, argument: string) => Promise<void> | void;
 };
 
-/** Adds a command. `run` gets only the options that were given, by the fields that they set. */
+/** Adds a command. `run` gets only the given options, by the names of their fields. */
 export function addCommand<Values extends object = Record<never, never>>(
   parent: Command,
   context: CommandContext,
@@ -55,11 +55,11 @@ export function addCommand<Values extends object = Record<never, never>>(
 type ListDefinition<Item, Filters> = Omit<CommandDefinition<Filters>, 'run'> & {
   readonly columns: readonly Column<Item>[];
   readonly list: (service: TransferService, query: Filters & PageQuery, argument: string) => Promise<Page<Item>>;
-  /** What to do when there is nothing to list: what is missing, and commands with their purpose. */
+  /** The text of an empty list: what is missing, and the commands to run next, each with its purpose. */
   readonly empty: {
     readonly text: string;
     readonly next?: readonly (readonly [purpose: string, command: string])[];
-    /** Printed in its place if a filter was given. */
+    /** Printed instead of `next` if a filter was given. */
     readonly filtered?: readonly (readonly [purpose: string, command: string])[];
   };
 };
@@ -74,7 +74,7 @@ export function addList<Item extends object, Filters extends object = Record<nev
     options: { ...PAGE_OPTIONS, ...options },
     run: async (session, values, argument) => {
       const { service, showText, width } = session;
-      // `all` is for readPages; an undefined field is not sent.
+      // `all` is for readPages. Undefined fields are not sent.
       const page = await readPages(values, (position) =>
         list(service, { ...values, ...position, all: undefined }, argument),
       );
@@ -107,7 +107,7 @@ function define<Values extends object>(
       const field = fields.get(attribute);
       return field === undefined ? [] : [[field, value]];
     });
-    // OptionsFor ties each option to the type of its field, so what they read together is Values.
+    // OptionsFor ties each option to the type of its field, so together they produce Values.
     const values = Object.fromEntries(typed) as Values;
     await run(
       openSession(given, context),

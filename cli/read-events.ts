@@ -120,7 +120,7 @@ export function retryReporter(
   };
 }
 
-/** The longest of the known types, so that what follows is aligned. */
+/** The length of the longest known type, so that the text after it is aligned. */
 const TYPE_WIDTH = 18;
 /** Positions below a million are aligned. */
 const POSITION_WIDTH = 6;
@@ -129,7 +129,7 @@ export function eventHead({ position, type, subject_id }: TransferServiceEvent):
   return printable(`${String(position).padStart(POSITION_WIDTH)}  ${type.padEnd(TYPE_WIDTH)}  ${subject_id}`);
 }
 
-/** An event on one line, with what it says in a few words. */
+/** Formats an event on one line, with a short summary. */
 export function eventLine(event: TransferServiceEvent): string {
   return `${[plainTime(event.created_at), eventHead(event), summaryOf(event)].map(printable).join('  ').trimEnd()}\n`;
 }

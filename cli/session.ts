@@ -3,7 +3,7 @@ import { type Fetch, type Page, type PageQuery, TransferService, type WithRespon
 import type { Environment } from './environment.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from './output.ts';
 
-/** What a command uses of the process; tests provide their own. */
+/** The parts of the process that a command uses. Tests provide their own. */
 export type CommandContext = {
   readonly environment: Environment;
   readonly write: (text: string) => void;
@@ -11,8 +11,8 @@ export type CommandContext = {
   readonly writeAll: (chunks: AsyncIterable<string>) => Promise<void>;
   readonly writeError: (text: string) => void;
   /**
-   * Aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and when it happens again, the
-   * process ends at once.
+   * Returns a signal that aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and on the
+   * second time, the process ends at once.
    */
   readonly untilEnded: () => AbortSignal;
   /** Asks a question that is answered with y or n; undefined if input is not a terminal. */
@@ -117,7 +117,7 @@ export function showVersioned(
   show(record, [...pairs, ...(version === undefined ? [] : [['etag', version.replaceAll('"', '')] as const])]);
 }
 
-/** Reads one page, or with `--all` every page: the last one, with the items of all. */
+/** Reads one page. With `--all`, reads every page and returns the last one with the items of all. */
 export async function readPages<Found extends Page<unknown>>(
   { limit, cursor, all }: PageOptions,
   list: (page: PageQuery) => Promise<Found>,
@@ -205,7 +205,7 @@ async function readKeys(service: TransferService): Promise<Names> {
   return names;
 }
 
-/** Does the same for people. A person without a name, for example after an erasure, is not in it. */
+/** Does the same for people. People without a name, for example after an erasure, are left out. */
 async function readPeople(service: TransferService): Promise<Names> {
   const names = new Map<string, string>();
   if (!mayReadAll((await service.sessions.current()).scopes)) return names;
@@ -215,7 +215,7 @@ async function readPeople(service: TransferService): Promise<Names> {
   return names;
 }
 
-/** Without the scope, which `operator` includes, the request would be refused, and recorded as an error of the caller. */
+/** Whether the caller may list all of them. Without the scope, the request would be refused and recorded as an error. */
 function mayReadAll(scopes: readonly string[]): boolean {
   return scopes.includes('operator:read') || scopes.includes('operator');
 }

@@ -13,10 +13,10 @@ export { MAX_SETTLEMENT_LINES };
 /** A line in a request. */
 export type SentLine = AddSettlementLinesBody['lines'][number];
 
-/** What is wrong with a line of the file. `line` counts from 1, with the head of the file. */
+/** A problem in a line of the file. `line` counts from 1, including the first line with the columns. */
 export type LineProblem = { readonly line: number; readonly field: string; readonly message: string };
 
-/** A settlement file that was read to its end: what identifies it, and what is wrong with it. */
+/** A settlement file that was read to its end, with its hash and its problems. */
 export type CheckedFile = {
   /** 64 hex digits. */
   readonly sha256: string;
@@ -142,7 +142,7 @@ function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
   return { field: '', message: "A line needs 'attempt_id' or 'processor_reference'." };
 }
 
-/** A line as it is sent. It was checked before. */
+/** Returns a line in the form of the request. The line was checked before. */
 function toLine(record: CsvRecord): SentLine {
   const given = Object.entries(record).filter(([, text]) => text !== '');
   const fields = given.map(([name, text]) => [name, NUMBERS.has(name) ? Number(text) : text] as const);

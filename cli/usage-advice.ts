@@ -22,7 +22,7 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['whoami', 'sessions current'],
 ]);
 
-/** The same for the words after a resource, where another one has the command. */
+/** The same for a command that another resource has. */
 const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...['list', 'ls', 'all', 'get', 'show', 'view'].flatMap((verb): [string, string][] => [
     [`deposits ${verb}`, 'programs movements <program_id>'],
@@ -104,7 +104,7 @@ function distanceOf(one: string, other: string): number {
   return rows.at(-1)?.at(-1) ?? 0;
 }
 
-/** The command that the words lead to, and the word after it that leads nowhere. */
+/** Finds the command that the words name, and the first word after it that is unknown. */
 function deepest(program: Command, words: readonly string[]): { command: Command; unknown: string | undefined } {
   let command = program;
   for (const [at, word] of words.entries()) {

@@ -16,7 +16,7 @@ function typesOf({ types }: WebhookRecord): string {
 /** Whether events are sent, and if not, why. */
 function statusOf({ status, status_reason: reason, failures }: WebhookRecord): string {
   if (status === 'disabled') return `disabled ${DISABLED[reason ?? 'requested'].short}`;
-  // A service of an earlier version does not count them.
+  // A service of an earlier version does not count failures.
   if (!failures) return status;
   return `${status === 'paused' ? 'paused' : 'failing'} after ${failures} ${failures === 1 ? 'failure' : 'failures'}`;
 }

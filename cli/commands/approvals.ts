@@ -44,7 +44,7 @@ export const addApprovals: AddCommands = (program, context) => {
     name: 'approve <approval_id>',
     argument: APPROVAL_ID,
     description: 'approve a request of someone else, and carry it out',
-    options: { reason: { flag: '--reason <text>', help: 'why; the audit log keeps it' } },
+    options: { reason: { flag: '--reason <text>', help: 'why; recorded in the audit log' } },
     run: async (session, reason, approvalId) =>
       showDecided(session, await session.service.approvals.approve(approvalId, reason)),
   });
@@ -52,7 +52,7 @@ export const addApprovals: AddCommands = (program, context) => {
     name: 'reject <approval_id>',
     argument: APPROVAL_ID,
     description: 'reject a request of someone else',
-    options: { reason: { flag: '--reason <text>', help: 'why; the requester reads it', required: true } },
+    options: { reason: { flag: '--reason <text>', help: 'why; the requester can read it', required: true } },
     run: async (session, reason, approvalId) =>
       showDecided(session, await session.service.approvals.reject(approvalId, reason)),
   });

@@ -174,21 +174,21 @@ export type OptionWord = {
   readonly about: string;
   /** Whether a value follows. */
   readonly takesValue: boolean;
-  /** The values there are; empty if it can be anything. */
+  /** The allowed values; empty if any value is allowed. */
   readonly choices: readonly string[];
   readonly isFile: boolean;
 };
 
 export type CommandWords = {
-  /** The words that lead to it, joined by blanks; empty for the command line itself. */
+  /** The words of its path, joined by spaces; empty for the program itself. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly about: string }[];
   readonly options: readonly OptionWord[];
-  /** Whether an argument of it is a file. */
+  /** Whether one of its arguments is a file. */
   readonly takesFile: boolean;
 };
 
-/** Every command of a command line, with what can be typed after it. */
+/** Returns every command of the program, with the words that can follow it. */
 export function commandWords(program: Command): readonly CommandWords[] {
   const globals = program.options.filter(({ long }) => long !== '--version').map(optionWord);
   return wordsOf(program, '', globals);
@@ -202,7 +202,7 @@ function wordsOf(command: Command, path: string, globals: readonly OptionWord[])
     path,
     commands: [
       ...command.commands.map((inner) => ({ name: inner.name(), about: inner.description() })),
-      // The values of an argument are completed as commands are.
+      // The values of an argument are completed like commands.
       ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
         argChoices.map((name) => ({ name, about: description })),
       ),
@@ -210,7 +210,7 @@ function wordsOf(command: Command, path: string, globals: readonly OptionWord[])
     options: [...own, ...inherited, help],
     takesFile: command.registeredArguments.some((argument) => argument.name() === 'file'),
   };
-  // An alias leads to the same place.
+  // An alias has the same subcommands.
   const inner = command.commands.flatMap((one) =>
     [one.name(), ...one.aliases()].flatMap((name) => wordsOf(one, path === '' ? name : `${path} ${name}`, globals)),
   );

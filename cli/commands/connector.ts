@@ -34,11 +34,13 @@ export const addConnector: AddCommands = (program, context) => {
     run: async (session, { secretVariable, token = 'sim_approve' }, url) => {
       const { environment, json, write, showText, exitWith } = session;
       if (!/^https?:\/\/[^/?#]/.test(url) || !URL.canParse(url) || /[?#]/.test(url))
-        throw new InvalidArgument(`the URL must be one such as http://127.0.0.1:4000, but it is '${printable(url)}'`);
+        throw new InvalidArgument(
+          `the argument must be a URL such as http://127.0.0.1:4000, but it is '${printable(url)}'`,
+        );
       const secret = environment.variable?.(secretVariable);
       if (secret === undefined)
         throw new InvalidArgument(`there is no environment variable ${printable(secretVariable)}`);
-      // Reported now, not with the first rule.
+      // An invalid secret is reported now, not with the first rule.
       await readSecret(secret);
       // Loaded on demand: no other command needs it.
       const { checkAdapter } = await import('../connector/rules.ts');

@@ -46,9 +46,9 @@ const LABEL_WIDTH = 14;
 const load = () => import('../../contract/errors/catalogue.ts');
 
 const NOTES = `
-With a request id of a customer: operators type inspect, and with a key of the
-card program, show. The same commands of requests also find what succeeded.
-Without a request id: list, search or tail.`;
+If a customer gives you a request id, operators use inspect, and a key of the
+card program uses show. The same commands of requests also find successful
+requests. Without a request id, use list, search or tail.`;
 
 type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor'>;
 
@@ -174,7 +174,7 @@ function summaryOf(
   return `${wrap(meaning, '', '')}${innermostCause(causes)}${wrap(resolution, 'What to do: ', '  ')}\n`;
 }
 
-/** The cause at the end of the chain, in its own words, above the stacks. */
+/** Returns the innermost cause with its message, to print above the stacks. */
 function innermostCause(causes: InspectedErrorRecord['causes']): string {
   const cause = causes.at(-1);
   if (cause === undefined) return '';
@@ -230,7 +230,7 @@ function forOperators(code: string, command: string): string {
   return `${wrap(purpose, 'Operators:'.padEnd(LABEL_WIDTH), indent)}${indent}  ${command} ${next}\n`;
 }
 
-/** The codes that the search of the service also finds by these words, such as `frozen` or `not enough money`. */
+/** Suggests the codes that the search of the service finds for these words, such as `frozen` or `not enough money`. */
 async function suggestion(words: string): Promise<string> {
   const { searchErrors } = await import('../../contract/search/error-search.ts');
   const hits = searchErrors(words);

@@ -87,7 +87,7 @@ async function targetOf(output: string): Promise<Target> {
 
 function onDisk<Value>(output: string, work: Promise<Value>): Promise<Value> {
   return work.catch((error: unknown) => {
-    // The text after the comma names the temporary file.
+    // The text after the comma names the temporary file, so it is left out.
     const [reason] = error instanceof Error ? error.message.split(',') : [String(error)];
     throw new OutputFailure(`${printable(output)} cannot be written: ${reason}.`);
   });

@@ -5,7 +5,7 @@ import { alignedLines, type Column, money, type Pair, table, wrap } from '../out
 import { plainTime } from '../times.ts';
 
 type TypedLimit = { readonly direction: string | undefined; readonly name: string; readonly value: number | null };
-/** A change of limits, as the value of an option: commander turns a plain null into an empty string. */
+/** A change of limits as the value of an option. The patch is wrapped, because commander turns null into an empty string. */
 export type LimitsChange = { readonly patch: CardLimitsPatch | null };
 
 type LimitState = CardLimitsRecord['in']['limits'][number];
@@ -51,7 +51,7 @@ export function readLimits(text: string, before: CardLimits | undefined): CardLi
   return limits as CardLimits;
 }
 
-/** Reads a change of limits: the same, with `none` for a value, a direction or all limits. Throws as above. */
+/** Reads a change of limits in the same form, with `none` to remove a limit, a direction or all limits. Throws as above. */
 export function readLimitsChange(text: string, before: LimitsChange | undefined): LimitsChange {
   if (before !== undefined) throw new InvalidArgumentError(ONCE);
   return { patch: readPatch(text) };
@@ -99,7 +99,7 @@ function fieldsOf(direction: string | undefined, limits: readonly TypedLimit[]):
   );
 }
 
-/** The range of the next transfer of a card in each direction, then every limit and what remains of it. */
+/** Describes the range of a card's next transfer in each direction, then every limit and what remains of it. */
 export function describeCardLimits(record: CardLimitsRecord, width: number | undefined): string {
   const { currency, maximum_balance: most } = record;
   const pairs: Pair[] = [

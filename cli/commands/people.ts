@@ -57,7 +57,7 @@ type Filters = ScopeFilter & { readonly moves_money?: boolean };
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
   ...SCOPE_OPTION,
-  moves_money: { flag: '--moves-money', help: 'only who can move money' },
+  moves_money: { flag: '--moves-money', help: 'only keys and people that can move money' },
 };
 
 /** Adds `access list | export`. */

@@ -174,7 +174,7 @@ function addBreaks(program: Command, context: CommandContext): void {
   });
 }
 
-/** The ways to book the difference of a break: `10.00 USD: funding, clearing, loss`, or the one that was chosen. */
+/** The ways to book the difference of a break: `10.00 USD: funding, clearing, loss`, or the chosen one. */
 function bookingsOf({ bookings, booked_against: against, currency }: BreakRecord): string | null {
   const [first] = bookings;
   if (first === undefined) return against === null ? null : `booked against ${against}`;

@@ -6,7 +6,7 @@ import type { AddCommands } from '../command.ts';
 
 const PAGES = placeOf('docs/runbook');
 
-/** Adds `runbook`: its pages come with this program, so they can be read where no service runs, and in a container. */
+/** Adds `runbook`. Its pages come with this program, so they can be read in a container or where no service runs. */
 export const addRunbook: AddCommands = (program, { write }) => {
   program
     .command('runbook')

@@ -36,9 +36,9 @@ export const addSandbox: AddCommands = (program, context) => {
 
 const RESET_NOTES = `
 Runs on the host of the service, with the settings of the service, while no
-service runs. Cards, transfers, keys, events and errors are gone; the next start
-makes a new sandbox. With DATABASE_URL only what the service has created in its
-schema is removed. A live ledger is never removed.`;
+service runs. Removes cards, transfers, keys, events and errors; the next start
+makes a new sandbox. With DATABASE_URL, it removes only what the service has
+created in its schema. It never removes a live ledger.`;
 
 function addReset(sandbox: Command, context: CommandContext): void {
   addCommand<{ readonly yes?: boolean }>(sandbox, context, {

@@ -107,7 +107,7 @@ function durationText(seconds: number): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** How late something is; less than a second is not worth a number. */
+/** Says how late something is. Delays below one second are not mentioned. */
 function secondsText(seconds: number | null, otherwise: string): string | null {
   if (seconds === null) return null;
   return seconds < 1 ? otherwise : `${seconds.toFixed(1)} s late`;
@@ -123,7 +123,7 @@ function standbyFact(standby: Standby): readonly [string, string] {
   return ['standby', `${printable(name)}, ${printable(state)}, ${printable(sync)}, ${bytes} bytes${late} behind`];
 }
 
-/** That everything is on one machine is the purpose of such a sandbox, and no news. */
+/** Whether this is a sandbox on one machine. Such a sandbox has no standby on purpose, so the output does not mention it. */
 function isSandboxOfOneMachine({ mode, database }: ServiceStatus): boolean {
   return mode === 'sandbox' && database.kind === 'embedded' && database.waits_for_standby !== true;
 }

@@ -42,7 +42,7 @@ printed late. Press Ctrl-C to stop.`;
 const POLL_MILLISECONDS = 1_000;
 /**
  * The error log is ordered by the time of the request. But an error is only recorded when the request ends, or when the
- * database is back. Every tenth poll therefore looks for new errors as far back as this, or to the last outage.
+ * database is back. Every tenth poll therefore looks for new errors this far back, or back to the last outage.
  */
 const LATE_MILLISECONDS = 600_000;
 const POLLS_PER_LATE_POLL = 10;
@@ -74,7 +74,7 @@ class ErrorTail {
   readonly #print: (error: Found) => void;
   /** The times of errors that were printed or that existed at the start, by id. */
   readonly #known = new Map<string, number>();
-  /** Errors before this are not new. */
+  /** Errors before this time are not new. */
   #begin: string | undefined;
   /** The time of the newest error, by the clock of the service. */
   #newest: number | undefined;
@@ -128,7 +128,7 @@ class ErrorTail {
     this.#begin = data[0]?.created_at;
   }
 
-  /** Prints new errors, oldest first. A quick poll stops reading at the first known error, a late poll continues. */
+  /** Prints new errors, oldest first. A quick poll stops at the first known error. A late poll continues. */
   async #look(isLate: boolean, signal: AbortSignal): Promise<void> {
     const found: Found[] = [];
     let cursor: string | undefined;

@@ -159,7 +159,7 @@ function addTimeline(transfers: Command, context: CommandContext): void {
     run: async ({ service, showText }, _, transferId) => {
       const timeline = await service.transfers.timeline(transferId);
       const { transfer, money, steps, likely_duplicates, truncated } = timeline;
-      // Transfers for different dates are two orders.
+      // Transfers for different dates are separate orders, not duplicates.
       const duplicates = likely_duplicates
         .filter(({ scheduled_for: due }) => due === transfer.scheduled_for)
         .map(({ transfer_id }) => `Likely a duplicate of it: ${transfer_id}`);

@@ -19,20 +19,20 @@ export type Order = {
 };
 
 export type Returned = {
-  /** Of HTTP; undefined if there was no whole answer. */
+  /** The HTTP status; undefined if no complete answer arrived. */
   readonly status: number | undefined;
-  /** The body, or why there was no answer. */
+  /** The body, or the reason why there was no answer. */
   readonly text: string;
   /** The body, if it is a JSON object. */
   readonly record: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** Signs a request. `text` is its method, path and body. Omitted: as the contract demands. */
+/** Signs a request. `text` is its method, path and body. The default signs as the contract demands. */
 export type Signing = (id: string, text: string, secret: string) => Promise<Readonly<Record<string, string>>>;
 
-/** What the service reads of an answer. */
+/** The service reads at most this much of an answer. */
 const MAX_ANSWER_BYTES = 65_536;
-/** As long as the service waits: what comes later is an unknown outcome to it. */
+/** The service waits this long. If the answer comes later, the outcome is unknown to the service. */
 const TIMEOUT_MILLISECONDS = 10_000;
 
 export const signed: Signing = async (id, text, secret) => ({ ...(await signWebhook({ id, body: text }, secret)) });
@@ -45,7 +45,7 @@ async function headersOf(signing: Signing, line: string, body: string, secret: s
 }
 
 export type Adapter = {
-  /** Sends the body of a call, which is text if it is not to be JSON. */
+  /** Makes a call. An object is sent as JSON, and a text unchanged. */
   readonly call: (call: Call, body: object | string, signing?: Signing) => Promise<Returned>;
   readonly health: () => Promise<Returned>;
 };

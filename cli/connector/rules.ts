@@ -17,7 +17,7 @@ const CALLS: readonly Call[] = ['send', 'inquire', 'reverse'];
 /** Ten minutes, twice the window of a signature. */
 const OUTSIDE_SECONDS = 600;
 const LONG_PAST = '2020-01-01T00:00:00.000Z';
-/** Enough for two of them to meet in an adapter that looks first and writes later. */
+/** Enough that two requests overlap in an adapter that looks for the order first and stores it later. */
 const AT_ONCE = 5;
 
 const signedAt =
@@ -283,7 +283,7 @@ export type AdapterToCheck = {
 
 /**
  * Checks an adapter against every rule of the contract, one after the other. About twenty orders of 1.15 USD are executed. Ends
- * after the first rule if nothing answers. Throws errors that are not about the adapter, such as an InvalidArgument for the secret.
+ * after the first rule if nothing answers. Throws other errors, such as an InvalidArgument for the secret.
  */
 export async function* checkAdapter({ url, secret, token }: AdapterToCheck): AsyncGenerator<RuleResult> {
   const trial = new Trial(adapterAt(url, secret), token);

@@ -10,21 +10,21 @@ export class Violation extends Error {}
 /** The rule does not apply to this adapter; the message says why. */
 export class NotApplicable extends Error {}
 
-/** The answer to a call, after it was found to be one. */
+/** The valid answer to a call. */
 export type Answer = {
   readonly status: string;
   readonly processor_reference: string | null;
 };
 
 /**
- * Small, in case the adapter under check moves real money. It also reveals floating-point conversions: 1.15 × 100 is
+ * The amount is small, in case the adapter moves real money. It also reveals floating-point conversions: 1.15 × 100 is
  * 114.99999999999999.
  */
 const AMOUNT = 115;
 const CURRENCY = 'USD';
 /** Much longer than a check takes. */
 const NOT_AFTER_MILLISECONDS = 600_000;
-/** How often a reversal is repeated that is answered with `pending`, and the pause before each. */
+/** How often to repeat a reversal that is answered with `pending`, and the pause before each repetition. */
 const REVERSALS = 20;
 const REVERSAL_PAUSE_MILLISECONDS = 500;
 const MAX_EXCERPT_CHARACTERS = 200;
@@ -56,7 +56,7 @@ export class Trial {
 
   /** Returns any answer of the adapter unchecked. */
   raw(call: Call, body: object | string, signing?: Signing): Promise<Returned> {
-    // Like the service: only an order to execute has a time.
+    // As in the service, only orders to execute have a deadline.
     const isTimed = typeof body === 'string' || call === 'send';
     return this.#adapter.call(call, isTimed ? body : { ...body, not_after: undefined }, signing);
   }
@@ -94,7 +94,7 @@ export class Trial {
     }
   }
 
-  /** Expects a request to be refused with a status of HTTP. `to` says to what, such as `To an order without an amount, `. */
+  /** Expects the adapter to refuse a request with this HTTP status. `to` begins the message. */
   expectRefusal(call: Call, { status, ...returned }: Returned, wanted: number, to = ''): void {
     if (status !== wanted) throw new Violation(`${to}/${call} answered with ${described({ status, ...returned })}.`);
   }
@@ -106,7 +106,7 @@ export class Trial {
   }
 }
 
-/** Reads what the service would read; anything else is an unknown outcome to it. */
+/** Reads an answer as the service does. Throws a Violation if the outcome would be unknown to the service. */
 function readAnswer(call: Call, order: Order, returned: Returned, statuses: readonly string[]): Answer {
   const { status: httpStatus, record } = returned;
   if (httpStatus === 401)
@@ -134,7 +134,7 @@ function readAnswer(call: Call, order: Order, returned: Returned, statuses: read
   return { status, processor_reference: typeof processor_reference === 'string' ? processor_reference : null };
 }
 
-/** A JSON text with its numbers as the service reads them. */
+/** Parses a JSON text, with numbers as the service reads them. */
 function withNumbers(text: string): JsonValue {
   const read = (value: unknown): JsonValue => {
     if (typeof value === 'number') return new JsonNumber(String(value));

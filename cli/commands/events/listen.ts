@@ -150,7 +150,7 @@ async function sendWebhook(
       method: 'POST',
       headers: { 'content-type': 'application/json', 'user-agent': 'transfer-service-cli', ...signed },
       body,
-      // A redirect would be followed with a GET. So it counts as a failure, like in the webhooks of most services.
+      // `fetch` would follow a redirect with a GET. So a redirect counts as a failure, as in most webhook services.
       redirect: 'manual',
       signal,
     });

@@ -51,7 +51,7 @@ export const addCases: AddCommands = (program, context) => {
   const cases = program.command('cases').description('contact support about a request, a transfer or anything else');
   addCommand<Omit<CreateCaseBody, 'request_id' | 'transfer_id'> & KeyOption>(cases, context, {
     name: 'open [id]',
-    argument: 'what it is about: a request id, req_..., or a transfer id, tr_...; without one, --text says it',
+    argument: 'the subject: a request id, req_..., or a transfer id, tr_...; if omitted, --text is required',
     description: 'open a case with support',
     options: {
       text: { flag: '--text <text>', help: 'what happened' },
@@ -169,7 +169,7 @@ export const addSandboxAnswer: AddCommands = (sandbox, context) =>
     },
   });
 
-/** A case in lines; the last message is among the messages. */
+/** Returns the fields of a case. `last_message` is left out, because it is among the messages. */
 function pairsOfCase({ last_message: _, ...rest }: CaseRecord): readonly Pair[] {
   return pairsOf(rest);
 }

@@ -22,7 +22,7 @@ type Checked = {
   readonly checks?: Readonly<Record<string, unknown>> | null;
 };
 
-/** The values of a failed check as people read them: times in words, amounts as money where the error tells the currency. */
+/** Returns the values of a failed check as people read them: times in words, and amounts as money if the currency is known. */
 export function shownChecks(error: Checked): Readonly<Record<string, unknown>> | null {
   const { checks } = error;
   if (checks === null || checks === undefined) return null;
@@ -45,7 +45,7 @@ function shownValue(name: string, value: unknown, currency: string | undefined):
   return /^-?\d+$/.test(text) ? money(text, currency) : value;
 }
 
-/** Returns the currency of the amounts in the message, or the request's. Names in quotes come from callers. */
+/** Returns the currency in the message, or else the request's. Quoted names are ignored, because they come from callers. */
 function currencyOf({ message = '', request }: Checked): string | undefined {
   const named = new Set([...message.replaceAll(QUOTED, '').matchAll(MONEY_IN_TEXT)].map(([, currency]) => currency));
   if (named.size > 0) return named.size === 1 ? [...named][0] : undefined;

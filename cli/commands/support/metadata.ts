@@ -31,14 +31,14 @@ export const METADATA_CHANGE_OPTIONS: OptionsFor<MetadataChange> = {
   clear: { flag: '--clear-metadata', help: 'remove all metadata pairs', conflicts: ['metadata', 'removeMetadata'] },
 };
 
-/** The merge patch of a change; undefined where none was typed. */
+/** Returns the merge patch of a change, or undefined if no option was given. */
 export function metadataPatch(change: { readonly [Name in keyof MetadataChange]?: MetadataChange[Name] | undefined }) {
   const { metadata, removed, clear } = change;
   if (metadata === undefined && removed === undefined && clear === undefined) return undefined;
   return clear ? null : { ...metadata, ...removed };
 }
 
-/** A query with the filter as the API has it. */
+/** Returns the query with the metadata filter in the API's form. */
 export function queryOf<Given extends { readonly metadata?: Pairs }>({ metadata = {}, ...filters }: Given) {
   const [name, value] = Object.entries(metadata)[0] ?? [];
   return { ...filters, metadata_name: name, metadata_value: value };

@@ -6,7 +6,7 @@ import type { Session } from '../../session.ts';
 
 export const WEBHOOK_ID = 'webhook id, wh_...';
 
-/** Whether a command reaches the webhooks of the card program, or any. */
+/** Whether a command acts as an operator, on the webhooks of any card program. */
 export type Reach = { readonly operator?: boolean };
 
 export const REACH_OPTION: OptionsFor<Reach> = {
