@@ -40,7 +40,7 @@ async function show(commandLine: string, environment: Readonly<Record<string, st
   }
 }
 
-test('on a terminal, colours headings and statuses, and prints no line wider than the terminal', async () => {
+test('colours headings and statuses on a terminal, and prints no line wider than the terminal', async () => {
   service.play(LIST);
   const shown = await show('transfers list');
   expect(shown).toContain(`${ESCAPE}[1mtransfer_id`);

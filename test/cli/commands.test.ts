@@ -27,7 +27,7 @@ describe('the card program of a command', () => {
     ]);
   });
 
-  test('does not narrow the switch or bind a key if it comes from the environment', async () => {
+  test('does not limit the switch or a key if it comes from the environment', async () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
@@ -82,7 +82,7 @@ describe('limits', () => {
       'in.daily_amount=50000,in.daily_count=5,out.minimum_amount=0,maximum_balance=200000',
       { in: { daily_amount: 50_000, daily_count: 5 }, out: { minimum_amount: 0 }, maximum_balance: 200_000 },
     ],
-    // The service validates the names.
+    // The service checks the names, so the command accepts any.
     ['out.dayly_count=5,daily_count=5', { out: { dayly_count: 5 }, daily_count: 5 }],
   ])('are read from %s', async (text, limits) => {
     service.play({ status: 200, body: CARD });
@@ -103,7 +103,7 @@ describe('limits', () => {
     expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
   });
 
-  test('can be removed one by one, by direction, or all, like the details of a card', async () => {
+  test('can be removed one by one, by direction, or all at once, like the details of a card', async () => {
     service.play({ status: 200, body: CARD });
     await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
     await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
@@ -168,7 +168,7 @@ describe('commands', () => {
     expect(service.received.map(({ url }) => url.split('?')[1])).toEqual(['limit=100', 'limit=100&cursor=c2']);
   });
 
-  test('asks before it erases a card holder, and requires --yes if no one can answer', async () => {
+  test('erase asks for confirmation, and requires --yes if no one can answer', async () => {
     const questions: string[] = [];
     const answered = (answer: boolean) =>
       runHere(service.url, ['cards', 'erase', 'mine'], {}, undefined, undefined, async (question) => {
@@ -183,7 +183,7 @@ describe('commands', () => {
     expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
-  test('connectors shows the disabled connectors, and below them the reason, as switch show does', async () => {
+  test('connectors shows the disabled connectors with the reason below them, as switch show does', async () => {
     const listed = Object(exampleReply('list_connectors')) as { readonly data: readonly object[] };
     const connector = Object(listed.data[0]);
     const setting = { ...SETTING, scope: 'connector', connector_id: 'increase', until: '2030-02-01T12:00:00.000Z' };
@@ -201,7 +201,7 @@ describe('commands', () => {
     expect((await type('connectors')).output).not.toContain('Disabled by the switch');
   });
 
-  test('a statement of several pages has its balances', async () => {
+  test('statement shows the balances of a statement that has several pages', async () => {
     service.play(
       { status: 200, body: { ...STATEMENT, next_cursor: 'c2' } },
       { status: 200, body: { ...STATEMENT, next_cursor: null } },
@@ -239,7 +239,7 @@ describe('commands', () => {
     );
   });
 
-  test('creates a hold that expires, and a scheduled transfer', async () => {
+  test('create makes a hold that expires, and a scheduled transfer', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
@@ -278,7 +278,7 @@ describe('commands', () => {
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
-  test('reports a replay', async () => {
+  test('say that a response is a replay', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(output).toContain('yes: an earlier request did this, and no money moved again\n');
@@ -292,7 +292,7 @@ describe('commands', () => {
     'keys revoke key_1',
     'switch enable',
     'sandbox clock 0',
-  ])('%s has an idempotency key, which is in the message if there is no response', async (command) => {
+  ])('%s sends an idempotency key, and names it if there is no response', async (command) => {
     service.play('cut before the response');
     const { exitCode, errors } = await type(`${command} --idempotency-key k`);
     expect(exitCode).toBe(4);
@@ -315,7 +315,7 @@ describe('commands', () => {
       exitCode: 3,
       summary: `1 failed (the money has moved)\n${SEND_AGAIN}`,
     },
-  ])('summarises a batch: $summary', async ({ rows, exitCode, summary }) => {
+  ])('summarise a batch: $summary', async ({ rows, exitCode, summary }) => {
     const body = { data: rows.map((row, index) => ({ index, ...row })) };
     service.play({ status: 200, body });
     const shown = await type(BATCH);
@@ -326,14 +326,14 @@ describe('commands', () => {
     expect(JSON.parse(json.output)).toEqual(body);
   });
 
-  test('shows for each row of a batch whether its money moved', async () => {
+  test('show for each row of a batch whether its money moved', async () => {
     service.play({ status: 200, body: { data: [UNKNOWN, CREATED].map((row, index) => ({ index, ...row })) } });
     expect((await type(BATCH)).output).toMatch(
       /^index +idempotency_key +status +money_moved +replayed +result\n +0 +row +500 +unknown +no +unknown_create_transfer\n +1 +row +201 +yes +no +tr_/,
     );
   });
 
-  test('shows no secret in the replay of a new key', async () => {
+  test('show no secret in the replay of a new key', async () => {
     const key_omitted = 'The secret is in the first response only and is not stored.';
     const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
     service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
@@ -354,14 +354,14 @@ describe('commands', () => {
     expect(output).toContain('acc_1             5         4\n');
   });
 
-  test('escapes control characters from the service', async () => {
+  test('escape control characters from the service', async () => {
     service.play({ status: 200, body: { ...TRANSFER, description: 'a\u001b[2Jb\u202ec' } });
     const { output } = await type('transfers get tr_1');
     expect(output).toContain('a\\u001b[2Jb\\u202ec');
     expect(output).not.toContain('\u001b');
   });
 
-  test('escapes control characters in JSON without changing its values', async () => {
+  test('escape control characters in JSON without changing its values', async () => {
     const transfer = { ...TRANSFER, description: 'a\u001b[2Jb\u202ec\u009b31md' };
     service.play({ status: 200, body: transfer });
     const { output } = await type('transfers get tr_1 --json');
@@ -377,7 +377,7 @@ describe('commands', () => {
     expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
   });
 
-  test('prints an error as JSON', async () => {
+  test('print an error as JSON', async () => {
     const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
     service.play(errorResponse({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
     const { exitCode, output, errors } = await type('transfers create --card card_active --amount 0 --json');
@@ -395,7 +395,7 @@ describe('commands', () => {
   });
 });
 
-describe('error codes, without the service', () => {
+describe('errors, without the service,', () => {
   test('codes lists every code', async () => {
     const { output } = await type('errors codes');
     for (const code of Object.keys(ERRORS)) expect(output).toContain(`\n${code} `);
@@ -498,7 +498,7 @@ describe('invalid command lines', () => {
     ['cards', 'list', '--program', ''],
     ['cards', 'update', 'card_1', '--limits', ''],
     ['cards', 'get', ''],
-  ])('an empty value exits with 2: %j', async (...words) => {
+  ])('exits with 2 for an empty value: %j', async (...words) => {
     service.play({ status: 200, body: {} });
     const { exitCode, errors } = await runHere(service.url, words);
     expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });

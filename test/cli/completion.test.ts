@@ -12,7 +12,10 @@ const folder = mkdtempSync(join(tmpdir(), 'transfer-service-completion-'));
 const fileOf = (shell: Shell) => join(folder, `completion.${shell}`);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Returns why a shell is not tested. bash is on every machine. The others are tested if they are installed. */
+/**
+ * Returns the reason to leave a shell out of the tests, or undefined. bash is on every machine. The others are tested if
+ * they are installed.
+ */
 function whyNotRun(shell: Shell): string | undefined {
   if (shell === 'bash' || (isInstalled(shell) && isInstalled('script'))) return undefined;
   return `${shell} is not installed`;
@@ -79,7 +82,7 @@ describe.each(SHELLS)('%s', (shell) => {
   });
 });
 
-test('a flag takes a value in every command or in no command, as the scripts expect', () => {
+test('a flag takes a value in every command or in none, as the scripts expect', () => {
   const ignore = () => undefined;
   const words = commandWords(
     buildProgram({

@@ -64,7 +64,7 @@ async function checksOf(url: string, environment = {}): Promise<{ exitCode: numb
   return { exitCode, checks: new Map(sections.flatMap(({ checks }) => checks).map((check) => [check.name, check])) };
 }
 
-describe('the service', () => {
+describe('the check of the service', () => {
   test('shows name, time, readiness, key and mode of a healthy service', async () => {
     const { exitCode, checks } = await checksOf(await serve(WELL), { key: 'secret' });
     expect([...checks.values()].filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
@@ -107,7 +107,7 @@ describe('the service', () => {
       { outcome: 'warning', message: 'few_connections' },
     ],
     [
-      'has another time',
+      'has a different time',
       { '/health/live': { body: { status: 'live' }, headers: { date: 'Tue, 01 Jan 2030 00:00:00 GMT' } } },
       'clock',
       { outcome: 'problem', message: expect.stringMatching(/\d+ s behind the clock of the service. Synchronize/) },
@@ -124,7 +124,7 @@ describe('the service', () => {
       { outcome: 'problem', message: expect.stringContaining('The key is not accepted: The key was revoked. Check') },
     ],
     [
-      'cannot look the key up, because its database is down',
+      'cannot look up the key because its database is down',
       {
         '/health/ready': {
           status: 503,
@@ -144,7 +144,7 @@ describe('the service', () => {
       },
     ],
     [
-      'cannot look the key up, although it is ready',
+      'cannot look up the key although it is ready',
       {
         '/api/v0.1/console/session': {
           status: 503,
@@ -155,22 +155,22 @@ describe('the service', () => {
       { outcome: 'problem', message: 'The key could not be checked: Too busy.', runbook: 'docs/runbook/not-ready.md' },
     ],
     [
-      'is short of something',
+      'reports a shortage',
       { '/api/v0.1/operator/status': { body: Object(exampleReply('get_status')) } },
       'books not verified',
       { outcome: 'warning', runbook: 'docs/runbook/books-not-verified.md' },
     ],
-  ])('that %s', async (_, different, name, expected) => {
+  ])('finds a service that %s', async (_, different, name, expected) => {
     const { exitCode, checks } = await checksOf(await serve({ ...WELL, ...different }), { key: 'secret' });
     expect(checks.get(name)).toMatchObject(expected);
     expect(exitCode).toBe(expected.outcome === 'problem' ? 1 : 0);
   });
 });
 
-describe('the connection', () => {
+describe('a problem of the connection', () => {
   test.each<[string, () => Promise<string> | string, string, string]>([
     ['nothing listens', deadUrl, 'connection', 'Nothing listens on port'],
-    ['a name that does not exist', () => 'http://no-such-host.invalid', 'name', 'cannot be resolved: '],
+    ['a name that does not resolve', () => 'http://no-such-host.invalid', 'name', 'cannot be resolved: '],
     [
       'no TLS',
       async () => (await serve(WELL)).replace('http:', 'https:'),
@@ -178,23 +178,23 @@ describe('the connection', () => {
       'The server there does not speak TLS. Begin the URL with http://',
     ],
     ['a certificate of an unknown authority', () => serveTls(VALID), 'TLS', 'Node does not trust the authority'],
-  ])('%s', async (_, urlOf, name, message) => {
+  ])('is found: %s', async (_, urlOf, name, message) => {
     const { exitCode, checks } = await checksOf(await urlOf());
     expect(checks.get(name)).toMatchObject({ outcome: 'problem', message: expect.stringContaining(message) });
     expect(exitCode).toBe(1);
-    // The rest would fail for the same reason.
+    // The other checks would fail for the same reason.
     expect(checks.has('service')).toBe(false);
   });
 
   test.each<[string, Identity, string, RegExp]>([
     ['has expired', EXPIRED, 'problem', /^The certificate has expired\. Renew it\.$/],
     ['is for another name', OTHER_NAME, 'problem', /^The certificate is not for 127\.0\.0\.1\./],
-    ['ends in a day', ENDS_IN_A_DAY, 'warning', /^The certificate expires in 1 day\. Renew it\.$/],
+    ['expires within a day', ENDS_IN_A_DAY, 'warning', /^The certificate expires in 1 day\. Renew it\.$/],
     ['is valid', VALID, 'ok', /^TLSv1\.\d; the certificate is valid for \d+ more days$/],
-  ])('a certificate that %s', async (_, identity, outcome, message) => {
+  ])('finds a certificate that %s', async (_, identity, outcome, message) => {
     const url = await serveTls(identity);
     const child = execFile(process.execPath, [MAIN, 'doctor', '--remote', '--json', '--url', url], {
-      // Node reads it when it starts.
+      // Node reads this variable when it starts.
       env: { PATH: process.env.PATH ?? '', NODE_EXTRA_CA_CERTS: caFile },
     });
     let output = '';

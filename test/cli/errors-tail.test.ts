@@ -71,7 +71,7 @@ test('continues after an outage, and prints older errors that are recorded late'
   expect(errors.match(/The database is down\. Trying again in \d+\.\d s\./g)).toHaveLength(1);
 });
 
-test('reads pages until it finds a known error', async () => {
+test('reads pages until it finds an error that it has already printed', async () => {
   const full = {
     ...Object(page(error(6), error(5))),
     body: { data: [error(6), error(5)], next_cursor: 'c2', dropped: 0 },
@@ -81,7 +81,7 @@ test('reads pages until it finds a known error', async () => {
   expect(service.received[2]?.url).toContain('cursor=c2');
 });
 
-test('takes a start time, filters, --json and --all-programs', async () => {
+test('accepts a start time, filters, --json and --all-programs', async () => {
   const found = { ...error(2), program_id: 'prog_1', caller: 'program_key', checks: null };
   const { output } = await tail(
     '--from 2030-01-31 --code insufficient_funds --all-programs --json',

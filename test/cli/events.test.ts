@@ -32,7 +32,9 @@ function stream(events: readonly { readonly position: number; readonly type: str
   return { chunks, contentType: 'text/event-stream', ends: ends ?? 'without an end' };
 }
 
-/** Runs a command until a condition holds, and ends it like Ctrl-C. `onError` receives its output on standard error. */
+/**
+ * Runs a command until a condition holds, and then ends it as Ctrl-C does. `onError` receives its output on standard error.
+ */
 async function runUntil(
   condition: () => void,
   commandLine: string,
@@ -46,7 +48,7 @@ async function runUntil(
   return outcome;
 }
 
-/** Returns a condition that holds after `count` requests. There may be more before the command ends. */
+/** Returns a condition that holds after `count` requests. More requests may follow before the command ends. */
 function whenReceived({ received }: { readonly received: readonly unknown[] }, count: number): () => void {
   return () => expect(received.length).toBeGreaterThanOrEqual(count);
 }
@@ -56,7 +58,7 @@ async function tail(events: ReturnType<typeof event>[], options = ''): Promise<O
   let isRead = false;
   const chunks = function* () {
     yield* (stream(events) as { chunks: string[] }).chunks;
-    // The command requests the second stream after it has read the first one.
+    // The second stream is requested after the command has read the first.
     isRead = false;
   };
   service.play(HEAD, { chunks: chunks(), contentType: 'text/event-stream' }, stream([]));
@@ -103,7 +105,7 @@ describe('events tail', () => {
     ).toEqual(events);
   });
 
-  test('takes a position and types', async () => {
+  test('accepts a position and types', async () => {
     service.play(stream([event(8)]));
     const { output } = await runUntil(
       whenReceived(service, 1),
@@ -135,13 +137,13 @@ describe('events tail', () => {
     expect(errors).toContain('It must be a type such as transfer.completed');
   });
 
-  test('reports the same failure once', async () => {
+  test('reports a repeated failure once', async () => {
     service.play(stream([event(1)], 'cut'), { status: 502, body: 'Bad Gateway' });
     const { errors } = await runUntil(whenReceived(service, 5), 'events tail --after 0');
     expect(errors.match(/has status 502/g)).toHaveLength(1);
   });
 
-  test('reports what it cannot read, and exits with the code of any command', async () => {
+  test('reports events that it cannot read, and exits with the usual code', async () => {
     service.play(errorResponse({ Status: 410, Code: 'events_expired', Type: 'Request Error' }));
     const expired = await runHere(service.url, ['events', 'tail', '--after', '0']);
     expect(expired.exitCode).toBe(1);
@@ -173,7 +175,7 @@ test.each([
 describe('events listen', () => {
   const LISTEN = `events listen --forward-to ${target.url} --after 0`;
 
-  test('forwards each event once, in order, as a webhook that other libraries verify', async () => {
+  test('forwards each event once, in order, as a webhook that other libraries can verify', async () => {
     let inProgress = 0;
     target.respond = async () => {
       inProgress += 1;
@@ -206,7 +208,7 @@ describe('events listen', () => {
     expect(target.received[0]?.body).toBe(text);
   });
 
-  test('waits while nothing listens at the URL', async () => {
+  test('waits until something listens at the URL', async () => {
     await target.stop();
     service.play(stream([event(1), event(2)]));
     const waiting = Promise.withResolvers<void>();
@@ -215,7 +217,7 @@ describe('events listen', () => {
     };
     const listening = runUntil(whenReceived(target, 2), `${LISTEN} --secret ${SECRET}`, {}, onError);
     await waiting.promise;
-    // Time for about two more failed attempts, which are not reported.
+    // This is time for about two more failed attempts, which are not reported.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await target.start();
     const { output, errors } = await listening;
@@ -269,7 +271,7 @@ describe('events listen', () => {
     expect(await verifyWebhook(webhook?.body ?? '', webhook?.headers ?? {}, SECRET)).toEqual(event(1));
   });
 
-  test('needs no scheme', async () => {
+  test('accepts a URL without a scheme', async () => {
     service.play(stream([event(1)]));
     await runUntil(whenReceived(target, 1), LISTEN.replace('http://', ''));
     expect(target.received).toHaveLength(1);

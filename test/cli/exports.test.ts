@@ -51,7 +51,7 @@ describe('exports to standard output', () => {
     });
   });
 
-  test('reports an error as every command does', async () => {
+  test('reports an error like every other command', async () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
@@ -78,8 +78,8 @@ describe('exports to a file', () => {
     ['that is cut off', CUT, 4],
     ['that is cut off before its first line', { chunks: [], ends: 'cut' }, 4],
     ['that is rejected', REFUSED, 1],
-    ['that is the page of a proxy', { status: 200, body: '<h1>Log in</h1>' }, 3],
-  ])('leaves no file for an export %s, and reports that', async (_, canned, code) => {
+    ['that is a page from a proxy', { status: 200, body: '<h1>Log in</h1>' }, 3],
+  ])('leaves no file for an export %s, and says so', async (_, canned, code) => {
     service.play(canned);
     const { exitCode, output, errors } = await save();
     expect({ exitCode, output }).toEqual({ exitCode: code, output: '' });
@@ -87,7 +87,7 @@ describe('exports to a file', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('does not change an older file if an export is cut off', async () => {
+  test('leaves an older file unchanged if an export is cut off', async () => {
     writeFileSync(file, 'older');
     service.play(CUT);
     const { exitCode, errors } = await save('--json');
@@ -116,7 +116,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test.each(['/dev/null', '.'])('does not replace %s, which is not a regular file', async (output) => {
+  test.each(['/dev/null', '.'])('refuses to replace %s, which is not a regular file', async (output) => {
     service.play(COMPLETE);
     file = output;
     const { exitCode, errors } = await save();
@@ -126,7 +126,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('describes in the help when the file is complete', async () => {
+  test('describes in the help when the file appears', async () => {
     for (const command of ['transfers', 'cards']) {
       const { output } = await runHere(service.url, [command, 'export', '--help']);
       expect(output).toContain('--output <file>');

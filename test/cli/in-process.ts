@@ -4,8 +4,8 @@ import { run } from '../../cli/program.ts';
 export type Outcome = { readonly exitCode: number; readonly output: string; readonly errors: string };
 
 /**
- * Runs a command line in this process, which is faster than a separate one. `ended` replaces Ctrl-C. `onError` receives the
- * output on standard error immediately.
+ * Runs a command line in this process, which is faster than a separate process. `ended` replaces Ctrl-C. `onError` receives
+ * the output on standard error immediately.
  */
 export async function runHere(
   url: string,

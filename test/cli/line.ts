@@ -4,6 +4,6 @@ export type Line = {
   readonly reply?: object | string;
   /** The body of the request. */
   readonly sends?: object;
-  /** Part of the output. By default the first text of the response. */
+  /** Part of the output. The default is the first text of the response. */
   readonly shows?: string;
 };

@@ -11,7 +11,7 @@ import type { Line } from './line.ts';
 import { CARD, CARD_LIMITS, STATEMENT, TRIAL_BALANCE } from './records.ts';
 import { WEBHOOK_ADVICE, WEBHOOK_LINES } from './webhook-lines.ts';
 
-/** Returns the reply of an operation from the contract's example. */
+/** Returns the reply of an operation, from the contract's example. */
 function record(operation: OperationId): object {
   return Object(exampleReply(operation));
 }
@@ -21,7 +21,9 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/** All operations, except those without a command: browsers sign in and out, and processors' adapters send signed notices. */
+/**
+ * All operations that have a command. Browsers sign in and out, and processors' adapters send signed notices, without one.
+ */
 const COMMANDED = OPERATION_IDS.filter((id) => rowOf(id).command !== null);
 
 /** For each operation: the response to its command, the request that it sends, and part of its output. */
@@ -88,7 +90,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer for another date comes in another order.
+    // A transfer for another date is returned in a different order.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },
@@ -337,7 +339,7 @@ describe('operations and commands', () => {
     expect(typeof reply === 'string' ? output : JSON.parse(output)).toEqual(reply);
   });
 
-  test.each(allLeaves())('$path can choose every word that its operations accept', ({ path, command }) => {
+  test.each(allLeaves())('$path accepts every word that its operation accepts', ({ path, command }) => {
     const operations = COMMANDED.filter((id) => `${commandOf(id)} `.startsWith(`${path} `)).map((id) => OPERATIONS[id]);
     const schemas = operations.flatMap(({ query, body }) => [query, body]);
     const fields = schemas.flatMap((schema) => Object.values(schema?.properties ?? {}) as SchemaShape[]);
@@ -347,7 +349,7 @@ describe('operations and commands', () => {
     }
   });
 
-  test('every other command is known', () => {
+  test('every other command is known to the tests', () => {
     const known = [
       ...COMMANDED.map(commandOf),
       'settlement import',

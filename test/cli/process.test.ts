@@ -10,7 +10,7 @@ import type { Outcome } from './in-process.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MAIN = resolve(PROJECT, 'cli/main.ts');
 const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
-/** The pinned Node if it is there, because the tests can run on a Node without TypeScript support. */
+/** The pinned version of Node if it is installed, because the tests can run on a Node without TypeScript support. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
 
@@ -122,8 +122,8 @@ test('exits with 4 if the service is unreachable, with PORT in the default URL',
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
-test('prints a long export completely, and reads it no faster than its reader', async () => {
-  // More than all buffers together can hold.
+test('prints a long export completely, and reads it only as fast as its reader', async () => {
+  // More than all buffers together hold.
   const count = 400;
   const chunk = `${'x'.repeat(99_998)}\r\n`;
   let sent = 0;
@@ -158,7 +158,7 @@ test('leaves no file when a signal ends an export', async () => {
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'events tail ends with 0 after %s, and says how to continue',
+  'events tail exits with 0 after %s, and says how to continue',
   async (signal) => {
     const chunks = [
       'id: 1\ndata: {"position":1,"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z","data":{}}\n\n',
@@ -177,7 +177,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('events listen ends with 0 after SIGINT while nothing listens at its URL', async () => {
+test('events listen exits with 0 after SIGINT while nothing listens at its URL', async () => {
   const chunks = [
     'id: 1\ndata: {"position":1,"event_id":"evt_1","type":"card.created","subject_id":"card_1","data":{}}\n\n',
   ];
@@ -195,7 +195,7 @@ test('events listen ends with 0 after SIGINT while nothing listens at its URL', 
   expect(errors).toMatch(/To continue: --after 0\n$/);
 });
 
-test('events tail ends quietly when its reader does', async () => {
+test('events tail ends without an error when its reader ends', async () => {
   const lines = (function* () {
     for (let at = 1; at <= 20_000; at += 1)
       yield `id: ${at}\ndata: {"position":${at},"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z"}\n\n`;

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { COMPILED } from '../harness/process.ts';
 
-/** Whether a program is installed on this machine. */
+/** Returns whether a program is installed on this machine. */
 export function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 }
 
-/** A program with a terminal of 80 columns, by `script` of util-linux. */
+/** A program in a terminal of 80 columns, run by `script` of util-linux. */
 export type Terminal = {
   readonly type: (text: string) => void;
   /** Returns everything shown so far. */
@@ -26,7 +26,7 @@ export function openTerminal(command: string, environment: Readonly<Record<strin
       ...environment,
     },
     stdio: ['pipe', 'pipe', 'inherit'],
-    // A separate process group, so that it ends together with everything that it has started.
+    // Runs in a separate process group, so that it ends together with everything that it has started.
     detached: true,
   });
   let output = '';

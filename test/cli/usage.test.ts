@@ -5,7 +5,7 @@ import { runHere } from './in-process.ts';
 const service = await startCannedService();
 afterAll(() => service.close());
 
-describe('an unknown command exits with 2, and says what to type', () => {
+describe('an unknown command exits with 2, and suggests what to type', () => {
   test.each([
     ['trasnfers', 'Did you mean: transfer-service transfers\nHelp: transfer-service --help\n'],
     ['card', 'Did you mean: transfer-service cards\n'],
@@ -60,7 +60,7 @@ describe('an empty list says what to do next', () => {
 describe('amounts with their currency', () => {
   const sent = () => service.received.map(({ method, body }) => [method, body === '' ? null : JSON.parse(body)]);
 
-  test('are sent in minor units, with the currency for the service to check', async () => {
+  test('are sent in minor units, together with the currency for the service to check', async () => {
     service.play({ status: 201, body: TRANSFER });
     await runHere(service.url, [
       'transfers',
@@ -79,7 +79,7 @@ describe('amounts with their currency', () => {
     ]);
   });
 
-  test('must have the currency of the transfer in a capture or a reversal', async () => {
+  test('must be in the currency of the transfer for a capture or a reversal', async () => {
     service.play({ status: 200, body: TRANSFER });
     await runHere(service.url, ['transfers', 'capture', 'tr_1', '--amount', '6.00 USD']);
     expect(sent()).toEqual([
@@ -93,7 +93,7 @@ describe('amounts with their currency', () => {
     expect(sent()).toEqual([['GET', null]]);
   });
 
-  test('are refused before a request if they have no currency', async () => {
+  test('are refused before a request if they name no currency', async () => {
     service.play({ status: 201, body: TRANSFER });
     const { exitCode, errors } = await runHere(service.url, 'transfers create --card c --amount 10.00'.split(' '));
     expect(exitCode).toBe(2);
@@ -107,14 +107,14 @@ test.each([
   ['2026-11-21 09:30', '2026-11-21T09:30:00Z'],
   ['2026-11-21 00:47:19 UTC', '2026-11-21T00:47:19Z'],
   ['2026-11-21T00:47:19.123+01:00', '2026-11-21T00:47:19.123+01:00'],
-])('--from %s is read in UTC', async (typed, time) => {
+])('--from %s is read as UTC', async (typed, time) => {
   service.play({ status: 200, body: { data: [], next_cursor: null } });
   const { exitCode } = await runHere(service.url, ['transfers', 'list', '--from', typed]);
   expect(exitCode).toBe(0);
   expect(new URL(service.received[0]?.url ?? '', service.url).searchParams.get('created_from')).toBe(time);
 });
 
-test('shows captured and reversed amounts in a list of transfers if they differ from the amount', async () => {
+test('a list of transfers shows captured and reversed amounts that differ from the amount', async () => {
   const [plain, held] = [
     { ...TRANSFER, transfer_id: 'tr_plain', amount: 2000, captured_amount: 2000, reversed_amount: 0 },
     { ...TRANSFER, transfer_id: 'tr_held', amount: 2000, captured_amount: 1250, reversed_amount: 250 },

@@ -11,7 +11,7 @@ export type WebhookTarget = {
   /** The status and the body of the next response. */
   respond: (webhook: ReceivedWebhook) => readonly [status: number, body: string] | Promise<readonly [number, string]>;
   readonly start: () => Promise<void>;
-  /** Stops the server after the responses in progress. */
+  /** Finishes the responses in progress, then stops the server. */
   readonly stop: () => Promise<void>;
   /** Stops the server at once: a request in progress gets no response. */
   readonly cut: () => Promise<void>;

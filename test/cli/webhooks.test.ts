@@ -25,7 +25,7 @@ const received = () => service.received.map(({ method, url }) => `${method} ${ur
 describe('webhooks test', () => {
   const TESTED = attempt({ kind: 'test', type: 'webhook.tested', response_start: 'fine,\nthank you\u0007' });
 
-  test('waits for the attempt, and prints the status, the time and the beginning of the response', async () => {
+  test('waits for the attempt, and prints the status, the duration and the beginning of the response', async () => {
     service.play(ok(QUEUED), pageOf(), pageOf(TESTED));
     expect(await type('webhooks test wh_1')).toEqual({
       exitCode: 0,
@@ -57,7 +57,7 @@ response: fine, thank you\\u0007
       'failed: connection_refused in 84 ms',
       'response: Nothing listens there.',
     ],
-  ])('exits with 1 if it failed: %j', async (fields, result, response) => {
+  ])('exits with 1 if the attempt failed: %j', async (fields, result, response) => {
     service.play(ok(QUEUED), pageOf({ ...TESTED, succeeded: false, ...fields }));
     const { exitCode, output } = await type('webhooks test wh_1');
     expect(exitCode).toBe(1);
@@ -65,7 +65,7 @@ response: fine, thank you\\u0007
     expect(output).toContain(`${response}\n`);
   });
 
-  test('exits with 3 if there is no attempt in time, and says how to find it later', async () => {
+  test('exits with 3 if no attempt ends in time, and says how to find it later', async () => {
     service.play(ok(QUEUED), pageOf());
     const { exitCode, errors } = await type('webhooks test wh_1 --operator --wait 1');
     expect(exitCode).toBe(3);
@@ -75,7 +75,7 @@ response: fine, thank you\\u0007
     );
   });
 
-  test('prints the attempt with --json', async () => {
+  test('prints the attempt as JSON with --json', async () => {
     service.play(ok(QUEUED), pageOf(TESTED));
     expect(JSON.parse((await type('--json webhooks test wh_1')).output)).toEqual(TESTED);
   });
@@ -87,7 +87,7 @@ describe('webhooks resend', () => {
   const again = attempt({ attempt_id: 'att_4', kind: 'resend' });
   const retry = attempt({ attempt_id: 'att_3', kind: 'retry', succeeded: false, status: 502 });
 
-  test('prints the attempt that it caused, not another one for the same event', async () => {
+  test('prints the attempt that the command caused, not another one for the same event', async () => {
     service.play(pageOf(first, event), ok(QUEUED), pageOf(retry, first, event), pageOf(again, retry, first, event));
     const { exitCode, output } = await type('webhooks resend wh_1 --event evt_1');
     expect([exitCode, output]).toEqual([0, expect.stringContaining('result:   delivered: 204 in 84 ms\n')]);
@@ -115,13 +115,13 @@ describe('an empty list says what to do next', () => {
     'webhooks list --operator --status paused',
     'webhooks attempts wh_1 --failed',
     'webhooks attempts wh_1 --succeeded',
-  ])('but not if it was filtered: %s', async (text) => {
+  ])('does not suggest a next step if the list was filtered: %s', async (text) => {
     service.play(pageOf());
     expect((await type(text)).output).toMatch(/^No (webhooks|attempts) match these filters.\n$/);
   });
 });
 
-describe('webhooks show says what to do about a webhook', () => {
+describe('webhooks show', () => {
   test.each<[Partial<WebhookRecord>, readonly string[]]>([
     [{}, []],
     [
@@ -134,7 +134,7 @@ describe('webhooks show says what to do about a webhook', () => {
     ],
     [{ status: 'disabled', status_reason: 'failing' }, ['Nothing is sent: every attempt failed for 120 hours.']],
     [{ dead: 1 }, ['1 event is undelivered', 'webhooks replay wh_1 --only failed --from <time>\n']],
-  ])('%j', async (fields, advice) => {
+  ])('says what to do about a webhook: %j', async (fields, advice) => {
     service.play(ok({ ...WEBHOOK, webhook_id: 'wh_1', ...fields }));
     const { output } = await type('webhooks show wh_1');
     const [, after = ''] = output.split('\n\n');
@@ -142,7 +142,7 @@ describe('webhooks show says what to do about a webhook', () => {
     expect(after === '').toBe(advice.length === 0);
   });
 
-  test('with its secrets, its replay and its times in words', async () => {
+  test('shows its secrets, its replay and its times in words', async () => {
     const secret = { secret_id: 'sec_2', created_at: WEBHOOK.created_at, expires_at: null };
     const old = { ...secret, secret_id: 'sec_1', expires_at: '2026-02-01T09:30:00.000Z' };
     const replay = Object(exampleReply('replay_webhook'));
@@ -181,7 +181,7 @@ describe('times', () => {
   });
 });
 
-describe('refused without a request', () => {
+describe('the command refuses without a request', () => {
   test.each([
     ['webhooks create', "missing required argument 'url'"],
     ['webhooks create https://a.example --type transfer.complete', 'It must be a type such as transfer.completed'],

@@ -42,7 +42,7 @@ export const APPROVAL_BODIES = {
   ],
 } satisfies Partial<Readonly<Record<OperationId, readonly object[]>>>;
 
-/** Someone who asks, and whose key has the name of the person in the samples. */
+/** Creates a requester, with the key name of the person in the samples. */
 async function newMaker({ sandbox: { client } }: World): Promise<string> {
   return (await withSecret(client.keys.create(operatorKey('Tariq Haddad')))).key;
 }
@@ -50,7 +50,7 @@ async function newMaker({ sandbox: { client } }: World): Promise<string> {
 const by = (key: string, request: RequestSpec): RequestSpec =>
   withHeader(withHeader(request, 'Authorization', `Bearer ${key}`), 'Program-Id', DEMO_PROGRAM);
 
-/** Runs with rules, which a caller without a key changes without an approval. */
+/** Runs a function under approval rules. A caller without a key can change the rules without an approval. */
 async function withRules<Value>(
   { sandbox: { client } }: World,
   rules: readonly ApprovalRule[],
@@ -64,14 +64,14 @@ async function withRules<Value>(
   }
 }
 
-/** Sends a request that waits, and returns the id of its approval. */
+/** Sends a request that must wait for approval, and returns the id of the approval. */
 async function ask({ sandbox }: World, request: RequestSpec): Promise<string> {
   const { status, body } = await send(sandbox.url, request);
   if (status !== 202) throw new Error(`${request.path} was answered with ${status}: ${body}`);
   return JSON.parse(body).approval_id;
 }
 
-/** A request of an operator that waits for an approval. */
+/** Sends an operator's request that must wait for approval, and returns the id of the approval. */
 function askFor(world: World, key: string, request: RequestSpec, operation: ApprovableId): Promise<string> {
   return withRules(world, [{ operation }], () => ask(world, by(key, request)));
 }
@@ -81,7 +81,7 @@ const load = (amount: number): RequestSpec => ({
   headers: [['Idempotency-Key', randomUUID()]],
 });
 
-/** The request of a sample, about an approval. */
+/** Returns the sample request of a code, about this approval. */
 function sampleAbout(code: SharedCode, approvalId: string): RequestSpec {
   const sample = sampleRequest(code);
   return { ...sample, path: sample.path.replace('{approval_id}', approvalId) };
@@ -98,7 +98,7 @@ async function runWithSample(
   return [...(first === undefined ? [] : [{ ...first, isSample: true }]), ...rest];
 }
 
-/** Each request that can need an approval, sent again with another key while it waits. */
+/** Sends each request that can need an approval a second time with another key, while the first is waiting. */
 async function runPending(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const key = await newMaker(world);
@@ -138,7 +138,7 @@ function withNewKey({ headers = [], ...request }: RequestSpec): RequestSpec {
   return { ...request, headers: [...others, ['Idempotency-Key', randomUUID()]] };
 }
 
-/** Decisions of the requester. */
+/** Lets the requester decide about the own request. */
 async function runOwn(world: World): Promise<readonly Result[]> {
   const key = await newMaker(world);
   const approvalId = await askFor(world, key, load(1_001), 'create_transfer');
@@ -152,7 +152,7 @@ async function runOwn(world: World): Promise<readonly Result[]> {
   );
 }
 
-/** Decisions on a request that was withdrawn. */
+/** Decides about a request that was withdrawn. */
 async function runEnded(world: World): Promise<readonly Result[]> {
   const key = await newMaker(world);
   const approvalId = await askFor(world, key, load(1_002), 'create_transfer');
@@ -165,7 +165,7 @@ async function runEnded(world: World): Promise<readonly Result[]> {
   ]);
 }
 
-/** The approval of a transfer while transfers are disabled. */
+/** Approves a transfer while transfers are disabled. */
 async function runDisabled(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const approvalId = await askFor(world, await newMaker(world), load(1_003), 'create_transfer');

@@ -20,9 +20,9 @@ export type Expected = {
   readonly method?: string;
   /** The default is `no`. */
   readonly moneyMoved?: 'unknown';
-  /** Whether the request had an idempotency key, so that it may be repeated even if its outcome is unknown. */
+  /** Whether the request had an idempotency key. The caller may then repeat it even if its outcome is unknown. */
   readonly keyed?: true;
-  /** The maximum number of seconds until a disabled service is enabled again, if it is known. */
+  /** The maximum number of seconds until a disabled service is enabled again, if this is known. */
   readonly opensWithin?: number;
   /** The `Error-Field` header. Undefined if there must be none. Without this property, any value is accepted. */
   readonly field?: string | undefined;
@@ -34,7 +34,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
   ...['etag', 'sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
-  // For responses that are pages in a browser.
+  // Sent with responses that are pages in a browser.
   'vary',
   ...['ratelimit-policy', 'ratelimit'],
 ]);
@@ -69,14 +69,14 @@ function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, ke
   if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
 }
 
-/** The sums of a sandbox's accounts by currency. The database must run. */
+/** Returns the sums of a sandbox's accounts by currency. The database must be running. */
 export async function balancesOf(url: string): Promise<unknown> {
   const { status, body } = await send(url, { method: 'GET', path: OPERATIONS.get_trial_balance.path });
   expect(status, body).toBe(200);
   return JSON.parse(body).currencies;
 }
 
-/** Checks the headers of single codes. */
+/** Checks the headers that only some codes have. */
 function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void {
   const { code, opensWithin } = expected;
   const header = (name: string): string | undefined => headers.get(name);
@@ -91,10 +91,10 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
-    // The time is longer if an operator must act.
+    // An operator must act for some causes, so their time is longer.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
-    // Present while the database is stopped, unless the caller must first check the outcome.
+    // The header is present while the database is stopped, unless the caller must first check the outcome.
     const isAllowed = header('should-retry') === 'true' ? /^1?$/ : /^$/;
     expect(header('retry-after') ?? '').toMatch(isAllowed);
   } else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
@@ -104,7 +104,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
     expect(seconds).toBeLessThanOrEqual(opensWithin);
   }
   expect(header('error-field') ?? '/').toMatch(/^\//);
-  // Missing while the database is stopped.
+  // The header is missing while the database is stopped.
   if (ERRORS[code].type === 'Request Error') expect(header('support-case') ?? header('incident')).toBeUndefined();
   else expect(header('support-case') ?? CASE_PATH).toBe(CASE_PATH);
   if ('field' in expected) expect(header('error-field')).toBe(expected.field);
@@ -124,8 +124,8 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
 }
 
 /**
- * Checks that a search for the message finds the code or its family first. Messages that it does not find are missing from
- * `KNOWN_MESSAGES`.
+ * Checks that a search for the message finds the code or its family first. A message that the search does not find is
+ * missing from `KNOWN_MESSAGES`.
  */
 export function expectFound(message: string, code: ErrorCode): void {
   const [hit] = searchErrors(message);

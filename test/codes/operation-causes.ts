@@ -24,7 +24,7 @@ import { SUPPORT_BODIES } from './support-causes.ts';
 import { WEBHOOK_BODIES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
-/** Invalid limits. A misspelt limit must not count as no limit. */
+/** Invalid limits. A misspelt limit must not be read as no limit. */
 const BAD_LIMITS: readonly object[] = [
   { in: { dailyAmount: 1 } },
   { In: {} },
@@ -165,7 +165,7 @@ function malformed(id: OperationId): readonly Attempt[] {
   ];
 }
 
-/** Values of a parameter that its schema does not allow. A metadata name alone is not a filter. */
+/** Values of a parameter that its schema does not allow. Metadata with only a name is not a filter. */
 function badValues(name: string, shape: Shape): readonly (string | number)[] {
   if (name === 'cursor' || name.startsWith('metadata_')) return ['', 'x'];
   if (shape.enum !== undefined || shape.format !== undefined) return ['', 'gone'];
@@ -192,11 +192,12 @@ function soon(days = 1): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
-/** Operations that work without the database for a key that was valid recently. */
+/** Operations that work without the database if the key was valid a moment ago. */
 const READS_STATUS: readonly OperationId[] = ['get_status', 'get_overview'];
 
 /**
- * Every operation of a live service while the database is stopped. The key cannot be looked up, and the response is not a 401.
+ * Calls an operation of a live service while the database is stopped. The service cannot look up the key, and must not
+ * respond with a 401.
  */
 function failing(operation: OperationId): RealCause {
   const request = toRequest(exampleOf(operation));
@@ -205,7 +206,7 @@ function failing(operation: OperationId): RealCause {
       const code = `unknown_${operation}` as const;
       const headers = [
         ...(request.headers ?? []),
-        // A key that was valid recently can still read the status.
+        // A key that was valid a moment ago can still read the status.
         ['Authorization', `Bearer ${READS_STATUS.includes(operation) ? newKey().key : operatorKey}`],
         ['Program-Id', DEMO_PROGRAM],
       ] as const;
@@ -214,7 +215,7 @@ function failing(operation: OperationId): RealCause {
   };
 }
 
-/** Starts a server whose files are missing. The sandbox reports it at the time limit. */
+/** Starts a database server whose files are missing. The sandbox reports it when the time limit ends. */
 async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
   await stopDatabase(sandbox.url);
@@ -243,7 +244,7 @@ export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
 /** A second cause of `unknown_start_database`: the start itself fails. */
 export const VANISHED_LEDGER: RealCause = { run: runVanishedLedger };
 
-/** Whether the sandbox is ready again after all tests. */
+/** Returns whether the sandbox is ready again after all tests. */
 export async function isReady({ sandbox }: World): Promise<boolean> {
   return (await send(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
 }

@@ -21,7 +21,7 @@ afterAll(async () => {
   expect((await service().client.trialBalance.get()).currencies).toEqual(before);
 });
 
-/** What else to expect of a code provoked with the header. */
+/** Further expectations for a code provoked with the header. */
 function moreOf(code: ErrorCode): Partial<Expected> {
   return code === 'service_disabled' ? { opensWithin: 60 } : {};
 }
@@ -63,7 +63,7 @@ test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
 );
 
 test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
-  'returns the code for the page %s, which is not an operation',
+  'returns the code for %s, which is a page and not an operation',
   async (path) => {
     for (const method of ['GET', 'HEAD']) {
       const headers = [['Sandbox-Provoke', 'unknown_request']] as const;
@@ -91,7 +91,7 @@ test('returns the same headers for HEAD as for GET', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'can be provoked for %s, and only a key makes it safe to repeat',
+    'can be provoked for %s, which is safe to repeat only with a key',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };

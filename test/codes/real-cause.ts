@@ -34,7 +34,7 @@ export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealC
   return { run: (world) => runRefused(world, code, attempts) };
 }
 
-/** A cause that consists of requests about resources that are created first. */
+/** A cause that consists of requests about records that are created first. */
 export function byPrepared(
   code: ErrorCode,
   prepare: (client: TransferService) => Promise<readonly Attempt[]>,
@@ -53,7 +53,7 @@ export function together(...causes: readonly RealCause[]): RealCause {
   };
 }
 
-/** Sends requests to a sandbox whose database runs. Each must return the code, and none may move money. */
+/** Sends requests to a sandbox while its database runs. Each must return the code, and none may move money. */
 export async function runRefused(
   { sandbox: { url }, ledger }: World,
   code: ErrorCode,
@@ -80,10 +80,13 @@ export async function runAll(url: string, code: ErrorCode, attempts: readonly At
   return results;
 }
 
-/** The operations that a key can call. `test/api/processors/notices.test.ts` causes the codes of requests that adapters sign. */
+/**
+ * The operations that a key can call. Adapters sign the other requests, whose codes `test/api/processors/notices.test.ts`
+ * causes.
+ */
 export const KEYED_IDS: readonly OperationId[] = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'connector');
 
-/** The example of every operation that `fits`, with a change. */
+/** The example of every operation that `fits`, changed by `change`. */
 export function eachOperation(
   change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,
@@ -94,12 +97,12 @@ export function eachOperation(
   }));
 }
 
-/** A request with one more header. */
+/** Adds a header to a request. */
 export function withHeader(request: RequestSpec, name: string, value: string): RequestSpec {
   return { ...request, headers: [...(request.headers ?? []), [name, value]] };
 }
 
-/** Whether an operation reads a body. */
+/** Returns whether an operation reads a body. */
 export function hasBody(id: OperationId): boolean {
   return OPERATIONS[id].body !== undefined;
 }
@@ -109,7 +112,7 @@ export function pathOf(operation: OperationId, id: string): string {
   return OPERATIONS[operation].path.replace(/\{.*\}/, encodeURIComponent(id));
 }
 
-/** A request about one resource, with optional body and headers. */
+/** A request about one record, with optional body and headers. */
 export function about(
   operation: OperationId,
   id: string,
@@ -121,7 +124,7 @@ export function about(
   return { operation, request: toRequest({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
 }
 
-/** The example of an operation with another resource. */
+/** The example of an operation with the id of another record. */
 export function aboutId(operation: OperationId, id: string): Attempt {
   return { operation, request: { ...toRequest(exampleOf(operation)), path: pathOf(operation, id) } };
 }
@@ -129,7 +132,7 @@ export function aboutId(operation: OperationId, id: string): Attempt {
 /** An unused id. */
 export const NO_ID = '00000000000070008000000000000001';
 
-/** Whether the operation itself can be refused with the code. */
+/** Returns whether the operation itself can be refused with the code. */
 export function hasError(id: OperationId, code: SharedCode): boolean {
   const { errors }: Operation = OPERATIONS[id];
   return errors.includes(code);
@@ -144,7 +147,7 @@ export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly 
   );
 }
 
-/** The attempt, with the field that its response must name, or none. */
+/** The attempt, with the field that its response must name. Undefined if the response must name no field. */
 export function atField(field: string | undefined, attempt: Attempt): Attempt {
   return { ...attempt, more: { ...attempt.more, field } };
 }
@@ -170,7 +173,7 @@ export function withQuery(operation: OperationId, query: string): Attempt {
   return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };
 }
 
-/** Wrong queries for an operation that ignores queries. */
+/** The example of an operation that reads no query, with faulty queries. */
 export function twice(operation: OperationId): readonly Attempt[] {
   return [withQuery(operation, 'a=1&a=2'), withQuery(operation, '%zz')];
 }

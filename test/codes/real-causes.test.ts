@@ -44,13 +44,13 @@ async function expectSampleResult(code: ErrorCode, response: RawResponse): Promi
   await expectResults([{ response, expected: { code, operation, method }, isSample: true }]);
 }
 
-/** Codes whose samples need a condition that requests cannot create. The causes in this folder create it. */
+/** Codes whose samples need a condition that requests cannot create. The causes in this folder create the condition. */
 const UNDER_CONDITION = ERROR_CODES.filter(
   (code) => typeof ERRORS[code].sample.given === 'string' && ERRORS[code].sample.given !== 'an OpenID provider',
 );
 /**
- * Codes to test last. `service_unavailable` shuts down a service that the other tests need. `request_timeout` needs a
- * request that has been open since the services started.
+ * Codes to test last. `service_unavailable` stops a service that the other tests need. `request_timeout` needs a request
+ * that has been open since the services started.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
 /** Their samples need a signature. `test/api/processors/notices.test.ts` causes them. */
@@ -88,7 +88,7 @@ describe('the sample and every other cause return', () => {
   });
 });
 
-describe('a stopped database returns', () => {
+describe('returns while the database is stopped:', () => {
   beforeAll(() => stopDatabase(world.sandbox.url));
   afterAll(() => startDatabase(world.sandbox.url));
 
@@ -115,7 +115,7 @@ test('every operation has returned each code that it lists, except HTTP faults',
   expect(unseen).toEqual([]);
 });
 
-test('creates transfers and has balanced books at the end', async () => {
+test('creates transfers and leaves the books balanced', async () => {
   // After a failed commit the service takes some seconds to become ready again.
   await waitFor('the service to be ready', () => isReady(world));
   const { transfers } = world.sandbox.client;

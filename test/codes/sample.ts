@@ -39,7 +39,7 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
 
 type Ids = Readonly<Record<string, unknown>>;
 
-/** The ids of the last created records, and of the first listed attempt. */
+/** Returns the ids of the last created records, and of the first listed attempt. */
 function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   const fields: Ids & { readonly data?: readonly Ids[] } = JSON.parse(body);
   if (status === 201) return fields;
@@ -47,7 +47,7 @@ function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   return attempt === undefined ? before : { ...before, attempt_id: attempt };
 }
 
-/** The request with the ids of the records that were created before it. */
+/** Returns the request with the ids of the records that were created before it. */
 function about(request: SampleRequest, ids: Ids): SampleRequest {
   const path = request.path.replace(
     /\{((?:transfer|webhook|case|incident|attempt|person|file)_id)\}/,
@@ -56,7 +56,7 @@ function about(request: SampleRequest, ids: Ids): SampleRequest {
   return { ...request, path };
 }
 
-/** Compares the error of the transfer in a response with the page of its code. */
+/** Compares the error in the record of a failed transfer with the page of its code. */
 export function expectOnTransfer(code: ErrorCode, response: RawResponse): void {
   const { status, outcome, error } = JSON.parse(response.body) as TransferRecord;
   expect(response.status, response.body).toBe(201);

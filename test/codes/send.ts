@@ -1,7 +1,7 @@
 import type { ExampleRequest } from '../../contract/examples.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
-/** A request in the form in which `send` writes it. A header can occur twice. */
+/** A request as `send` takes it. A header can occur twice. */
 export type RequestSpec = {
   readonly method: string;
   readonly path: string;
@@ -9,7 +9,7 @@ export type RequestSpec = {
   readonly body?: string;
 };
 
-/** The bytes of a request. Adds `Host` and the length of the body if they are missing. */
+/** Returns the bytes of a request. Adds `Host` and the length of the body if they are missing. */
 export function bytesOf({ method, path, headers = [], body }: RequestSpec): string {
   const isCounted = body === undefined || headers.some(([name]) => name === 'Content-Length');
   const length: readonly (readonly [string, string])[] = isCounted
@@ -19,7 +19,7 @@ export function bytesOf({ method, path, headers = [], body }: RequestSpec): stri
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** A request of the contract's examples, with additional headers. */
+/** Makes a request from an example of the contract, with additional headers. */
 export function toRequest(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const { method, path, body } = example;
   const headers = Object.entries({ ...example.headers, ...more });
@@ -37,7 +37,7 @@ export async function send(url: string, request: RequestSpec): Promise<RawRespon
   }
 }
 
-/** Sends requests in sequence, on one connection as long as the service keeps it open, and returns the responses. */
+/** Sends requests in sequence, on one connection as long as the service keeps it open. Returns the responses. */
 export async function sendAll(url: string, requests: readonly RequestSpec[]): Promise<readonly RawResponse[]> {
   const open = (): Promise<RawConnection> => RawConnection.open(Number(new URL(url).port));
   const responses: RawResponse[] = [];

@@ -155,7 +155,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ]),
 };
 
-/** Changes with an outdated version of the record. */
+/** Changes that send an outdated version of the record. */
 async function runOldVersions(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const attempts: Attempt[] = [];
@@ -173,7 +173,10 @@ async function runOldVersions(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** No key and an invalid key for every operation of a live service, and an invalid key for sandbox operations. */
+/**
+ * Calls every operation of a live service without a key and with an invalid one, and the operations of a sandbox with an
+ * invalid key.
+ */
 async function runCredentials({ sandbox, live }: World): Promise<readonly Result[]> {
   const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].reach === 'sandbox';
   const bad = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer('nonsense')] });
@@ -190,13 +193,16 @@ async function runCredentials({ sandbox, live }: World): Promise<readonly Result
   ];
 }
 
-/** A well-formed key with a valid checksum that was never created. */
+/** Returns a well-formed key with a valid checksum that was never created. */
 export function unknownKey(): string {
   const parts = `${'0'.repeat(16)}_${'0'.repeat(64)}`;
   return `ts_${parts}${crc32(parts).toString(16).padStart(8, '0')}`;
 }
 
-/** A page of another site at a sandbox without keys. A program's key for operators' operations and for another program. */
+/**
+ * Calls a sandbox without keys from a page of another site. Also uses a program's key for operators' operations and for
+ * another program.
+ */
 async function runForbidden({ sandbox, live, programKey }: World): Promise<readonly Result[]> {
   const foreign = (request: RequestSpec): RequestSpec => withHeader(request, 'Origin', 'https://example.com');
   const asProgram = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer(programKey)] });
@@ -225,7 +231,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   ];
 }
 
-/** Starts a service with one request per second. It refuses all requests after the first ten. */
+/** Starts a service that allows one request per second. It refuses all requests after the first ten. */
 async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const directory = await temporaryDirectory();
@@ -237,7 +243,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   try {
     const results = [await runRateSample(limited.url)];
     for (const { request, operation } of eachOperation((one) => ({ ...one, headers: [bearer('nonsense')] }))) {
-      // An invalid key uses up the requests of the address, so that the next request is refused.
+      // An invalid key uses up the allowance of the address, so the next request is refused.
       let response = await send(limited.url, request);
       for (let tries = 0; response.status === 401 && tries < 20; tries += 1)
         response = await send(limited.url, request);
@@ -253,7 +259,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   }
 }
 
-/** A sandbox whose first three events of the demo program are past their retention of at least 31 days. */
+/** Uses a sandbox whose first three events of the demo program are older than the retention of at least 31 days. */
 async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const code = 'events_expired';
   const client = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
@@ -299,7 +305,7 @@ async function expectOk(url: string, path: string): Promise<void> {
   if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);
 }
 
-/** An unknown program in the Program-Id header, in the path and in the body. */
+/** Names an unknown program in the Program-Id header, in the path and in the body. */
 async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<readonly Result[]> {
   const named = (request: RequestSpec): RequestSpec => withHeader(request, 'Program-Id', NO_PROGRAM);
   const asOperator = (request: RequestSpec): RequestSpec => withHeader(named(request), ...bearer(operatorKey));
@@ -323,7 +329,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
   ];
 }
 
-/** A connector that the settings do not name. */
+/** Names a connector that is not in the settings. */
 async function runNoConnector({ sandbox }: World): Promise<readonly Result[]> {
   return runAll(sandbox.url, 'connector_not_found', [
     withMembers('change_switch', { connector_id: 'missing' }),
@@ -332,7 +338,7 @@ async function runNoConnector({ sandbox }: World): Promise<readonly Result[]> {
   ]);
 }
 
-/** The requests that began when the services started and were never finished. */
+/** Reads the responses to the two requests that were begun when the services started and never finished. */
 async function runSlowness({ slow }: World): Promise<readonly Result[]> {
   const code = 'request_timeout';
   const expected = { code, method: 'POST' } as const;
@@ -343,8 +349,8 @@ async function runSlowness({ slow }: World): Promise<readonly Result[]> {
 }
 
 /**
- * A service that shuts down and still waits for a transfer. It refuses new requests to all operations. Also the readiness of a
- * sandbox with a stopped database.
+ * Calls a service that shuts down but still waits for a transfer. It refuses new requests to all operations. Also reads the
+ * readiness of a sandbox whose database is stopped.
  */
 async function runClosing(world: World): Promise<readonly Result[]> {
   const { damaged, sandbox, dataDirectory } = world;
@@ -360,7 +366,7 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   // This transfer keeps the service running until all other requests have their responses.
   const begun = await RawConnection.open(port);
   begun.send(bytesOf({ method: 'POST', path: TRANSFER, body: '{"amount": 1, "card_id": "card_active"}' }));
-  // The service has accepted all earlier connections when a later one gets its response.
+  // When a later connection gets its response, the service has accepted all earlier ones.
   const last = await RawConnection.open(port);
   last.send(bytesOf({ method: 'GET', path: '/health/live' }));
   await last.next();

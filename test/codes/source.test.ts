@@ -20,7 +20,7 @@ function filesBelow(folder: string): readonly string[] {
 
 type Use = { readonly where: string; readonly code: string };
 
-/** The codes in a file: literal first arguments of `new Refusal(`, and tables of codes with their messages. */
+/** Returns the codes in a file: literal first arguments of `new Refusal(`, and tables of codes with their messages. */
 function usesIn(path: string): readonly Use[] {
   const text = readFileSync(join(PROJECT, path), 'utf8');
   const patterns = [
@@ -39,30 +39,30 @@ function usesIn(path: string): readonly Use[] {
 const USES = SOURCES.flatMap(usesIn);
 const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$\{[^}]+\}$/.test(code);
 
-/** Whether a code is the error of a transfer that its processor did not execute. */
+/** Returns whether a code is the error of a transfer that its processor did not execute. */
 const isOnTransfer = (code: ErrorCode): boolean => ERRORS[code].sample.isOnTransfer === true;
 
-/** Source that belongs only to create_transfer: the rows of a batch, and the checks. */
+/** Source files that only create_transfer uses: the rows of a batch, and the checks. */
 const OF_CREATE_TRANSFER = [
   'server/subjects/transfers/create-transfer-batch.ts',
   'domain/transfers/limit-checks.ts',
   'domain/transfers/transfer-checks.ts',
 ];
 
-describe('the source and the catalogue', () => {
-  test('agree because the store, where this test finds no codes, refuses nothing', () => {
+describe('codes in the source', () => {
+  test('are not in the store, which this test does not search', () => {
     for (const path of filesBelow('server/store')) {
       expect(readFileSync(join(PROJECT, path), 'utf8'), path).not.toContain('Refusal(');
     }
   });
 
-  test('agree that every thrown code is in the catalogue', () => {
+  test('are all in the catalogue', () => {
     expect(USES.length).toBeGreaterThan(60);
     const strange = USES.filter((use) => !isTemplate(use) && !isErrorCode(use.code));
     expect(strange).toEqual([]);
   });
 
-  test('agree that every shared code and both families are thrown', () => {
+  test('include every shared code and both families', () => {
     const thrown = new Set(USES.map(({ code }) => code));
     const isShared = (code: ErrorCode): boolean => familyOf(code) === undefined && !isOnTransfer(code);
     expect(ERROR_CODES.filter((code) => isShared(code) && !thrown.has(code))).toEqual([]);
@@ -70,14 +70,14 @@ describe('the source and the catalogue', () => {
     expect(new Set(templates)).toEqual(new Set(['*_schema', 'unknown_*']));
   });
 
-  test('agree that operations list every code once, except the codes of pages, sign-in and transfers', () => {
+  test('are listed once by each operation, except the codes of pages, sign-in and transfers', () => {
     const listed = new Set(OPERATION_IDS.flatMap((id) => precedenceOf(id)));
     const unlisted = ['unknown_request', ...Object.keys(SIGN_IN_ERRORS)];
     expect(ERROR_CODES.filter((code) => !listed.has(code) && !isOnTransfer(code))).toEqual(unlisted);
     for (const id of OPERATION_IDS) expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 
-  test('agree that an operation throws no schema code of another operation', () => {
+  test('include no schema code of an operation in the source of another', () => {
     const own = (path: string): string => path.replace(/^.*\/|\.ts$/g, '').replaceAll('-', '_');
     const foreign = USES.filter(({ where, code }) => {
       const operation = isErrorCode(code) ? familyOf(code)?.operation : undefined;

@@ -61,9 +61,9 @@ const newIncident = async (client: TransferService): Promise<string> => {
   return (await client.incidents.create(body)).incident_id;
 };
 
-/** Messages from both sides, and from the sandbox instead of support. */
+/** Messages from the customer and from support, and from the sandbox instead of support. */
 const written = (id: string, members: object = MESSAGE): readonly Attempt[] =>
-  // A refusal is stored with its key.
+  // A refusal is stored with its idempotency key.
   (['reply_to_case', 'answer_case', 'answer_sandbox_case'] as const).map((operation) =>
     about(operation, id, members, { 'Idempotency-Key': randomUUID() }),
   );
@@ -126,7 +126,7 @@ export const SUPPORT_CAUSES = {
   invalid_incident_status: byPrepared('invalid_incident_status', attemptsOnResolved),
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** A case about a request and a transfer that do not exist. */
+/** A case about a request or a transfer that does not exist. */
 export const CASE_ABOUT_NO_REQUEST = byRequests('request_not_found', [
   withMembers('create_case', { request_id: `req_${NO_ID}` }),
   withMembers('create_case', { request_id: 'req_missing' }),

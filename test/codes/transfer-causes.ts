@@ -31,7 +31,7 @@ import { toRequest } from './send.ts';
 import { CASE_ABOUT_NO_TRANSFER } from './support-causes.ts';
 import type { World } from './world.ts';
 
-/** A transfer of one cent with these fields and a new key. */
+/** Creates a transfer of one cent with these fields and a new key. */
 export const transfer = (members: object): Attempt =>
   withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
 
@@ -41,10 +41,10 @@ const to = (card: string): Attempt =>
     transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
   );
 
-/** A request about a resource. Its error must name no field. */
+/** A request about a record. Its error must name no field. */
 const aboutOnly = (...args: Parameters<typeof about>): Attempt => atField(undefined, about(...args));
 
-/** A card that changed while it had incoming holds, so that they can no longer be captured. */
+/** Changes a card while it has incoming holds, which then can no longer be captured. */
 function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): RealCause {
   return byPrepared(code, async (client) => {
     const card = await newCard(client);
@@ -210,7 +210,7 @@ export const TRANSFER_CAUSES = {
   idempotency_key_exists: { run: runUsedKeys },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** Requests with keys that the same operation has used for another request. */
+/** Sends requests with keys that the same operation has already used for another request. */
 async function runUsedKeys(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const things = thingsOf(client);
@@ -232,7 +232,7 @@ async function runUsedKeys(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** Disables the whole service with and without an end, then the program, then one type of transfer. */
+/** Disables the whole service with and without an end, then the program, and then one type of transfer. */
 export async function runSwitch(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const card = await newCard(client);
@@ -271,7 +271,7 @@ export async function runSwitch(world: World): Promise<readonly Result[]> {
   return results;
 }
 
-/** A withdrawal and a reversal by an operator with the limit of the world's sandbox: 500 JPY a day. */
+/** Makes an operator withdraw and reverse, under the limit of 500 JPY a day in the world's sandbox. */
 async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   const code = 'operator_limit_exceeded';
   const { url, client } = world.sandbox;
@@ -285,7 +285,7 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
 }
 
-/** A break is booked whose difference the funding does not have, or that would fill the card. */
+/** Books the difference of a break when the funding does not have the money, or when it would fill the card too much. */
 function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
   return {
     run: async (world) => {

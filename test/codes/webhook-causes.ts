@@ -139,7 +139,7 @@ export const WEBHOOK_CAUSES = {
   replay_running: { run: runReplays },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** An event to resend that does not exist. */
+/** Resends an event that does not exist. */
 export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
   (['resend_event', 'resend_operator_event'] as const).flatMap((operation) => [
     about(operation, id, { event_id: 'evt_missing' }),
@@ -147,7 +147,7 @@ export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
   ]),
 );
 
-/** The maximum number of webhooks for a card program and for operators. */
+/** Creates the maximum number of webhooks for a card program and for operators. */
 function runLimit(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'webhook_limit';
@@ -155,7 +155,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
     const request = sampleRequest(code);
     const [sample] = await runAll(url, code, [{ operation: 'create_webhook', request }]);
     const { program_id } = (await client.webhooks.list({ limit: 1 })).data[0] ?? {};
-    // A refusal is stored with its key.
+    // A refusal is stored with its idempotency key.
     const keyed = () => ({ 'Idempotency-Key': randomUUID() });
     const ofProgram = withMembers('create_operator_webhook', { program_id }, keyed());
     const results = await runRefused(world, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
@@ -167,7 +167,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
   });
 }
 
-/** A replay that does not end, because its receiver never responds. */
+/** Starts a replay that does not end, because its receiver never responds. */
 async function runReplays(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'replay_running';

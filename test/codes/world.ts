@@ -20,7 +20,10 @@ import { bytesOf, send } from './send.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-/** The services that real causes need: a sandbox, a live service on the same ledger, and a service with a missing file. */
+/**
+ * The services in which the codes are caused: a sandbox, a live service on the same ledger, and a service with a missing
+ * file.
+ */
 export type World = {
   readonly sandbox: ServiceProcess;
   /** The directory of the sandbox's ledger. */
@@ -30,14 +33,19 @@ export type World = {
   readonly operatorKey: string;
   /** A key of the demo program. */
   readonly programKey: string;
-  /** A third process on the same ledger. Its copy of the files lacks `/openapi.json`, and a test stops it. */
+  /** A third process on the same ledger. Its copy of the files lacks `/openapi.json`. One test stops the process. */
   readonly damaged: { readonly url: string; readonly child: ChildProcess; readonly output: () => string };
-  /** Connections with half a request since the start of the services: one without its body, one without the end of its head. */
+  /**
+   * Two connections that were opened when the services started and have sent half a request: one lacks the body, the other
+   * the end of the head.
+   */
   readonly slow: { readonly body: RawConnection; readonly head: RawConnection };
   readonly end: () => Promise<void>;
 };
 
-/** Reads the ledger directly on one connection, and on a new one if the server was stopped in between. */
+/**
+ * Reads the ledger directly. Keeps one connection, and opens another if the database server was stopped in the meantime.
+ */
 class LedgerReader {
   readonly #databaseUrl: string;
   #client: pg.Client | undefined;
@@ -46,14 +54,14 @@ class LedgerReader {
     this.#databaseUrl = databaseUrl;
   }
 
-  /** The number and the sum of all postings. They change if and only if money moves. */
+  /** Returns the number and the sum of all postings. They change if and only if money moves. */
   async postings(): Promise<unknown> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query('select count(*), sum(amount) from posting');
     return rows;
   }
 
-  /** Inserts a break of an attempt: its processor says that it has moved `stated` minor units. */
+  /** Inserts a break of an attempt. Its processor reports that it moved `stated` minor units. */
   async insertBreak(attemptId: string, stated: bigint): Promise<string> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query(
@@ -67,7 +75,7 @@ class LedgerReader {
     return toWireId('brk', rows[0].break_id);
   }
 
-  /** Lets the card of an attempt wait for money, as open holds would: minor units. */
+  /** Sets the incoming amount of an attempt's card in minor units, as open holds would. */
   async setIncoming(attemptId: string, incoming: bigint): Promise<void> {
     const client = this.#client ?? (await this.#connect());
     await client.query(
@@ -77,7 +85,10 @@ class LedgerReader {
     );
   }
 
-  /** Assigns a card to a processor that is no longer in the settings. An operator can remove it while the card is unused. */
+  /**
+   * Assigns a card to a processor that is no longer in the settings. An operator can remove a processor while the card is
+   * unused.
+   */
   async removeConnectorOf(card: string): Promise<void> {
     const client = this.#client ?? (await this.#connect());
     await client.query("update card set connector_id = 'removed' where name = $1", [card]);
@@ -100,7 +111,7 @@ class LedgerReader {
 
 export async function startWorld(): Promise<World> {
   const directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
-  /** Functions that end the started parts, in reverse order. They also run if the start fails. */
+  /** Functions that stop the started parts, in reverse order. They also run if the start fails. */
   const ends = directories.map(({ remove }): (() => Promise<unknown>) => remove);
   const end = async (): Promise<void> => {
     for (const endOne of ends) await endOne();
@@ -119,7 +130,7 @@ async function startAll(
   [own, other, copy]: readonly [Directory, Directory, Directory],
   toEnd: (end: () => Promise<unknown>) => void,
 ): Promise<Omit<World, 'end'>> {
-  // Only `operator_limit_exceeded` uses an operator's key to withdraw or reverse in this currency.
+  // Only `operator_limit_exceeded` lets an operator withdraw or reverse in this currency.
   const sandbox = await startService({ DATA_DIR: own.path, OPERATOR_DAILY_LIMITS: 'JPY 500' });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
@@ -130,7 +141,8 @@ async function startAll(
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
   toEnd(async () => damaged.child.kill('SIGKILL'));
-  // A live service refuses the ledger of a sandbox, so the ledger's mode is changed to keep the sandbox's programs and keys.
+  // A live service refuses the ledger of a sandbox. The mode of the ledger is changed, so that the sandbox's programs and
+  // keys remain.
   await passOffAs(databaseUrl, 'live');
   const live = await startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' });
   toEnd(live.stop);
@@ -147,7 +159,7 @@ async function startAll(
   };
 }
 
-/** Changes the mode of a ledger for services that start later. Running services continue. */
+/** Changes the mode of a ledger for services that start later. Running services are not affected. */
 async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
@@ -155,7 +167,7 @@ async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise
   await client.end();
 }
 
-/** Begins requests that are never finished. The service must report it. */
+/** Begins requests that are never finished, which the service must report. */
 async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   const port = Number(new URL(url).port);
   const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
@@ -217,7 +229,7 @@ export async function stopDatabase(url: string): Promise<void> {
   if (status !== 200) throw new Error(`the database was not stopped: ${body}`);
 }
 
-/** Starts it again. */
+/** Starts the database server of a sandbox again. */
 export async function startDatabase(url: string): Promise<void> {
   const { status, body } = await send(url, { method: 'POST', path: OPERATIONS.start_database.path });
   if (status !== 200) throw new Error(`the database was not started: ${body}`);

@@ -30,7 +30,7 @@ async function fundingOf(): Promise<number> {
   return funding.find(({ currency }) => currency === 'USD')?.balance ?? 0;
 }
 
-/** Withdraws 250.00 in the form, and follows the link to the approval. */
+/** Fills in the form to withdraw 250.00, and follows the link to the approval. */
 async function ask(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
   const dialog = page.getByRole('dialog');
@@ -97,7 +97,7 @@ test('the requester withdraws a request', async () => {
   await service().client.approvals.changePolicy({ rules: [] });
 });
 
-/** The approvable operations that are missing from the console. */
+/** The approvable operations that the console does not offer. */
 const NOT_OFFERED: readonly ApprovableId[] = [
   'erase_card_holder',
   'create_operator_webhook',

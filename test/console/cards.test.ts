@@ -94,7 +94,7 @@ describe('One card', () => {
     await lines.first().getByText('Reversal').waitFor();
   });
 
-  test('is suspended and activated again, each after a confirmation', async () => {
+  test('can be suspended and activated again, each after a confirmation', async () => {
     const page = await openConsole(at('card/shop-1'));
     await page.getByRole('button', { name: 'Suspend' }).click();
     const dialog = page.getByRole('dialog');
@@ -111,7 +111,7 @@ describe('One card', () => {
     await page.getByText('employee 7 ··9173 is active now.').waitFor();
   });
 
-  test('closes only if its balance is moved, and the button names the amount', async () => {
+  test('closes only if its balance is moved, and names the amount on the button', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-3' });
     await client.transfers.create({ amount: 1234, card_id });
     const page = await openConsole(at(`card/${card_id}`));
@@ -125,7 +125,7 @@ describe('One card', () => {
     await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
   });
 
-  test('shows no buttons to readers', async () => {
+  test('shows no buttons to people who can only read', async () => {
     const page = await openConsole(at('card/shop-1'), { role: 'support' });
     await page.getByText('All transfers of the card').waitFor();
     expect(await page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);

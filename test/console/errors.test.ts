@@ -44,7 +44,7 @@ describe('the screen of errors', () => {
     await page.getByText(/^Declined: insufficient funds\. The card/).waitFor();
   });
 
-  test('keeps its filters in the URL, clears them, and says what to do if nothing is left', async () => {
+  test('keeps its filters in the URL, clears them, and says what to do if no error matches', async () => {
     await refused(overdrawn);
     await refused(() => client().cards.get('card_none'));
     const page = await openConsole('/console/errors');
@@ -92,7 +92,7 @@ describe('the screen of a request', () => {
       .locator('.answer')
       .getByText(/^Declined: insufficient funds\..*No money moved\.$/)
       .waitFor();
-    // A refusal by a rule is not a fault. It looks calm, and its sentence appears once.
+    // A refusal by a rule is not a fault. Its colour is neutral, and its sentence appears once.
     expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
     expect(await page.locator('.answer').getByTitle('card_empty', { exact: true }).count()).toBe(1);
     const checks = page.getByRole('region', { name: 'Values at the time' });
@@ -127,7 +127,7 @@ describe('the screen of a request', () => {
     await page.waitForURL(`**/console/transfer/${made.transfer_id}*`);
   });
 
-  test('chooses the program of the request, and inspects the request once', async () => {
+  test('switches to the program of the request, and inspects the request once', async () => {
     const { program_id } = await client().programs.create({ name: 'Lumen', currency: 'USD' });
     const requestId = await refused(() => client().cards.get(`of ${program_id}`, { programId: program_id }));
     const page = await openConsole('/console/errors');

@@ -52,7 +52,7 @@ test('rolls a key, revokes it, and ends a session', async () => {
   await page.getByTitle('Roll Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll Leaving' }).click();
   await page.getByRole('dialog', { name: 'The new key of Leaving' }).getByRole('button', { name: 'Done' }).click();
-  // Until the new list hides the old key, its row could be mistaken for the row of the new key.
+  // Until the new list hides the old key, the test could mistake its row for the row of the new key.
   await page.getByTitle(key_id).waitFor({ state: 'detached' });
   await expect.poll(() => page.getByTitle('Roll Leaving').count()).toBe(1);
   await page.getByTitle('Revoke Leaving').click();
@@ -65,7 +65,7 @@ test('rolls a key, revokes it, and ends a session', async () => {
   const other = new TransferService({ baseUrl: service().url, key: await keyOf('viewer') });
   const { session_id } = await other.sessions.create();
   await page.reload();
-  // The keys are above the sessions. If they appeared during the click, the button would move away.
+  // The list of keys is above the sessions. If it loaded during the click, the button would move.
   await page.getByTitle('Revoke The administrator of the tests').first().waitFor();
   await page.getByTitle('End the session of The viewer of the tests').first().click();
   await page.getByRole('button', { name: 'End the session' }).click();
@@ -82,7 +82,7 @@ test('support sees keys and sessions but cannot change them', async () => {
   await page.getByText('ask an administrator').first().waitFor();
 });
 
-test('answers who can move money', async () => {
+test('shows who can move money', async () => {
   const api = await administrator();
   await api.keys.create({ name: 'Treasury', role: 'treasurer', all_programs: true });
   await api.keys.create({ name: 'Reader', role: 'viewer', all_programs: true });

@@ -12,7 +12,7 @@ describe('the overview', () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    // First the state in words, then the most important figures, then the rest.
+    // The state in words comes first, then the most important figures, then the rest.
     await page
       .locator('.answer')
       .getByText(/^(Everything works|The service|Some requests fail)/)
@@ -28,7 +28,7 @@ describe('the overview', () => {
     expect(await page.getByRole('link', { name: 'insufficient_funds' }).getAttribute('href')).toContain(
       '/console/errors?code=insufficient_funds',
     );
-    // The last chart needs a separate response. After that, it is either present or absent for a minute.
+    // The last chart needs a separate response. After the response, the chart stays either present or absent for a minute.
     await page.getByText('Counting errors…').waitFor({ state: 'detached' });
     for (const summary of await page.getByText('Show data').all()) await summary.click();
     expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
@@ -36,7 +36,7 @@ describe('the overview', () => {
     await screenshot(page, 'overview');
   });
 
-  test('says so if there are no requests', async () => {
+  test('says when there were no requests', async () => {
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const overview: Overview = await service().client.status.overview();
     const figures = { ...overview.now, requests: 0, transfers_per_second: 0, success_ratio: null };
@@ -72,7 +72,7 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
-  test('lists the standbys and says what would survive, but neither for a sandbox on one machine', async () => {
+  test('lists the standbys and says what would survive, and shows neither for a sandbox on one machine', async () => {
     const page = await openConsole('/console');
     await page.locator('.answer').waitFor();
     await page.locator('.details').getByText('up to date').waitFor();
@@ -105,7 +105,7 @@ describe('the overview', () => {
     await screenshot(page, 'overview-standbys');
   });
 
-  test('shows the figures of the process while the database is stopped, and says what is unavailable', async () => {
+  test('shows the figures of the process while the database is stopped, and names the parts that are unavailable', async () => {
     const page = await openConsole('/console');
     await page.getByText('Transfers by hour').waitFor();
     await service().database.stop();

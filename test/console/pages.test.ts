@@ -6,7 +6,7 @@ import { collectStatuses, pressKeys, screenshot, useConsole } from './harness/us
 const { openConsole } = useConsole();
 
 describe('a button that copies', () => {
-  test('copies the command of a listing by keyboard, and says so', async () => {
+  test('copies the command of a listing by keyboard, and confirms it', async () => {
     const page = await openConsole('/');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const button = page.getByRole('button', { name: 'Copy: Request' }).first();
@@ -22,7 +22,7 @@ describe('a button that copies', () => {
     await expect.poll(() => button.textContent()).toBe('Copy');
   });
 
-  test('copies the id of a demo card in a browser without clipboard', async () => {
+  test('copies the id of a demo card in a browser without a clipboard API', async () => {
     const page = await openConsole('/');
     const taken = await page.evaluateHandle(() => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined });
@@ -58,7 +58,7 @@ describe('the API reference', () => {
     await expect.poll(first).toContain('Request in Python');
   });
 
-  test('has the text left of the example, or below it on a phone', async () => {
+  test('has the text to the left of the example, or below it on a phone', async () => {
     const sides = async (width: number) => {
       const page = await openConsole('/docs/create_transfer', { width });
       const [text, example] = await Promise.all(
@@ -122,7 +122,7 @@ test('records the problems of a page', async () => {
       script.textContent = 'window.ran = true';
       document.body.append(script);
     } catch {
-      // It is blocked where the text is assigned.
+      // The violation occurs where the text is assigned.
     }
     const style = document.createElement('style');
     style.textContent = 'body { color: red; }';

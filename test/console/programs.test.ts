@@ -76,7 +76,7 @@ describe('programs and funding', () => {
     await screenshot(page, 'program-phone');
   });
 
-  test('does not overwrite a limit that someone else changed while the form was open', async () => {
+  test('refuses to overwrite a limit that someone else changed while the form was open', async () => {
     const { program_id: programId } = await makeWorld(service());
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`);
@@ -89,7 +89,7 @@ describe('programs and funding', () => {
     expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
   });
 
-  test('lists every program, opens one by keyboard, and lets a viewer change nothing', async () => {
+  test('lists every program, opens one by keyboard, and offers a viewer no changes', async () => {
     const page = await openConsole('/console/programs', { role: 'support' });
     await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();
     expect(await page.getByRole('button', { name: 'New program' }).count()).toBe(0);

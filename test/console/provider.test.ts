@@ -10,7 +10,7 @@ import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { expectProblem } from './harness/page-problems.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-// The service and its provider are on different sites, so the browser decides on cookies as it does in production.
+// The service and its provider are on different sites, so that the browser treats cookies as it does in production.
 const port = await freePort();
 const publicUrl = `http://localhost:${port}`;
 const provider = await startOpenidProvider(publicUrl, {
@@ -52,7 +52,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   await page.getByRole('heading', { name: 'Signed out' }).waitFor();
   await expectAccessibleInEveryView(page);
   expect(await page.context().cookies(publicUrl)).toEqual([]);
-  // The provider has forgotten the person too.
+  // The provider has ended its session too.
   await page.getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'guest' }).click();
   await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
@@ -74,15 +74,15 @@ test('asks to sign in again after the person has signed out at the provider in a
   leftTheService(page);
 });
 
-/** Expects that the page asked the provider, which is another host. */
+/** Expects the page to have requested the provider, which is another host. */
 function leftTheService(page: Page): void {
   const hosts = [publicUrl, provider.issuer].join('|');
   expectProblem(page, new RegExp(`^asked another host: (?:${hosts})/|status of 403 \\(Forbidden\\)$`));
 }
 
 /**
- * Opens a screen as Grace. Without `max_age`, this provider does not say when she authenticated, so her first sign-in counts as
- * old.
+ * Opens a screen as Grace. Without `max_age`, this provider does not report when she authenticated, so her first sign-in
+ * counts as old.
  */
 async function openAsGrace(path: string): Promise<Page> {
   const page = await openConsole(path);
@@ -93,7 +93,7 @@ async function openAsGrace(path: string): Promise<Page> {
   return page;
 }
 
-/** Follows the button of a form that was refused, to the provider. */
+/** Clicks the button of a refused form that leads to the provider. */
 async function leaveToSignIn(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'grace' }).waitFor();
@@ -154,9 +154,9 @@ describe('a form that needs a fresh sign-in', () => {
     leftTheService(page);
   });
 
-  test('stays closed for another person, and after 10 minutes', async () => {
+  test('does not open for another person, or after 10 minutes', async () => {
     const page = await openAsGrace('/console/keys');
-    // A person who comes back without signing in again still has the form.
+    // A person who returns without signing in again still has the form.
     await fillAndLeave(page, 'First');
     await page.goto(`${publicUrl}/console/keys`);
     await page.getByRole('dialog', CREATE).waitFor();
@@ -208,7 +208,7 @@ describe('a form that needs a fresh sign-in', () => {
     leftTheService(page);
   });
 
-  test('can be a decision on an approval', async () => {
+  test('works for a decision on an approval', async () => {
     const api = new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
     await api.approvals.changePolicy({ rules: [{ operation: 'create_key' }] });
     const asked = await api.keys.create({ name: 'Till', role: 'viewer', all_programs: true }).catch((error) => error);

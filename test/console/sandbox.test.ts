@@ -49,7 +49,7 @@ test('provokes any code of an operation by keyboard, and shows the response head
   await page.getByText('424 unknown_create_transfer').waitFor();
 });
 
-test('shows a moved clock on every screen, and compares each time with its clock', async () => {
+test('shows a moved clock on every screen, and compares each time with the clock that set it', async () => {
   const { client } = service();
   const page = await openConsole('/console/keys?show=all', { role: 'support' });
   const banner = page.locator('.banner.clock');
@@ -57,11 +57,11 @@ test('shows a moved clock on every screen, and compares each time with its clock
   await client.sandbox.moveClock({ seconds_ahead: 9 * 86_400 });
   try {
     await client.keys.create({ name: 'Of the future', role: 'viewer', all_programs: true, expires_at: inDays(10) });
-    // Another client has moved the clock, and the page notices.
+    // Another client has moved the clock. The page must notice.
     await banner.getByText('9 d ahead').waitFor();
     await page.reload();
     await page.getByRole('row', { name: 'Of the future' }).getByText('active').waitFor();
-    // The last use of the key and the session follow the actual clock.
+    // The last use of the key and of the session follow the actual clock.
     await page
       .getByRole('table', { name: 'Sessions' })
       .getByText(/^now$|second|minute/)
@@ -102,7 +102,7 @@ test('moves the clock forward and back, and stops and starts the database', asyn
   await untilShown(page);
 });
 
-test('signs in as one of four people, who is blocked by another', async () => {
+test('signs in as one of four people, who is then blocked by another', async () => {
   const page = await openConsole('/console/sandbox');
   const signInAs = async (name: string) => {
     await page.getByRole('button', { name: 'Signed in:' }).click();

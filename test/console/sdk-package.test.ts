@@ -9,7 +9,7 @@ import { useOwnService } from '../harness/service.ts';
 import { packedSdk } from '../packages/packed.ts';
 import { sharedBrowser } from './harness/browser.ts';
 
-// Loads the SDK from its tarball in a page, with the modules as in the package.
+// Loads the SDK from its tarball in a page. The modules are those of the package.
 
 /** A page that can import the SDK by its name. */
 const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>A page</title>
@@ -19,7 +19,7 @@ const service = useOwnService('Its examples begin with a new sandbox.');
 const servers: Server[] = [];
 let sdk: string;
 
-/** Serves the page and the package, and forwards /api to the service, like a development server. */
+/** Serves the page and the package, and forwards /api to the service, as a development server does. */
 async function servePage(): Promise<string> {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url ?? '/', 'http://page').pathname);
@@ -62,7 +62,7 @@ afterAll(() => {
 async function openPage(): Promise<Page> {
   const context = await (await sharedBrowser()).newContext();
   onTestFinished(() => context.close());
-  // Only a hanging page takes this long.
+  // Only a page that hangs takes this long.
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   await page.goto(origin);

@@ -44,7 +44,7 @@ describe('the search', () => {
     await page.waitForURL(`**/console/transfer/${world.held_id}**`);
   });
 
-  test('opens an approval, and the list that shows a person', async () => {
+  test('opens an approval, and opens the list that shows a person', async () => {
     const { client } = service();
     const approvalId = await pendingApproval(client);
     const page = await openConsole('/console/errors');
@@ -55,18 +55,18 @@ describe('the search', () => {
     await page.waitForURL('**/console/keys?**');
   });
 
-  test('has the focus before the next key is handled, even in a busy page', async () => {
+  test('focuses its field before the next key is handled, even on a busy page', async () => {
     const page = await openConsole('/console');
     const focused = await page.evaluate(async () => {
       document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }));
-      // All effects of a key are done by then, and no frame is painted in between.
+      // All effects of a key are done at this point, but no frame has been painted.
       await Promise.resolve();
       return document.activeElement?.closest('dialog') !== null && document.activeElement?.tagName;
     });
     expect(focused).toBe('INPUT');
   });
 
-  test('opens with Ctrl-K too, and opens a request without searching', async () => {
+  test('also opens with Ctrl-K, and opens a request without searching', async () => {
     const page = await openConsole('/console/search');
     await page.keyboard.press('Control+k');
     await page
@@ -77,7 +77,7 @@ describe('the search', () => {
     await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
   });
 
-  test('finds a part of a name during typing, and selects a hit with the arrow keys', async () => {
+  test('finds a part of a name while the user types, and selects a hit with the arrow keys', async () => {
     await service().client.cards.create(
       { card_id: 'of-priya', holder_reference: 'Priya Raman' },
       { programId: world.program_id },
@@ -97,14 +97,14 @@ describe('the search', () => {
     await hits.waitFor({ state: 'detached' });
     await dialog.getByLabel(LABEL).fill('Priya');
     await hits.getByText('Priya Raman').waitFor();
-    // A text that may become a card number is not sent during typing.
+    // While the user types, a text that may become a card number is not sent.
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
     await dialog.getByLabel(LABEL).focus();
     await pressKeys(page, 'ArrowDown Enter');
     await page.waitForURL('**/console/card/of-priya?**');
   });
 
-  test('finds hits during typing on the search screen too', async () => {
+  test('also finds hits on the search screen while the user types', async () => {
     const page = await openConsole('/console/search');
     await page.getByLabel(LABEL).fill('9173');
     await page.getByText('Card ending in 9173').waitFor();
@@ -144,7 +144,7 @@ describe('the search', () => {
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
   });
 
-  test('says how to search if nothing is found', async () => {
+  test('suggests how to search if nothing is found', async () => {
     const page = await openConsole('/console/search?q=nothing-like-this');
     await page.getByText('Nothing found for').waitFor();
     await expectAccessibleInEveryView(page);

@@ -52,7 +52,7 @@ describe('the shell of the console', () => {
     expect(await ground()).toBe(dark);
   });
 
-  test('keeps the chosen program in the address and in links, and after a visit without it', async () => {
+  test('keeps the chosen program in the address, in links, and after a visit to an address without it', async () => {
     const { client } = service();
     const made = await client.programs.create({ name: 'Blue <b>cards</b>', currency: 'EUR' });
     const page = await openConsole('/console/cards');
@@ -88,7 +88,7 @@ describe('the shell of the console', () => {
     await client.cards.create({ card_id: 'in-one' }, { programId: one?.program_id ?? '' });
     await page.goto(`/console/card/in-one?program=${one?.program_id}`);
     await chooser(page).getByText('First shop').waitFor();
-    // It is remembered a moment after it is shown.
+    // The page stores the program a moment after it shows it.
     await page.waitForFunction((id) => window.sessionStorage.getItem('console.program') === id, one?.program_id);
     await page.goto('/console/cards');
     await page.waitForURL(`**/console/cards?program=${one?.program_id}`);
@@ -120,7 +120,7 @@ describe('the shell of the console', () => {
     await banner.waitFor({ state: 'detached' });
   });
 
-  test('reads names once, for callers who can read them, and has the id in the tooltip', async () => {
+  test('reads names once, only for callers who can read them, and shows the id in the tooltip', async () => {
     const { client, url } = service();
     const name = 'Maria, operations';
     const made = await client.keys.create({ name, role: 'operator', all_programs: true });
@@ -161,7 +161,7 @@ describe('the shell of the console', () => {
     await page.getByRole('button', { name: 'Signed in' }).waitFor({ state: 'detached' });
   });
 
-  test('finds the card program of a link without one, if only one has the id', async () => {
+  test('finds the card program for a link that names none, if only one program has the id', async () => {
     const { client } = service();
     const transfer = await client.transfers.create({ amount: 1234, card_id: 'card_active' });
     const page = await openConsole(`/console/transfer/${transfer.transfer_id}`, { role: 'support' });
@@ -183,7 +183,7 @@ describe('the shell of the console', () => {
     await page.getByRole('heading', { name: 'Transfers' }).waitFor();
   });
 
-  test('says so if an address has no screen', async () => {
+  test('says that an address has no screen', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();
     await expectAccessibleInEveryView(page);

@@ -14,7 +14,7 @@ test('exchanges a key for a session by keyboard, and does not store it', async (
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'sign-in');
-  await page.keyboard.type('ts_of somebody else');
+  await page.keyboard.type('ts_of someone else');
   await page.getByText('A key begins with ts_').waitFor();
   await page.keyboard.press('Control+A');
   await page.keyboard.type(key);
@@ -37,14 +37,14 @@ test('says why a key is refused, and lets the user correct it', async () => {
   expect(await page.getByRole('button', { name: 'Sign in' }).isDisabled()).toBe(true);
 });
 
-test('leaves nothing behind after signing out', async () => {
+test('leaves nothing in the browser after signing out', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByText('yours').waitFor();
   await page.getByRole('button', { name: 'The administrator of the tests' }).click();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   expect(await page.context().cookies()).toEqual([]);
-  // The title of the window changes after the screen.
+  // The title of the window changes shortly after the screen.
   await expect.poll(() => page.content()).not.toContain('Keys and sessions');
 });
 
@@ -56,7 +56,7 @@ test('keeps the view when a session ends, and continues with a key', async () =>
   const { data } = await administrator.sessions.list();
   for (const { session_id, key_name } of data)
     if (key_name === 'The support of the tests') await administrator.sessions.revoke(session_id);
-  // The next request of the page is refused within a second.
+  // The service refuses the page's next request within a second.
   await expect
     .poll(async () => {
       await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));

@@ -67,7 +67,7 @@ describe('the switch', () => {
     await row.getByText('running').waitFor();
     await page.getByText('Already stopped: ').waitFor({ state: 'detached' });
     expect((await load()).status).toBe('completed');
-    // On a phone, a dash needs its title.
+    // On a phone, a cell with a dash must still show its title.
     await page.setViewportSize({ width: 390, height: 800 });
     const settings = page.getByRole('table', { name: 'Settings of the switch' });
     expect(await settings.innerText()).toContain('running');
@@ -76,7 +76,7 @@ describe('the switch', () => {
 
   test('cannot be confirmed with the preview of another scope', async () => {
     const page = await openConsole(`/console/switch?program=${programId}`);
-    // It starts with the program of the header, not with everything.
+    // The screen starts with the program of the header, not with all programs.
     await page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` }).waitFor();
     await page.getByLabel('What to stop').selectOption('service');
     await page.getByLabel('Reason').fill('checked');

@@ -54,7 +54,7 @@ describe('Transfers', () => {
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     expect(await page.getByLabel('Card', { exact: true }).inputValue()).toBe('card_two');
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    // A typical search by support: 50.00, created in the last hour.
+    // A search that is typical for support: 50.00, created in the last hour.
     await page.getByLabel('Amount, USD').fill('50');
     await page.getByLabel('Created', { exact: true }).selectOption('Last hour');
     await expect.poll(() => rowsOf(page).count()).toBe(2);
@@ -130,10 +130,10 @@ describe('Transfers', () => {
     await page.getByText('Nothing was saved').waitFor();
     expect(cutter.cuts()).toBeGreaterThan(0);
     expect(isDownloaded).toBe(false);
-    // The next export is complete.
+    // The next export is not interrupted.
     await page.goto(at('transfers', { card_id }));
     await untilShown(page);
-    // Only now, because the previous page kept reading its list.
+    // The problem is expected only now, because the previous page kept reading its list.
     expectProblem(page, new RegExp(`^asked another host: http://127.0.0.1:${cutter.port}/`));
     await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
     await page.getByText('Saved 1,000 transfers.').waitFor();
@@ -173,7 +173,7 @@ describe('one transfer', () => {
     await page
       .getByText(/^50.00 USD moved from the program's funding to the card Holder .* ··4242 on .*leaves 40.00 USD\.$/)
       .waitFor();
-    // Sentences show the name of a card, with its id in the tooltip.
+    // Sentences show the name of a card, with the card's id in the tooltip.
     expect(await page.locator('.answer').getByTitle('card_one').count()).toBe(1);
     expect(await page.locator('main .answer, main .timeline').allInnerTexts()).not.toContain('card_one');
     const steps = page.locator('.timeline > li');
@@ -245,11 +245,11 @@ describe('one transfer', () => {
     expect(await page.getByRole('button', { name: 'Capture' }).count()).toBe(0);
   });
 
-  test('retries a reversal with the same key after a lost response, and moves money once', async () => {
+  test('repeats a reversal with the same key after a lost response, and moves money once', async () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];
-    // The service carries it out, but the browser gets no response.
+    // The service carries out the reversal, but the browser gets no response.
     await page.route(`**/core/transfer/${id}/reverse`, async (route) => {
       keys.push((await route.request().headerValue('idempotency-key')) ?? '');
       const isLost = (await client.transfers.get(id)).reversed_amount === 0;
@@ -266,7 +266,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).reversed_amount).toBe(150);
   });
 
-  test('keeps the key of a reversal with an unknown outcome, and the dialog open until it fails', async () => {
+  test('keeps the key of a reversal with an unknown outcome, and keeps the dialog open until the reversal fails', async () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];
@@ -324,7 +324,7 @@ describe('one transfer', () => {
     expect(await page.locator('.answer').count()).toBe(0);
   });
 
-  test('stops polling a list after a refusal, but not before', async () => {
+  test('stops polling a list only after a refusal', async () => {
     const page = await openConsole(at('transfers', { status: 'gone' }));
     await page.clock.install();
     let asked = 0;
@@ -336,7 +336,7 @@ describe('one transfer', () => {
       await page.getByText(shown).first().waitFor();
       asked = 0;
       await page.clock.runFor(12_000);
-      // After the response to a later request, all earlier requests were received.
+      // When a later request has a response, all earlier requests were received.
       await page.evaluate(async () => (await fetch('/health/live')).status);
       return asked;
     };

@@ -13,11 +13,15 @@ import { expectBalancedBooks } from '../harness/service.ts';
 import { Document, readDocument, type Schema } from './document.ts';
 import { generateValue } from './values.ts';
 
-// The service accepts every answer and notice that the adapters' document allows. The attempt and the transfer are in a state
-// that the service's own document lists, money moves if and only if the order was approved, and nothing fails.
+// Checks that the service accepts every answer and notice that the adapters' document allows. The attempt and the transfer
+// must be in a state that the service's own document lists. Money must move if and only if the order was approved. Nothing
+// may fail.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
-/** Each order has its own connector, so that it opens no breaker for another order. A service has at most 50 connectors. */
+/**
+ * The number of orders. Each order has its own connector, so that it opens no breaker for another order. A service has at
+ * most 50 connectors.
+ */
 const ORDERS = 45;
 const LANES = 5;
 
@@ -26,17 +30,17 @@ type Answer = Readonly<Record<string, unknown>> & { readonly status: string };
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 let adapters: Document;
 let service: ServiceProcess;
-/** The first answers by the token of the card. A repeated question gets another answer. */
+/** The first answer to each order, by the token of the card. A repeated question gets a new answer. */
 const answered = new Map<string, Answer>();
 
-/** Each order has its own random numbers, so that a seed repeats a failure although several orders run at the same time. */
+/** Random numbers for each order. A seed then repeats a failure even though several orders run at the same time. */
 const randomOfAnswers = new Map(Array.from({ length: ORDERS }, (_, at) => [`token-${at}`, new Random(SEED, 3, at)]));
 
-/** A random answer or notice about an order that the document allows. */
+/** Generates a random answer or notice about an order that the document allows. */
 function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>, random: Random): Answer {
   const said = generateValue(schema ?? {}, 'answer', random, () => undefined) as Answer;
   const { attempt_id, amount, currency } = order;
-  // The document says that these three fields are the order's.
+  // The document requires these three fields to repeat the order's values.
   return { ...said, attempt_id, amount, currency };
 }
 
@@ -85,7 +89,10 @@ async function notify(connectorId: string, said: object, random: Random): Promis
   return (await fetchPatiently(url, { method: 'POST', headers, body })).status;
 }
 
-/** On a slow machine a job can wait for a connection until it gives up and tries again, and the database can seem silent. */
+/**
+ * Returns whether a line of the log is a fault. On a slow machine a job can stop waiting for a connection and try again,
+ * and the database can seem silent.
+ */
 const isFault = (line: string): boolean =>
   /"level":(50|60)/.test(line) && !/no connection became free in time|"event":"readiness"/.test(line);
 
@@ -106,7 +113,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     const made = await client.transfers.create({ amount: 100 + at, card_id }, { programId }).catch((error) => error);
     const { data } = await client.transfers.list({ card_id }, { programId });
     const [transfer] = data;
-    // A refusal without a transfer says so, and the adapter has refused the order.
+    // Without a transfer, the request itself has failed, and so does the test.
     if (transfer === undefined) throw made;
     const { transfer_id } = transfer;
     const look = async () => {
@@ -126,7 +133,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
       ['approved', 'completed'],
       ['declined', 'failed'],
     ]).get(first?.status ?? '');
-    // On a busy machine the response does not wait for the end.
+    // On a busy machine the response can come before the end of the transfer.
     if (end !== undefined) {
       const isEnded = async () => (await look()).shown.status === end;
       await waitFor(`${end}, as answered: ${JSON.stringify(first)}`, isEnded);
@@ -135,7 +142,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     const random = new Random(SEED, 4, at);
     const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' }, random);
     expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
-    // The document says that a repeated notice is the same notice.
+    // The document says that a notice sent again has the same effect as sent once.
     expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
     await waitFor(`the end of ${transfer_id}`, async () => {
       const { shown, attempt } = await look();
@@ -143,7 +150,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
       return !isEnded || (attempt.status === 'approved') === (shown.status === 'completed');
     });
   };
-  // A few at a time: a busy machine refuses some of many requests.
+  // A few at a time, because a busy machine refuses some of many requests.
   const orders = Array.from({ length: ORDERS }, (_, at) => at).values();
   const work = async (): Promise<void> => {
     for (const at of orders) await order(at);

@@ -1,23 +1,24 @@
-// The refusals that JSON Schema cannot express: relations between a value and the present, stored records, or another value. The
-// service must accept everything else that the document allows, so that the test finds limits that are narrower than documented.
+// The refusals that JSON Schema cannot express: a value is compared with the present, with stored records, or with another
+// value. The service must accept everything else that the document allows. This way the test finds limits that are narrower
+// than documented.
 
 /** A refusal: the field in `Error-Field`, and the text of the message. */
 type Refusal = { readonly field: RegExp; readonly says: RegExp };
 
 export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
-  // Times relative to the present.
+  // Comparisons with the present.
   {
     field: /\/(expires_at|scheduled_for|previous_until|until)$/,
     says: /not in the future|must be in the future|within a year|a hold lasts at most|must not be after|later than/,
   },
   { field: /\/as_of$/, says: /less than 60 seconds ago or in the future/ },
   { field: /\/started_at$/, says: /must not be in the future/ },
-  // Relations between two values.
+  // Comparisons of two values.
   { field: /(^|\/|_)(from|to)$/, says: /must be (later|earlier) than|more than 1000 intervals apart/ },
   { field: /(maximum|minimum)_amount$/, says: /which is less than|a minimum that is not above the maximum/ },
   { field: /\/type$/, says: /but with 'connector_id' it must be/ },
   { field: /\/destination_card_id$/, says: /must be a different card than/ },
-  // Relations to stored records.
+  // Comparisons with stored records.
   { field: /\/after$/, says: /but (the last (event has|entry)|there are no events yet)/ },
   { field: /\/(metadata|headers)$/, says: /can have \d+ (pairs|headers)/ },
   { field: /\/key_id$/, says: /was rolled before|was revoked|has expired/ },

@@ -10,10 +10,10 @@ import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
 import { runGenerated, shrink, type Target } from './sequence.ts';
 
-// The service does what /openapi.json says for all requests that it allows, in any order. The status is listed and is no fault.
-// The body and the headers have the documented form. A Location leads to the new record, and lists and their filters find it. The
-// same key gets the same response, no field is ignored, refusals are explained, and no response contains data of another card
-// program. Failing requests are printed as curl commands.
+// Checks that the service does what /openapi.json says for all requests that it allows, in any order. The status is listed
+// and is not a fault. The body and the headers have the documented form. A Location leads to the new record, and lists and
+// their filters find the record. The same key gets the same response, no field is ignored, refusals are explained, and no
+// response contains data of another card program. Failing requests are printed as curl commands.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);
@@ -24,9 +24,8 @@ const LENGTH = 40;
 const MIN_JUDGED = 1000;
 
 /**
- * The maximum share of allowed requests that the schema check may refuse. About 0.018 are: relations to the present, to another
- * value and to stored records (`beyond-schema.ts`). How many requests have such values varies with the seed: of a thousand, by half
- * a percent.
+ * The maximum share of allowed requests that the service may refuse for their values. About 0.018 are refused, for the
+ * reasons in `beyond-schema.ts`. The share depends on the seed: with a thousand requests it varies by half a percent.
  */
 const MAX_REFUSED_SHARE = 0.03;
 
@@ -35,7 +34,7 @@ const ROLES = ['support', 'treasurer', 'operator', 'administrator'] as const;
 type World = {
   readonly service: () => ServiceProcess;
   readonly client: () => TransferService;
-  /** Removes the rules that an earlier sequence may have set, so that nothing waits for an approval at first. */
+  /** Removes approval rules of an earlier sequence, so that no request waits for an approval at first. */
   readonly removeRules: () => Promise<void>;
 };
 
@@ -49,7 +48,7 @@ const WORLDS: readonly (readonly [string, World])[] = [
     {
       service: sandbox,
       client: () => sandbox().client,
-      // Without a key, this needs no approval itself.
+      // Without a key, this change needs no approval.
       removeRules: async () => void (await sandbox().client.approvals.changePolicy({ rules: [] })),
     },
   ],
@@ -84,7 +83,7 @@ function useLiveService(): World {
   };
   const removeRules = async (): Promise<void> => {
     const removed = await started(database).query("delete from approval_policy where rules <> '[]'");
-    // The service uses rules that it has read for at most a second.
+    // The service may use rules that it read up to a second ago.
     if (removed.rowCount !== 0) await new Promise((resolve) => setTimeout(resolve, 1_100));
   };
   return { service: () => started(service), client: () => started(client), removeRules };
@@ -93,8 +92,9 @@ function useLiveService(): World {
 let served: Promise<Document> | undefined;
 
 /**
- * A program with money, two cards, a webhook that fails, and keys. A second program whose texts must never appear. In a sandbox
- * also a card of the simulator, and for some seeds a moved clock or a disabled program.
+ * Creates a program with money, two cards, a webhook that fails, and keys. Also creates a second program, whose texts must
+ * never appear in responses. A sandbox also gets a card of the simulator and, for some seeds, a moved clock or a disabled
+ * program.
  */
 async function newTarget({ service, client: clientOf, removeRules }: World, seed: readonly number[]): Promise<Target> {
   await removeRules();
@@ -143,7 +143,7 @@ test.concurrent.each(WORLDS)(
     const end = performance.now() + SECONDS * 1000;
     const isDone = () => performance.now() > end || requests > REQUESTS;
     for (let sequence = 0; !isDone(); sequence += 1) {
-      // Each service gets other sequences.
+      // Each service gets different sequences.
       const seed = [SEED, sequence, name.length];
       const { outcome, steps } = await runGenerated(await newTarget(world, seed), seed, LENGTH, sequence % 10 === 0);
       requests += outcome.requests;
@@ -164,7 +164,7 @@ test.concurrent.each(WORLDS)(
     console.log(
       `${requests} requests, ${generated} of them generated from seed ${SEED} and ${broken} broken, ${(share * 100).toFixed(1)} % refused by their schema\n${most.join('\n')}`,
     );
-    // Otherwise no fault was tried.
+    // Fails if no faulty request was sent.
     expect(broken).toBeGreaterThan(0);
     if (generated >= MIN_JUDGED) expect(share).toBeLessThanOrEqual(MAX_REFUSED_SHARE);
   },

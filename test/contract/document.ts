@@ -26,12 +26,12 @@ export type Schema = {
   readonly propertyNames?: Schema;
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Fields that mean more when they are omitted than null or an empty text would. */
+  /** Fields for which omitting them means more than null or an empty text would. */
   readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  /** For parameters: other parameters, one of which must be sent too. */
+  /** For parameters: at least one of these other parameters must be sent too. */
   readonly 'x-requires'?: readonly string[];
-  /** For times: how many seconds ago they must be at least. */
+  /** For times: the minimum number of seconds ago. */
   readonly 'x-seconds-ago'?: number;
 };
 
@@ -57,7 +57,7 @@ export type Operation = {
   readonly method: string;
   readonly path: string;
   readonly parameters: readonly Parameter[];
-  /** The schema of a JSON body, or undefined without one. */
+  /** The schema of a JSON body, or undefined if the operation has no body. */
   readonly body: Schema | undefined;
   readonly isBodyRequired: boolean;
   /** Responses by status. */
@@ -100,12 +100,12 @@ export class Document {
     this.errorCodes = new Set(root.components?.schemas?.ErrorCode?.enum);
   }
 
-  /** The schema of the body of a webhook in the document. */
+  /** Returns the schema of a webhook's body in the document. */
   bodyOfWebhook(name: string): Schema {
     return this.#resolve(this.#root.webhooks[name].post.requestBody.content['application/json'].schema);
   }
 
-  /** The problem of a value in its schema, or undefined without one. */
+  /** Returns the problem of a value in its schema, or undefined if the value is valid. */
   problemOf(schema: Schema, value: unknown): string | undefined {
     let validate = this.#validators.get(schema);
     if (validate === undefined) {
@@ -132,7 +132,7 @@ export class Document {
     };
   }
 
-  /** Replaces each `$ref` by its target. No schema of requests or responses contains itself. */
+  /** Replaces each `$ref` with its target. No schema of requests or responses contains itself. */
   #resolve(part: unknown, depth = 0): Json {
     if (depth > 60) throw new Error('a schema of the document contains itself');
     if (Array.isArray(part)) return part.map((one) => this.#resolve(one, depth + 1));
@@ -160,8 +160,8 @@ export class Document {
 }
 
 /**
- * The response for each status that a range lists. Its examples say which codes have the status, so others are not allowed. A range
- * without a list, as in the document of adapters, allows no status.
+ * Returns a response for each status that a range lists. A range's examples say which codes have the status, so other codes
+ * are not allowed. A range without a list, as in the document of adapters, allows no status.
  */
 function partsOfRange(range: Response): readonly (readonly [number, Response])[] {
   const { schema = {}, examples = {} } = range.content?.['application/json'] ?? {};
@@ -174,7 +174,7 @@ function partsOfRange(range: Response): readonly (readonly [number, Response])[]
   });
 }
 
-/** The fields of an object, with those of the schemas that it extends. */
+/** Returns the fields of an object, including those of the schemas that it extends. */
 export function fieldsOf({ properties, allOf = [] }: Schema = {}): Readonly<Record<string, Schema>> {
   return Object.assign({}, ...allOf.map(fieldsOf), properties);
 }

@@ -23,7 +23,7 @@ import { addFaults, damage, respellBytes, toShell } from './wire/changes.ts';
 import { draftOf, encode, type Plain } from './wire/draft.ts';
 import { type Problem, problemOfRefusal } from './wire/refusal.ts';
 
-// Sequences of requests that the document allows, and the checks of each response.
+// Sends sequences of requests that the document allows, and checks each response.
 
 /** The target of sequences: the service, its document, and the keys by sender. */
 export type Target = {
@@ -46,22 +46,22 @@ export type Violation = Problem & { readonly at: number; readonly operation: str
 /** The results of a sequence. */
 export type Outcome = {
   readonly requests: number;
-  /** Requests of the sequence, without the requests of the checks. */
+  /** Requests of the sequence, without those that the checks send. */
   readonly steps: number;
-  /** Requests with faults or damaged bytes, which were sent before some of the others. */
+  /** Requests with faults or damaged bytes, sent before some of the other requests. */
   readonly broken: number;
-  /** The number of requests that the service refuses because of their schema, by operation and message. */
+  /** The number of requests that the service refuses for their values, by operation and message. */
   readonly refused: ReadonlyMap<string, number>;
   readonly violation: Violation | undefined;
-  /** The requests as commands of a shell, made when they are shown. */
+  /** The requests as commands of a shell. Each is made only when it is shown. */
   readonly commands: readonly (() => string)[];
 };
 
-/** The first operations of every sequence, so that it knows existing records and one with an id of the caller. */
+/** The first operations of every sequence. From them it knows existing records and a record whose id it has chosen. */
 const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
 /**
- * Statuses only for requests that the document does not allow: another method, a body or head that is too large, another type.
+ * Statuses that only requests outside the document can get: another method, another type, a body or head that is too large.
  */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
@@ -88,7 +88,7 @@ export async function runGenerated(
     credentials: Object.keys(target.keys) as Credential[],
     atEdges,
   };
-  // By chance, some seeds would try none of these ids.
+  // Some seeds would otherwise try none of these ids.
   const odd = atEdges ? creating.flatMap((operation) => stepsWithOddIds(operation, making)) : [];
   for (const step of odd) {
     steps.push(step);
@@ -98,7 +98,7 @@ export async function runGenerated(
     // Prefers operations that create or change records, because they lead to most later errors.
     const start = first.shift();
     const operation = start ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
-    // A list at the edges, such as the events after the largest position, would find no records for the later steps.
+    // At the edges, a list such as the events after the largest position would find no records for the later steps.
     const isList = start?.method === 'GET';
     const step = generate(operation, isList ? { ...making, atEdges: false } : making);
     if (step === undefined) continue;
@@ -118,10 +118,13 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
   return run.outcome();
 }
 
-/** The time limit for shortening a failing sequence, in milliseconds. The result still fails after it. */
+/**
+ * The time limit for shortening a failing sequence, in milliseconds. The sequence may then be longer than necessary, but
+ * still fails.
+ */
 const MAX_SHRINKING = 60_000;
 
-/** A short part of a failing sequence that still fails in the same way, each time with a new program. */
+/** Finds a short part of a failing sequence that still fails in the same way. Each attempt uses a new program. */
 export async function shrink(
   newTarget: () => Promise<Target>,
   steps: readonly Step[],
@@ -142,7 +145,7 @@ export async function shrink(
   return found;
 }
 
-/** The steps without one of them, or undefined if another step needs it. */
+/** Returns the steps without one of them, or undefined if another step needs it. */
 function without(steps: readonly Step[], removed: number): readonly Step[] | undefined {
   const others = steps.toSpliced(removed, 1);
   let isNeeded = false;
@@ -155,7 +158,7 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
   return isNeeded ? undefined : (moved as readonly Step[]);
 }
 
-/** The problem of a response that is missing, or that more bytes follow. */
+/** A missing response, or more bytes after a response. */
 const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or more bytes' };
 
 /** One run of a sequence. */
@@ -171,7 +174,7 @@ class Run {
   readonly #methods: ReadonlyMap<string, ReadonlySet<string>>;
   #requests = 0;
   #broken = 0;
-  /** The texts that the program's own keys have sent. */
+  /** All texts that the program's own keys have sent. */
   #said = '';
 
   constructor(target: Target) {
@@ -221,12 +224,12 @@ class Run {
     if (problem !== undefined) this.violation = { at, operation: operation.id, ...problem };
   }
 
-  /** A value with its references replaced by values of earlier responses. */
+  /** Returns a value whose references are replaced with values of earlier responses. */
   resolve(value: unknown): unknown {
     return mapped(value, (reference) => this.#valueAt(reference));
   }
 
-  /** A value of an earlier response, or a text if it does not exist in this run. */
+  /** Returns a value of an earlier response, or a text if this run has no such response. */
   #valueAt({ step, pointer }: Reference): unknown {
     const found = pointer.reduce<unknown>(
       (part, name) =>
@@ -275,7 +278,7 @@ class Run {
     return { rule: 'a refusal of a change of an older version', found: `${again.status} to ${old}: ${again.text}` };
   }
 
-  /** Reads the record before a change. */
+  /** Reads the record that the request will change. */
   #readAgain({ target, headers }: Sent): Promise<Received> {
     return this.#send({ method: 'GET', target, headers: withoutKey(headers), body: undefined });
   }
@@ -297,7 +300,7 @@ class Run {
     });
   }
 
-  /** Sends the request in another spelling with the same meaning. */
+  /** Sends the request with another spelling but the same meaning. */
   #sendRespelled(operation: Operation, sent: Sent, random: Random): Promise<Received> {
     const made = this.#draftOf(operation, sent);
     respellBytes(made, random);
@@ -311,7 +314,7 @@ class Run {
     });
   }
 
-  /** Repeats a request that a busy service refuses for a moment, with Retry-After. */
+  /** Repeats a request while a busy service refuses it with Retry-After. */
   async #retrying(send: () => Promise<Omit<Received, 'json'>>): Promise<Received> {
     for (let tries = 0; ; tries += 1) {
       this.#requests += 1;
@@ -328,7 +331,7 @@ class Run {
 
   /** Sends the request with faults, or damaged bytes of it, before the request itself. */
   async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<Problem | undefined> {
-    // Health checks accept more.
+    // Health checks accept other methods and bodies too.
     if (!sent.target.startsWith('/api/')) return undefined;
     const made = this.#draftOf(operation, sent);
     if (random.chance(0.1)) return this.#problemOfDamage(damage(made, random));
@@ -347,15 +350,15 @@ class Run {
     return { ...problem, found: `${problem.found} to ${made.faults.join(' and ')}: ${response?.body}` };
   }
 
-  /** Damaged bytes may be refused or mean something else; each response is still one that the service may give. */
+  /** Damaged bytes may be refused or mean something else. Each response must still be one that the service may give. */
   async #problemOfDamage(bytes: Buffer): Promise<Problem | undefined> {
     this.#broken += 1;
-    // Damaged bytes can have an effect that later requests depend on.
+    // The damaged bytes can have an effect that later requests depend on, so they are printed too.
     this.#commands.push(() => toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
     const expected = { planted: [], codes: this.#target.document.errorCodes };
-    // A status that cannot be read is a problem as well.
+    // An unreadable status is also a problem.
     const problems = responses.map((response) =>
       response.status < 400 ? undefined : problemOfRefusal(response, expected),
     );
@@ -409,7 +412,7 @@ class Run {
         return { rule: 'an Error-Field of the request or the operation', found: text };
     }
     const isOwn = step.credential === 'program' || step.credential === 'viewer';
-    // A response may contain texts that the program has sent itself.
+    // The response may contain texts that the program itself has sent.
     if (isOwn) this.#said += ` ${target} ${Object.values(headers).join(' ')} ${JSON.stringify(step.body)}`;
     const leaked = isOwn
       ? this.#target.foreign.find((one) => text.includes(one) && !this.#said.includes(one))
@@ -431,7 +434,7 @@ class Run {
       return { rule: 'a Location that exists', found: `${location}: ${read.status} ${read.text}` };
     const made = (json ?? {}) as Record<string, unknown>;
     const found = (read.json ?? {}) as Record<string, unknown>;
-    // A deposit has no separate address, so its Location is the program's.
+    // A deposit has no address, so its Location is the address of its program.
     const [idField = ''] = Object.keys(made);
     if (found[idField] !== made[idField]) {
       const isOwn = location.endsWith(`/${encodeURIComponent(String(made[idField]))}`);
@@ -447,13 +450,13 @@ class Run {
     return undefined;
   }
 
-  /** Checks that the same key and meaning get the same bytes. */
+  /** Checks that requests with the same key and meaning get the same bytes. */
   async #problemOfRepeating(sent: Sent, { status, text }: Received): Promise<Problem | undefined> {
     if (sent.headers['Idempotency-Key'] === undefined || status >= 300 || sent.method !== 'POST') return undefined;
     const again = await this.#send(sent);
     if (isLockedOut(again)) return undefined;
     if (again.headers.get('idempotent-replayed') === null) {
-      // An explanation says what would happen, and stores nothing under the key.
+      // An explanation only says what would happen. It stores nothing under the key.
       const isStored = sent.step.operation !== 'explain_transfer';
       const isSecond = isStored && again.status < 300;
       return isSecond ? { rule: 'one success for a key', found: again.text } : undefined;
@@ -470,7 +473,9 @@ class Run {
     return undefined;
   }
 
-  /** Checks that the list at the same path contains the new record, with and without filters for the sent values. */
+  /**
+   * Checks that the list at the same path contains the new record, without filters and with filters for the sent values.
+   */
   async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<Problem | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;
     const list = [...this.#target.document.operations.values()].find(
@@ -480,7 +485,7 @@ class Run {
     const [idField] = Object.keys(record);
     if (list === undefined || idField === undefined || typeof record[idField] !== 'string') return undefined;
     const filters = list.parameters
-      // A processor or a receiver may have changed these.
+      // A processor or a receiver may have changed these fields.
       .filter(({ name }) => name !== 'status' && name !== 'outcome')
       .filter((one) => one.in === 'query' && typeof record[one.name] === 'string' && record[one.name] !== '')
       .map((one) => [one.name, String(record[one.name])] as const);
@@ -508,7 +513,7 @@ class Run {
   }
 }
 
-/** The first field or header that a successful response ignored. */
+/** Returns the first field or header that a successful response ignored. */
 function problemOfIgnoring(
   { method }: Operation,
   { step, headers, body }: Sent,
@@ -527,20 +532,20 @@ function problemOfIgnoring(
   for (const [name, value] of Object.entries(isObject(said) ? said : {})) {
     // In a new record an empty text means null.
     if (value === '' && method !== 'PATCH') continue;
-    // Null means the default of a field. A status can change later.
+    // Null means the default of a field. The status can change after the request.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
       return { rule: 'no ignored field', found: `${name}: ${JSON.stringify([value, shown[name]])}` };
   }
   return undefined;
 }
 
-/** Whether a record shows the sent value. Times can have another format, and amounts can be numbers. */
+/** Returns whether a record shows the sent value. Times can have another format, and amounts can be numbers. */
 function isSame(shown: unknown, sent: unknown): boolean {
   if (isDeepStrictEqual(shown, sent) || String(shown) === String(sent)) return true;
   return typeof shown === 'string' && typeof sent === 'string' && Date.parse(shown) === Math.floor(Date.parse(sent));
 }
 
-/** Whether the sequence has ended its own key. The service refuses the key within a second. */
+/** Returns whether the sequence has ended its own key. The service refuses a revoked key within a second. */
 function isLockedOut({ status }: Received): boolean {
   return status === 401;
 }
@@ -569,7 +574,7 @@ function typed({ type }: Schema, value: string): unknown {
   return type === 'integer' || type === 'number' ? Number(value) : value;
 }
 
-/** The headers without the headers of changes, except `kept`. */
+/** Returns the headers without those that only changes have, except `kept`. */
 function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): Readonly<Record<string, string>> {
   const left = Object.entries(headers).filter(([name]) => name === kept || !OF_CHANGES.has(name));
   return Object.fromEntries(left);
@@ -577,7 +582,7 @@ function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): R
 
 const OF_CHANGES: ReadonlySet<string> = new Set(['Idempotency-Key', 'Content-Type', 'Case-Id', 'If-Match']);
 
-/** The same content in another form: fields in another order, and amounts as text. */
+/** Returns the same content in another form: fields in another order, and amounts as text. */
 function respell(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(respell);
   if (typeof value !== 'object' || value === null) return value;

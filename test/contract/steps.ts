@@ -2,7 +2,7 @@ import type { Random } from '../harness/random.ts';
 import { fieldsOf, type Operation, type Parameter, type Schema } from './document.ts';
 import { generateValue, type Known, oddIds, Reference } from './values.ts';
 
-// Requests that the document allows. Their values can come from earlier responses.
+// Generates requests that the document allows. Their values can come from earlier responses.
 
 /**
  * The sender of a request. `keyless` sends no key, which a sandbox allows. `role` is a person's key for all programs, with one of
@@ -22,7 +22,7 @@ export type Step = {
   readonly isEscaped: boolean;
   /** The seed for the changes of its bytes. */
   readonly wire: number;
-  /** An addition that the document does not allow and the service must not ignore, or undefined. */
+  /** An addition that the document does not allow and the service must not ignore. Undefined if there is none. */
   readonly added?: { readonly field?: string; readonly header?: string };
 };
 
@@ -32,14 +32,14 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database'
 /** Headers that change a response in other ways. */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
-/** Fields that contain what other operations call by this name. */
+/** Fields whose values other operations know by these names. */
 const SAME: Readonly<Record<string, string>> = {
   destination_card_id: 'card_id',
   subject_id: 'card_id',
   after: 'position',
 };
 
-/** The operations of sequences. */
+/** Returns the operations that sequences use. */
 export function operationsOf(document: { readonly operations: ReadonlyMap<string, Operation> }): readonly Operation[] {
   return [...document.operations.values()].filter(
     ({ id, responses }) => !LEFT_OUT.has(id) && !isStream(responses.get(200)),
@@ -50,7 +50,7 @@ function isStream(response: { readonly content?: object } | undefined): boolean 
   return response?.content !== undefined && Object.keys(response.content).every((type) => type === 'text/event-stream');
 }
 
-/** The response to a step, as far as later steps refer to it. */
+/** The parts of a response that later steps can refer to. */
 export type Reply = { readonly body: unknown; readonly etag: string | null };
 
 /** The path and query of a page of a list. */
@@ -86,7 +86,7 @@ export class Records {
     this.#found.set(name, [...(this.#found.get(name) ?? []), reference]);
   }
 
-  /** The page after the last one of a list, with the same parameters. */
+  /** Returns the page after the last page of a list, with the same parameters. Undefined if there is none. */
   nextPage(operation: string): Page | undefined {
     return this.#nextPages.get(operation);
   }
@@ -105,7 +105,7 @@ export function mapped(value: unknown, change: (reference: Reference) => unknown
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapped(one, change)]));
 }
 
-/** The path of an operation with the values of its parameters. */
+/** Returns the path of an operation, filled in with the values of its parameters. */
 export function toPath({ path }: Operation, values: Readonly<Record<string, unknown>>): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
 }
@@ -120,19 +120,22 @@ export type Making = {
   readonly random: Random;
   readonly known: Known;
   readonly nextPage: (operation: string) => Page | undefined;
-  /** Replaces the references in a value by values of earlier responses. */
+  /** Replaces the references in a value with values of earlier responses. */
   readonly resolve: (value: unknown) => unknown;
-  /** Whether a schema allows a value. Some keywords are only checked here. */
+  /** Returns whether a schema allows a value. The generator itself does not check some keywords. */
   readonly isValid: (schema: Schema, value: unknown) => boolean;
   readonly credentials: readonly Credential[];
-  /** Whether values are at the edges of their types: the largest integers in queries, ids that a URL would change, full metadata. */
+  /**
+   * Whether to use values at the edges of their types: the largest integers in queries, ids that a URL would change, full
+   * metadata.
+   */
   readonly atEdges: boolean;
 };
 
 /** The maximum number of values to try for a schema. */
 const MAX_TRIES = 50;
 
-/** A request of an operation, or undefined if the sequence knows no record for it yet. */
+/** Generates a request of an operation, or returns undefined if the sequence has no record for it yet. */
 export function generate(operation: Operation, making: Making): Step | undefined {
   const { random, known, isValid } = making;
   const valueFor = (schema: Schema, name: string, from = known): unknown => {
@@ -152,7 +155,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
     of('path').map(({ name, schema }) => [name, knownAs(schema, name) ?? valueFor(schema, name)]),
   );
   const isKnown = Object.values(path).every((value) => value instanceof Reference);
-  // Prefers existing records, because otherwise most responses would be 404.
+  // Mostly uses existing records, because otherwise most responses would be 404.
   if (!isKnown && !random.chance(0.03)) return undefined;
   const isAtEdge = ({ in: place, schema }: Parameter): boolean =>
     making.atEdges && place === 'query' && schema.type === 'integer' && schema.maximum !== undefined;
@@ -172,7 +175,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const headers = Object.fromEntries(
     of('header')
       .filter((one) => !HEADERS_LEFT_OUT.has(one.name) && one.name !== 'Program-Id')
-      // Their descriptions say that a live service refuses them.
+      // Their descriptions say that a live service refuses these headers.
       .filter((one) => isSandbox || !one.name.startsWith('Sandbox-'))
       .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
       .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
@@ -205,8 +208,8 @@ function ownIdOf({ responses }: Operation): string | undefined {
 }
 
 /**
- * Requests that create a record with each id that a URL could change and the document allows. The id becomes a part of the
- * `Location`. They have nothing else that is optional, and the key of an operator, so that nothing else refuses them.
+ * Returns requests that create a record with each id that the document allows but a URL could change. The id becomes a part
+ * of the `Location`. The requests omit everything optional and use an operator's key, so that nothing else refuses them.
  */
 export function stepsWithOddIds(operation: Operation, { random, known, isValid }: Making): readonly Step[] {
   const [{ body = {} }, ownId] = [operation, ownIdOf(operation) ?? ''];
@@ -232,7 +235,7 @@ export function stepsWithOddIds(operation: Operation, { random, known, isValid }
     }));
 }
 
-/** Adds a field or header to a change that a client may add, because records have the field and other operations the header. */
+/** Adds a plausible field or header to a change: records have the field, or other operations have the header. */
 function withAddition(operation: Operation, step: Step, { random, known }: Making): Step {
   if (operation.method !== 'GET' && !takes(operation, 'If-Match') && random.chance(0.03))
     return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };
@@ -245,7 +248,7 @@ function withAddition(operation: Operation, step: Step, { random, known }: Makin
   return { ...step, body: { ...step.body, [field]: value }, added: { field } };
 }
 
-/** Adds a current or an outdated tag that the sequence has seen at this path. */
+/** Adds a current or an outdated ETag that the sequence has seen at this path. */
 function withPrecondition(operation: Operation, step: Step, { random, known, resolve }: Making): Step {
   if (!takes(operation, 'If-Match') || !random.chance(0.6)) return step;
   const tag = known(`ETag of ${toPath(operation, resolve(step.path) as Record<string, unknown>)}`);
@@ -256,7 +259,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Swaps the ends of each period that ends before it begins, as a real client would send it. */
+/** Swaps the ends of each period that ends before it begins. A real client would not send such a period. */
 export function withPeriods(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const ordered: Record<string, unknown> = { ...fields };
   for (const [name, from] of Object.entries(fields)) {

@@ -1,7 +1,7 @@
 import type { Random } from '../harness/random.ts';
 import type { Schema } from './document.ts';
 
-// Values that a schema allows: the limits of each type, and unusual values of real clients.
+// Generates values that a schema allows: the limits of each type, and unusual values of real clients.
 
 /** A value of an earlier response: the step of the sequence, and the place in its body. */
 export class Reference {
@@ -18,7 +18,8 @@ export class Reference {
 export type Known = (name: string) => Reference | undefined;
 
 /**
- * Without this list, every ISO 4217 currency would be tried, and few programs use them. These have 0, 2 and 3 decimals.
+ * Currencies with 0, 2 and 3 decimals. Without this list every ISO 4217 currency would be tried, and programs use only a
+ * few.
  */
 const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN', 'CHF', 'XOF', 'TND'];
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
@@ -42,7 +43,7 @@ export const TEXTS = [
   '@x',
   '-1',
 ];
-/** Ids that a URL could change. In a path, each of the last one's characters takes three. */
+/** Ids that a URL could change. In a path, each character of the last id takes three characters. */
 export const oddIds = ({ maxLength = 300 }: Schema): readonly string[] => ['.', '..', '%'.repeat(maxLength)];
 const WIDE = ['Ж', '中', '🙂', 'é', 'ß', 'ا'];
 
@@ -110,7 +111,7 @@ function objectOf(schema: Schema, random: Random, known: Known, atEdges: boolean
   ]);
   if (typeof additionalProperties === 'object') {
     const most = schema.maxProperties ?? 4;
-    // The maximum length everywhere, in letters of up to four bytes.
+    // Some texts have the maximum length and consist of characters of up to four bytes.
     const isFull = random.chance(atEdges ? 0.5 : 0.15);
     for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
       const name = isFull
@@ -145,7 +146,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
     // A leap second is the last second of a UTC day.
     const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
-    // Scheduled times are mostly in the future. Times of searches can be any.
+    // Scheduled times are mostly in the future. Times of searches can be at any time.
     const isSearched = /(^|_)(from|to)$|^started/.test(name);
     const anyDay = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
     const day = ago === undefined ? anyDay : dayAhead(-4 - random.below(300));
@@ -171,7 +172,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
     `usd-${random.digits(3)}`,
     'x'.repeat(minLength),
     'x'.repeat(maxLength),
-    // In a path, each of these takes three characters.
+    // In a path, each of these characters takes three characters.
     '%'.repeat(maxLength),
     ...(pattern === undefined
       ? WIDE.flatMap((letter) => [letter.repeat(Math.max(1, minLength)), letter.repeat(maxLength)])
@@ -181,7 +182,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
   return candidates.length === 0 ? 'x'.repeat(Math.max(minLength, 1)) : random.pick(candidates);
 }
 
-/** Texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters. */
+/** Generates texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters. */
 function fromPattern(pattern: string | undefined, random: Random): string[] {
   const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
   if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];

@@ -367,7 +367,7 @@ describe('the scope of a key', () => {
   });
 });
 
-test('replays a response of a credential that has expired in the meantime', async () => {
+test('replays the creation of a key that has expired in the meantime', async () => {
   const key = randomUUID();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const sent = { body: { name: 'for an hour', scopes: ['cards:read'], all_programs: true, expires_at } };

@@ -83,7 +83,7 @@ describe('the checks of an error', () => {
     expect(await outputOf('errors inspect req_1', ambiguous)).toContain('checks.amount: 98765\n');
   });
 
-  test('are the same in requests inspect, which shows no field twice', async () => {
+  test('are the same in requests inspect, which prints no field twice', async () => {
     const request = {
       ...Object(exampleReply('inspect_request')),
       request_id: 'req_1',
@@ -108,7 +108,7 @@ describe('the checks of an error', () => {
     expect(names).toEqual([...new Set(names)]);
     expect(names).not.toContain('created_at');
     expect(names).not.toContain('message');
-    // A differing field is shown: the error log did not know yet whether money had moved.
+    // This field differs, so it is printed: the error log did not yet know whether money had moved.
     const settled = { ...request, money_moved: 'yes', error: { ...REFUSED, money_moved: 'unknown' } };
     expect(await outputOf('requests inspect req_1', settled)).toMatch(
       /money_moved: yes\n[\s\S]*money_moved: unknown\n/,
@@ -146,12 +146,12 @@ test.each([
   expect(output).toContain(`Operators:    ${purpose}\n                transfer-service ${command}\n`);
 });
 
-test('errors explain names no command for an error that the caller resolves', async () => {
+test('errors explain names no command for an error that the caller can correct', async () => {
   const { output } = await runHere(service.url, ['errors', 'explain', 'card_not_found']);
   expect(output).not.toContain('Operators:');
 });
 
-describe('a connection that fails', () => {
+describe('the message about a failed connection', () => {
   test('does not advise start if the service is on another machine', async () => {
     const { exitCode, errors } = await runHere('http://no-such-host.invalid', ['cards', 'list']);
     expect(exitCode).toBe(4);
@@ -159,7 +159,7 @@ describe('a connection that fails', () => {
     expect(errors).toContain('Find out what is wrong: transfer-service doctor\n');
   });
 
-  test('because nothing listens on this machine advises start', async () => {
+  test('advises start if nothing listens on this machine', async () => {
     const { errors } = await runHere(await deadUrl(), ['cards', 'list']);
     expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
   });
@@ -168,7 +168,7 @@ describe('a connection that fails', () => {
     ['of an authority that Node does not know', authority.issue('IP:127.0.0.1'), {}, 'set NODE_EXTRA_CA_CERTS to its'],
     ['that has expired', authority.issue('IP:127.0.0.1', 'expired'), TRUSTED, 'The certificate has expired.'],
     ['for another name', authority.issue('DNS:other.example'), TRUSTED, 'is not for 127.0.0.1.'],
-  ])('because of a certificate %s', async (_, identity, environment, advice) => {
+  ])('explains a certificate %s', async (_, identity, environment, advice) => {
     const server = createServer(identity, (_request, response) => response.end());
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     closing.push(() => server.close());

@@ -26,7 +26,7 @@ test.each([
   ['switch show', pageOf('get_switch', { actor: KEY_ID })],
   ['transfers get tr_1', replyOf('get_transfer', { created_by: KEY_ID })],
   ['breaks close brk_1 --note x', replyOf('close_break', { closed_by: KEY_ID })],
-])('%s names the key that did it', async (text, reply) => {
+])('%s shows the name of the key that acted', async (text, reply) => {
   service.play(reply, session(['operator:read']), keys);
   const { exitCode, output } = await runHere(service.url, text.split(' '));
   expect(exitCode).toBe(0);
@@ -38,7 +38,7 @@ test.each([
   expect(service.received).toHaveLength(1);
 });
 
-test('shows ids if the caller may not read keys, without a request that would be refused', async () => {
+test('shows ids if the caller may not read keys, and sends no request that would be refused', async () => {
   service.play(pageOf('list_audit_entries', { actor: KEY_ID }), session(['transfers:read']));
   expect((await runHere(service.url, ['audit', 'list'])).output).toContain(KEY_ID);
   expect(service.received.map(({ url }) => url.split('?')[0])).toEqual([
@@ -47,7 +47,7 @@ test('shows ids if the caller may not read keys, without a request that would be
   ]);
 });
 
-test('names the person that did it', async () => {
+test('shows the name of the person who acted', async () => {
   const id = `per_${'0123456789abcdef'.repeat(2)}`;
   const people = pageOf('list_people', { person_id: id, name: 'Ada Okafor' });
   service.play(pageOf('list_audit_entries', { actor: id }), session(['operator:read']), people);

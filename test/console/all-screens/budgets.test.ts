@@ -4,7 +4,8 @@ import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
 /**
- * Bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` reads the files, but here a browser chooses them.
+ * Bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` counts the files themselves, but here a browser
+ * chooses them.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 
@@ -68,9 +69,9 @@ test('a list keeps only a few pages of rows in the document', async () => {
   expect(await rows.first().innerText()).toBe(first);
 });
 
-test('an open overview polls like row 22 of the bench, and no more often', async () => {
+test('an open overview polls no more often than row 22 of the bench assumes', async () => {
   const page = await openConsole('/console');
-  // Use the page's times, because this process may notice one request late and the next in time.
+  // Uses the page's times, because this process may notice one request late and the next one on time.
   await page.evaluate(() => performance.clearResourceTimings());
   const asked = new Map<string, number[]>();
   const readAsked = async (): Promise<void> => {
@@ -95,7 +96,7 @@ test('an open overview polls like row 22 of the bench, and no more often', async
   for (const { path, everyMilliseconds } of POLLS) {
     const times = asked.get(path) ?? [];
     const average = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / (times.length - 1);
-    // A busy machine makes it longer, never shorter.
+    // A busy machine makes the interval longer, never shorter.
     expect(average, path).toBeGreaterThan(everyMilliseconds * 0.9);
   }
 });

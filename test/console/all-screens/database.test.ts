@@ -13,7 +13,7 @@ beforeAll(async () => {
 /** The error record, with the request id for support. */
 const record = (page: Page) => page.getByRole('alert').filter({ hasText: 'unknown_' });
 
-/** Stops the database, runs `happen`, and starts the database again even if that failed. */
+/** Stops the database, runs `happen`, and starts the database again even if `happen` failed. */
 async function whileStopped(happen: () => Promise<void>): Promise<void> {
   await service().database.stop();
   try {
@@ -23,7 +23,7 @@ async function whileStopped(happen: () => Promise<void>): Promise<void> {
   }
 }
 
-test('a list keeps its rows while the database is stopped and another filter fails, and then recovers', async () => {
+test('a list keeps its rows if another filter fails while the database is stopped, and then recovers', async () => {
   const page = await openConsole(`/console/transfers?program=${world.program_id}`);
   const rows = page.locator('main tr[data-row]');
   const status = page
@@ -40,11 +40,11 @@ test('a list keeps its rows while the database is stopped and another filter fai
     expect(await record(page).first().innerText()).toMatch(/no money/i);
   });
   await status.selectOption({ index: 0 });
-  // At once, because a poll with the other filter may have ended the error a moment before.
+  // Both are read together, because a poll with the other filter may just have ended the error.
   await expect.poll(async () => [await record(page).count(), await rows.allInnerTexts()]).toEqual([0, before]);
 });
 
-test('a screen opened while the database is stopped shows the error record, and the data after the start', async () => {
+test('a screen opened while the database is stopped shows the error record, and shows the data after the start', async () => {
   const page = await openConsole('/errors');
   await whileStopped(async () => {
     await page.goto(`/console/card/${world.card_id}?program=${world.program_id}`);

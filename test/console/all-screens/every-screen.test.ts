@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-/** Fails if a text of the sample world has become HTML. */
+/** Fails if the page has rendered a text of the sample world as HTML. */
 async function expectTextsAsTexts(page: Page): Promise<void> {
   const found = await page.evaluate(() => ({
     ran: 'planted' in window,
@@ -29,7 +29,7 @@ async function expectContent(page: Page): Promise<void> {
   expect(await page.locator('main h1').count(), 'headings of level 1').toBe(1);
 }
 
-/** Fails unless Tab reaches every control, and each has a name, is visible and shows the focus. */
+/** Fails unless Tab reaches every control. Each control must have a name, be visible and show the focus. */
 async function expectUsableByTab(page: Page): Promise<void> {
   const { stops, missed } = await walkByTab(page);
   expect(stops.length).toBeGreaterThan(5);
@@ -54,7 +54,7 @@ describe.each(SCREENS)('$title ($path)', (route) => {
   });
 });
 
-test('a screen without data has content too', async () => {
+test('a screen without data still has content', async () => {
   const page = await openConsole('/console');
   for (const { path } of SCREENS) {
     if (path.includes(':')) continue;

@@ -16,7 +16,7 @@ describe('the keys of the console', () => {
   test('g and a letter open every screen of the navigation', async () => {
     const page = await openConsole(`/console?program=${world.program_id}`);
     for (const { letter, path } of lettered) {
-      // A screen may put the focus into a field, where letters are typed text.
+      // A screen may focus a field. Letters would then be typed into it.
       await page.locator('main').focus();
       await pressKeys(page, `g ${letter}`);
       await page.waitForURL((url) => url.pathname === path);
@@ -49,7 +49,7 @@ describe('the keys of the console', () => {
     expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
   });
 
-  test('the first Tab offers to skip to the content', async () => {
+  test('the first Tab offers a link to the content', async () => {
     const page = await openConsole(`/console/cards?program=${world.program_id}`);
     await pressKeys(page, 'Tab Enter');
     await pressKeys(page, 'Tab');
@@ -79,7 +79,7 @@ describe('the keys of the console', () => {
     expect(await page.locator('main tr[data-row]').count()).toBeGreaterThan(3);
   });
 
-  test('letters typed into a field are not shortcuts', async () => {
+  test('letters typed into a field do not work as shortcuts', async () => {
     const page = await openConsole(`/console/transfers?program=${world.program_id}`);
     const field = page.locator('main input[type="text"], main input:not([type]), main input[type="search"]').first();
     await field.focus();

@@ -19,7 +19,7 @@ beforeAll(async () => {
   integratorKey = key;
 });
 
-/** Screens with changes, the scope that a change needs, and the texts that its buttons start with. */
+/** Screens with changes, the scope that a change needs, and the words with which its buttons start. */
 const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
   { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
   {
@@ -42,7 +42,7 @@ const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; reado
   },
 ];
 
-/** Opens every screen. A forbidden screen must say so, and no screen may offer or request anything forbidden. */
+/** Opens every screen. A forbidden screen must say so. No screen may offer or request anything forbidden. */
 async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> {
   const forbidden: string[] = [];
   page.on('response', (response) => {
@@ -73,12 +73,12 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
   expect(forbidden, 'requests that the caller has no permission for').toEqual([]);
 }
 
-test('screens name the role with the fewest scopes that allow an action', () => {
+test('a screen names the role with the fewest scopes that allow an action', () => {
   for (const [id, { scope, reach }] of Object.entries(OPERATIONS)) {
     const isRead = scope === null || /:read$/.test(scope);
     if (isRead || reach === 'sandbox') continue;
     const first = ROLE_NAMES.find((role) => includesScope(ROLES[role], scope));
-    // Support is a team. The other roles are people.
+    // The role `support` is a team. The other roles are people.
     const pattern = first === 'support' ? /^support$/ : new RegExp(`^an? ${first}$`);
     expect(whoMay(id as keyof typeof OPERATIONS), id).toMatch(pattern);
   }
@@ -104,7 +104,7 @@ describe.each(ROLE_NAMES)('a key with the role %s', (role) => {
 });
 
 describe('a key of a card program', () => {
-  test('sees only its program, starting at the address without a screen', async () => {
+  test('sees only its program, and starts there at the address without a screen', async () => {
     const page = await openConsole('/console', { key: integratorKey });
     expect(new Set(await titles(page))).toEqual(new Set(titlesFor(PROGRAM_SCOPES)));
     await untilShown(page);
@@ -119,7 +119,7 @@ describe('a key of a card program', () => {
   });
 });
 
-test('the service refuses forbidden requests that the console never sends', async () => {
+test('the service refuses the forbidden requests that the console never sends', async () => {
   const page = await openConsole(`/console/transfers?program=${world.program_id}`, { role: 'support' });
   const statuses = await page.evaluate(async (program) => {
     const headers = { 'Content-Type': 'application/json', Console: '1', 'Program-Id': program };

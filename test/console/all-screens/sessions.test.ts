@@ -14,7 +14,7 @@ let programId: string;
 
 beforeAll(async () => {
   const { databaseUrl } = await embeddedServerOf(service().directory);
-  // Only the superuser can change when a session was used.
+  // Only the superuser can change the time when a session was last used.
   ledger = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
   await ledger.connect();
   operator = patientClient(service().url, await keyOf('administrator'));
@@ -38,7 +38,7 @@ const setTime = (column: string, before: string) => (keyId: string) =>
     uuidOf(keyId),
   ]);
 
-/** End the session of a key, in different ways. */
+/** Different ways to end the session of a key. */
 const ENDS = {
   'it was idle for 15 minutes': setTime('last_active_at', '16 minutes'),
   'it is twelve hours old': setTime('created_at', '13 hours'),
@@ -55,7 +55,7 @@ describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, e
     // The service refuses the next request after more than a second.
     await expect
       .poll(async () => {
-        // The service may still store that the page was just opened.
+        // The service may still be storing that the page was just opened, so the change is repeated.
         if (reason.startsWith('it was idle')) await end(key_id);
         await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
         return question(page).count();
@@ -76,7 +76,7 @@ describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, e
   });
 });
 
-test('background requests are marked, so they do not keep a session alive', async () => {
+test('background requests are marked as such, so they do not keep a session alive', async () => {
   const { key } = await newKey();
   const page = await openConsole(`/console/transfers?program=${programId}`, { key });
   const kinds: (string | undefined)[] = [];

@@ -8,7 +8,7 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 /** The theme affects only these rules, so the other theme checks only them. This halves the time of axe. */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** The combinations of theme and width that every screen must be accessible in. */
+/** The combinations of theme and width in which every screen must be accessible. */
 const VIEWS = [
   { theme: 'light', width: 1280, isOtherTheme: false },
   { theme: 'dark', width: 1280, isOtherTheme: true },
@@ -25,7 +25,7 @@ export async function expectAccessible(page: Page, view = '', isOtherTheme = fal
     ? { type: 'rule', values: RULES_OF_COLOURS }
     : { type: 'tag', values: TAGS };
   const violations = await page.evaluate(async (rules) => {
-    // Controls halfway below the top bar would count as too small.
+    // At the top of the page, because controls that the top bar half covers would count as too small.
     window.scrollTo(0, 0);
     const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
     const found = await inPage.run(document, { runOnly: rules, resultTypes: ['violations'] });
@@ -47,7 +47,7 @@ export async function expectNoSidewaysScroll(page: Page, view = ''): Promise<voi
   expect(content, `the width of the page ${view}`).toBeLessThanOrEqual(window);
 }
 
-/** Checks both of the above in light and dark, narrow and wide, on one page without reloading it. */
+/** Checks accessibility and width in light and dark, narrow and wide, on one page without reloading it. */
 export async function expectAccessibleInEveryView(page: Page): Promise<void> {
   const before = page.viewportSize();
   for (const { theme, width, isOtherTheme } of VIEWS) {

@@ -7,7 +7,7 @@ const MISSING =
 const UNPACKED = join(import.meta.dirname, '..', 'node_modules', '.browser');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** Returns the Chromium from npm, or else from the machine. */
+/** Returns the Chromium from npm, or the machine's own if npm has none. */
 function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
   const own = join(UNPACKED, 'chromium');
   if (existsSync(own)) {
@@ -23,8 +23,8 @@ function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
 let launched: Promise<Browser> | undefined;
 
 /**
- * Returns the browser of this process, shared by all its test files. It ends with the process, because its connection is a
- * pipe. As root, Chromium needs `--no-sandbox`. It loads only pages of our services.
+ * Returns the browser of this process, which all its test files share. The browser is connected by a pipe, so it ends with
+ * the process. As root, Chromium needs `--no-sandbox`. The browser loads only pages of our services.
  */
 export function sharedBrowser(): Promise<Browser> {
   launched ??= launch();

@@ -22,7 +22,7 @@ export type Look = { readonly theme: 'light' | 'dark'; readonly width: number };
 /** The maximum number of loads of a page. */
 const MAX_LOADS = 20;
 
-/** Reloads a page while an overloaded service refuses some of its files. */
+/** Reloads a page until an overloaded service has served all its files. */
 async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await load();
@@ -31,8 +31,8 @@ async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): P
 }
 
 /**
- * Pages of one service. A new page costs three times the CPU time of a reload, so most tests get a used page, without its
- * cookies, storage and listeners.
+ * A pool of pages of one service. A new page takes three times the CPU time of a reload, so most tests get a used page,
+ * without its cookies, storage and listeners.
  */
 export class PagePool {
   readonly #url: string;
@@ -53,14 +53,14 @@ export class PagePool {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
     watchForProblems(page, this.#url, () => this.#wasStopped);
-    // A page of a sandbox can also stop the database, and keeps polling after that.
+    // A page of a sandbox can also stop the database itself, and keeps polling after that.
     page.on('request', (request) => {
       if (new URL(request.url()).pathname === OPERATIONS.stop_database.path) this.noteStop();
     });
     return page;
   }
 
-  /** Takes all pages back. Returns their problems. */
+  /** Takes all pages back and returns their problems. */
   async takeBack(): Promise<readonly string[]> {
     const used = this.#used.splice(0);
     this.#wasStopped = false;
@@ -69,7 +69,7 @@ export class PagePool {
     return problems;
   }
 
-  /** Notes that the test stops the database. Until the test ends, pages may get 500. */
+  /** Records that the test stops the database. Until the test ends, pages may get 500. */
   noteStop(): void {
     this.#wasStopped = true;
   }
@@ -82,7 +82,7 @@ export class PagePool {
     const browser = await sharedBrowser();
     const context = await browser.newContext({
       baseURL: this.#url,
-      // Differs from UTC and from the machine's time zone, so that tests notice a time in the wrong one.
+      // This is neither UTC nor the machine's time zone, so a test notices a time in the wrong zone.
       timezoneId: 'America/New_York',
       locale: 'en-GB',
     });
@@ -102,7 +102,7 @@ export class PagePool {
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();
-    // An empty page would belong to another process. A hidden page makes no requests until it is loaded again.
+    // An empty page would run in another process. A hidden page makes no requests until it is loaded again.
     await page.evaluate(() => {
       window.localStorage.clear();
       window.sessionStorage.clear();

@@ -2,14 +2,20 @@ import type { ConsoleMessage, Page } from 'playwright-core';
 
 const PROBLEMS = new WeakMap<Page, string[]>();
 
-/** The console shows API responses of 400 and above, but the browser logs them too. */
+/**
+ * Returns whether a message is about an API response of 400 and above. The console shows these, but the browser logs them
+ * too.
+ */
 function isAnswerOfApi(message: ConsoleMessage): boolean {
   return (
     message.text().startsWith('Failed to load resource') && new URL(message.location().url).pathname.startsWith('/api/')
   );
 }
 
-/** Makes a page log all violations of its policy. The browser logs only most of them. Call it once per page. */
+/**
+ * Makes a page log all violations of its policy, because the browser does not log all of them itself. Call it once per
+ * page.
+ */
 export function logViolations(page: Page): Promise<unknown> {
   return page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) => {
@@ -40,7 +46,7 @@ export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => b
   });
 }
 
-/** Forgets files that an overloaded service refused. Returns whether there were any, so that the page must be reloaded. */
+/** Forgets files that an overloaded service refused. Returns true if there were any: the page must then be reloaded. */
 export function forgetRefusedFiles(page: Page): boolean {
   const problems = PROBLEMS.get(page) ?? [];
   if (!problems.some((problem) => problem.includes('status of 503'))) return false;
@@ -53,7 +59,7 @@ export function problemsOf(page: Page): readonly string[] {
   return PROBLEMS.get(page) ?? [];
 }
 
-/** Removes the problems that a test provokes. Fails if there were none. */
+/** Removes the problems that a test provokes on purpose. Fails if there were none. */
 export function expectProblem(page: Page, pattern: RegExp): void {
   const problems = PROBLEMS.get(page) ?? [];
   const others = problems.filter((problem) => !pattern.test(problem));

@@ -5,7 +5,7 @@ import type { ServiceProcess } from '../../harness/process.ts';
 /** A script that sets `window.planted` if the console shows it as HTML. */
 export const SCRIPT = `<script>planted=1</script><img src=x onerror="planted=1">'"&amp;`;
 
-/** A card's id can have every visible ASCII character, including those with a meaning in paths. */
+/** A card id with characters that have a meaning in paths. An id can contain every visible ASCII character. */
 export const ODD_CARD = `a/b?c=d#e%2F..'"<script>planted=1</script>`;
 
 /** The records that the screens show, by the name of the path parameter. */
@@ -81,7 +81,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   };
 }
 
-/** Creates a case about a request, with messages of both sides, and an incident of its card program. */
+/** Creates a case about a request, with messages of both sides, and an incident of the case's card program. */
 async function makeSupport({ cases, incidents }: TransferService, program_id: string, request_id: string) {
   const options = { programId: program_id };
   const text = `Line one\nLine two ${SCRIPT}`;

@@ -26,16 +26,18 @@ export type View = {
 export type ConsoleTest = {
   readonly service: () => ServiceProcess & { readonly directory: string };
   /**
-   * Opens a page and waits until it has loaded. After the test it is closed, and the test fails if the page has problems that
-   * `watchForProblems` records.
+   * Opens a page and waits until it has loaded. The page is closed after the test, and the test fails if the page has
+   * problems that `watchForProblems` records.
    */
   readonly openConsole: (path: string, view?: View) => Promise<Page>;
-  /** Returns the secret of a key with a role, the same each time. A role of a card program needs the id of a program. */
+  /**
+   * Returns the secret of a key with a role. It is the same each time. A role of a card program needs the id of a program.
+   */
   readonly keyOf: (role: Role) => Promise<string>;
 };
 
 /**
- * The longest wait for a page, in milliseconds. Only a hanging page reaches it. To wait less while you write a test, set
+ * The longest wait for a page, in milliseconds. Only a page that hangs reaches it. To wait less while you write a test, set
  * MAX_WAIT_MILLISECONDS=5000.
  */
 const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 120_000);
@@ -60,7 +62,7 @@ export function useConsole({
     if (mode === 'live') operatorKey = await firstKey(environment);
     service = withPatience(await startService(environment), () => pages?.noteStop());
     pages = new PagePool(service.url, MAX_WAIT_MILLISECONDS);
-    // The first page of the browser pays for its start.
+    // The browser starts when it opens its first page, which takes longer than later pages.
     await sharedBrowser();
   });
   afterEach(async () => {
@@ -98,10 +100,10 @@ export function useConsole({
   return { service: running, openConsole, keyOf };
 }
 
-/** Limits that no test reaches, because these tests are not about them. */
+/** Limits so high that no test reaches them. */
 const LIMITS = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999', SUPPORT_CONTACT: 'help@bank.test' };
 
-/** Creates the tables of a live ledger and a key for everything. */
+/** Creates the tables of a live ledger and a key with all scopes. */
 async function firstKey(environment: Readonly<Record<string, string>>): Promise<string> {
   await runCommand(['migrate'], environment);
   const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'of the tests'], environment);
@@ -115,10 +117,10 @@ export async function untilShown(page: Page): Promise<void> {
   await expect.poll(() => page.locator('main [aria-busy="true"], main[aria-busy="true"]').count()).toBe(0);
 }
 
-/** Goes to a screen without reloading the page, like a link, and waits like {@link untilShown}. */
+/** Goes to a screen without reloading the page, as a link does, and waits like {@link untilShown}. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.evaluate((to) => {
-    // The screen of another path is another element.
+    // Each path has its own screen element.
     if (new URL(to, window.location.href).pathname !== window.location.pathname) {
       document.querySelector('main h1')?.setAttribute('data-before', '');
     }
@@ -129,7 +131,10 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
-/** Presses keys one after the other. They have the names of Playwright and are separated by spaces: `g t`, `Control+k`. */
+/**
+ * Presses keys one after the other. Keys are separated by spaces and have the names that Playwright gives them: `g t`,
+ * `Control+k`.
+ */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
   const [first = '', second] = keys.split(' ');
   // The letter after `g` must follow soon even on a busy machine, so both are sent without waiting.
@@ -140,7 +145,9 @@ export async function pressKeys(page: Page, keys: string): Promise<void> {
   for (const key of keys.split(' ')) await page.keyboard.press(key);
 }
 
-/** Collects the texts of status messages from now on. They disappear after a moment, so a busy test could miss them. */
+/**
+ * Collects the texts of status messages from now on. The messages disappear after a moment, so a busy test could miss them.
+ */
 export async function collectStatuses(page: Page): Promise<() => Promise<readonly string[]>> {
   const said = await page.evaluateHandle(() => {
     const texts: string[] = [];
@@ -152,7 +159,7 @@ export async function collectStatuses(page: Page): Promise<() => Promise<readonl
   return () => said.evaluate((texts) => texts);
 }
 
-/** Saves a screenshot for people if SCREENSHOTS=<folder> is set. */
+/** Saves a screenshot for people to look at if SCREENSHOTS=<folder> is set. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
   if (folder === undefined) return;

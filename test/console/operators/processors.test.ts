@@ -11,7 +11,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from '../harness/use-console.ts';
 
-/** A connector with an unreachable address. This file signs its notices. */
+/** A connector with an unreachable address. This file signs notices for it. */
 const BANK = 'test_bank';
 const SECRET = `whsec_${Buffer.alloc(32, 'bank').toString('base64')}`;
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await client().deposits.create(programId, { amount: 1_000_000 });
 });
 
-/** Creates a card whose money is at a processor. Its token tells the simulator how to treat it. */
+/** Creates a card whose money is at a processor. The simulator acts according to the token. */
 async function newCard(token: string, connectorId = 'simulator'): Promise<string> {
   const card_id = `card_${token.replace(/\W/g, '_')}_${crypto.randomUUID().slice(0, 8)}`;
   const at = { connector_id: connectorId, processor_token: token };
@@ -40,7 +40,7 @@ async function newCard(token: string, connectorId = 'simulator'): Promise<string
   return card_id;
 }
 
-/** Creates a transfer, and waits until its attempt has a status. */
+/** Creates a transfer, and waits until its attempt has this status. */
 async function transferWith(cardId: string, status: string, type: 'load' | 'unload' = 'load'): Promise<TransferRecord> {
   const made = await client().transfers.create({ amount: 1250, card_id: cardId, type }, { programId });
   await waitForAttempt(made.transfer_id, status);
@@ -62,7 +62,7 @@ const section = (page: Page) => page.getByRole('region', { name: 'At the process
 const queue = (page: Page) => page.getByRole('table', { name: 'Transfers at processors' }).locator('tbody tr');
 
 describe('the page of a transfer at a processor', () => {
-  test('shows the answer of the processor, and offers no action that only the processor can take', async () => {
+  test("shows the processor's response, and offers no action that only the processor can take", async () => {
     const approved = await transferWith(await newCard('sim_approve'), 'approved');
     const page = await openConsole(transferPath(approved));
     await section(page).getByText('The processor carried it out.').waitFor();
@@ -84,7 +84,7 @@ describe('the page of a transfer at a processor', () => {
     await section(page).getByText('after 1 h, says the processor').waitFor();
   });
 
-  test('says how long the outcome has been unknown, when the service asks next, and what resolving it does', async () => {
+  test('says how long the outcome has been unknown, when the service asks next, and what resolving does', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
     await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
@@ -113,7 +113,7 @@ describe('the page of a transfer at a processor', () => {
     expect(after).toMatchObject({ status: 'failed', outcome: 'final' });
     await page.goto('/console/audit');
     await page.getByText('resolved the load of 12.50 USD as not carried out').first().waitFor();
-    // Notes can name people, and the audit log never erases anything.
+    // Notes can name people, and nothing in the audit log can be erased.
     expect(await page.locator('main').innerText()).not.toContain('ticket 4711');
   });
 
@@ -141,7 +141,7 @@ describe('a card whose money is at a processor', () => {
 });
 
 describe('the screen of operators', () => {
-  test('is empty at first, then lists an attempt that needs attention, and opens its transfer with two keystrokes', async () => {
+  test('is empty at first, then lists an attempt that needs attention, and opens its transfer by two keystrokes', async () => {
     const page = await openConsole('/console/processors');
     await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
     await page.getByText('Nothing needs attention').waitFor();
@@ -150,7 +150,7 @@ describe('the screen of operators', () => {
     await page.getByLabel('Status').selectOption('unknown');
     await expect.poll(() => queue(page).filter({ hasText: 'outcome unknown' }).count()).toBe(1);
 
-    // After a day the service leaves it to an operator.
+    // After a day the service stops asking and leaves the attempt to an operator.
     await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
@@ -165,7 +165,7 @@ describe('the screen of operators', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processors');
     await page.locator('main').focus();
-    // After the two connectors.
+    // The attempt is the third row, after the two connectors.
     await pressKeys(page, 'j j j Enter');
     await page.waitForURL(`**/console/transfer/${transfer.transfer_id}?*`);
     await untilShown(page);
@@ -196,7 +196,7 @@ describe('the screen of operators', () => {
       code: null,
       retry_after_seconds: null,
     });
-    // Signed with the actual time, because moving the sandbox clock does not affect it.
+    // Signed with the real time, which moving the sandbox clock does not change.
     const signature = await signWebhook({ id: 'msg_1', body }, SECRET);
     const response = await fetch(`${service().url}/api/v0.1/connector/${BANK}/notice`, {
       method: 'POST',
@@ -226,7 +226,7 @@ describe('the screen of operators', () => {
     expect(await page.locator('main').innerText()).not.toContain('It was their test.');
   });
 
-  test('books the difference of a break, also after it was closed', async () => {
+  test('books the difference of a break, even after it was closed', async () => {
     const transfer = await transferWith(await newCard('sim_approve'), 'approved');
     const { attempt_id: attemptId } = await attemptOf(transfer.transfer_id);
     const database = await connect({ connectionString: (await embeddedServerOf(service().directory)).databaseUrl });
@@ -245,7 +245,7 @@ describe('the screen of operators', () => {
     await breaks.getByText('Contradicts an approval').waitFor();
     await breaks.getByRole('button', { name: 'Close…' }).click();
     const closing = page.getByRole('dialog', { name: 'Close a break of simulator' });
-    await closing.getByLabel('What you found and did').fill('They look into it.');
+    await closing.getByLabel('What you found and did').fill('They are checking it.');
     await closing.getByRole('button', { name: 'Close the break' }).click();
     await page.getByText('No open breaks').waitFor();
     expect(await fundingOf()).toBe(before);
@@ -290,7 +290,7 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
-  test('says what the switch has stopped at a connector and why, and when it began and ends', async () => {
+  test('says what the switch has stopped at a connector, why, since when and until when', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });
@@ -302,7 +302,7 @@ describe('the screen of operators', () => {
       const text = 'Loads at the connector simulator are stopped: fraud <b>there</b> (';
       expect(await row.innerText()).toContain(text);
       expect(await row.innerText()).toContain(', until ');
-      // The same words as on every screen.
+      // The banner on every screen has the same words.
       await page.locator('.banner', { hasText: text }).waitFor();
       await expectAccessibleInEveryView(page);
       await screenshot(page, 'processors-stopped');

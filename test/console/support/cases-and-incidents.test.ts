@@ -13,7 +13,7 @@ const client = () => service().client;
 
 type Shop = {
   readonly programId: string;
-  /** The key of its integrator. */
+  /** The key of the program's integrator. */
   readonly key: string;
   readonly caller: TransferService;
 };
@@ -31,7 +31,7 @@ beforeAll(async () => {
   shop = await newShop('Lumen Gift Cards');
 });
 
-/** Makes a transfer that a rule refuses, waits until its error is stored, and returns the request id. */
+/** Makes a transfer that a rule refuses, waits until the error is stored, and returns the request id. */
 const declined = async ({ caller }: Shop): Promise<string> =>
   stored(
     caller,
@@ -72,7 +72,7 @@ async function closeAll(): Promise<void> {
 }
 
 describe('the queue of support', () => {
-  test('has the most urgent case first, and opens it with two keystrokes', async () => {
+  test('shows the most urgent case first, and opens it by two keystrokes', async () => {
     await closeAll();
     const question = await shop.caller.cases.create({ text: 'Where is the invoice?' });
     await shop.caller.cases.create({ request_id: await declined(shop), severity: 'critical' });
@@ -113,7 +113,7 @@ describe('the queue of support', () => {
     await expect.poll(() => rows(page).count()).toBe(3);
   });
 
-  test('reaches the cause of a database fault, a stop and a decline with two keystrokes', async () => {
+  test('reaches the cause of a database fault, a stop and a decline by two keystrokes', async () => {
     await closeAll();
     const { caller, programId } = await newShop('Three Causes');
     await service().database.stop();
@@ -134,7 +134,7 @@ describe('the queue of support', () => {
       [requestId, caller, 'Declined: insufficient funds', 'insufficient_funds'],
     ] as const) {
       const open = () => by.cases.create({ request_id: id }).catch(() => undefined);
-      // The error was in a file while the database was stopped, and is stored a moment after the start.
+      // While the database was stopped, the error was in a file. It is stored a moment after the start.
       await expect.poll(open).toBeDefined();
       const [made] = (await by.cases.list({ request_id: id })).data;
       await page.goto('/console/cases');
@@ -150,19 +150,19 @@ describe('the queue of support', () => {
 });
 
 describe('an error', () => {
-  test('has a button that opens a case and then links to it', async () => {
+  test('has a button that opens a case and then links to the case', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
     await page.getByRole('button', { name: 'Contact support' }).click();
     const dialog = page.getByRole('dialog', { name: 'Contact support' });
-    await dialog.getByLabel('What happened (optional)').fill('The customer waits.');
+    await dialog.getByLabel('What happened (optional)').fill('The customer is waiting.');
     await dialog.getByLabel('How much it matters').selectOption('high');
     await expectAccessible(page);
     await screenshot(page, 'contact-support');
     await dialog.getByRole('button', { name: 'Open a case' }).click();
     await page.waitForURL('**/console/case/case_*');
     await page.locator('.answer').first().getByText('Declined: insufficient funds').waitFor();
-    await messages(page).getByText('The customer waits.').waitFor();
+    await messages(page).getByText('The customer is waiting.').waitFor();
     const [made] = (await shop.caller.cases.list({ limit: 1 })).data;
     expect(made).toMatchObject({ request_id: requestId, severity: 'high', status: 'open' });
     await page.goto(`/console/request/${requestId}?program=${shop.programId}`);
@@ -170,7 +170,7 @@ describe('an error', () => {
     await page.waitForURL(`**/console/case/${made?.case_id}?*`);
   });
 
-  test('opens a case without leaving the form that had it', async () => {
+  test('opens a case without leaving the form that failed', async () => {
     const page = await openConsole(`/console/card/nobody?program=${shop.programId}`, { key: shop.key });
     await page.getByRole('button', { name: 'Open a case' }).click();
     const link = page.getByRole('link', { name: 'See its case' });
@@ -185,7 +185,7 @@ describe('an error', () => {
   test('adds the text to a case that another person has opened in the meantime', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
-    // The page must check for a case before the other person opens one.
+    // The page must have checked for a case before the other person opens one.
     await Promise.all([
       page.waitForResponse((one) => new URL(one.url()).pathname.endsWith('/core/case')),
       page.reload(),
@@ -198,7 +198,7 @@ describe('an error', () => {
     await messages(page).getByText('The same again.').waitFor();
   });
 
-  test('has the button even if the transfer failed later', async () => {
+  test('has the button even if the transfer fails later', async () => {
     const { caller, programId, key } = await newShop('Late Shop');
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const { transfer_id } = await caller.transfers.create({
@@ -244,7 +244,7 @@ describe('a case', () => {
     await caller.getByLabel('Write to support').fill('The one of Priya.');
     await caller.getByRole('button', { name: 'Send' }).click();
     await caller.getByText('with support').waitFor();
-    // The other side sees it without reloading the page, and without another entry in the audit log.
+    // The other side sees the message without reloading the page, and without another entry in the audit log.
     await messages(support).getByText('The one of Priya.').waitFor();
     const looks = await client().audit.list({ action: 'inspect_case', program_id: shop.programId, limit: 100 });
     expect(looks.data.filter(({ subject_id }) => subject_id === record.case_id).length).toBe(1);
@@ -279,7 +279,7 @@ describe('a case', () => {
     await screenshot(caller, 'case-closed');
   });
 
-  test('shows every text as text, with its lines', async () => {
+  test('shows every text as plain text, with its line breaks', async () => {
     const text = `Line one\nLine two ${SCRIPT}`;
     const record = await openCase(text);
     await client().cases.answer(record.case_id, { text, external_author: SCRIPT, external_id: '1' });
@@ -295,7 +295,7 @@ describe('a case', () => {
     const page = await openConsole(`/console/case/${record.case_id}`, { role: 'support' });
     await messages(page).getByText('Without a program.').waitFor();
     await page.waitForURL((url) => url.searchParams.get('program') === shop.programId);
-    // Someone who is called about a case may have only its id.
+    // A person who receives only the case id must be able to find the case.
     await visit(page, '/console/cards');
     await pressKeys(page, '/');
     await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(record.case_id);
@@ -373,7 +373,7 @@ describe('a case', () => {
 describe('an incident', () => {
   const proposals = (page: Page) => page.getByRole('table', { name: 'Proposed cases' }).locator('tbody tr');
 
-  test('is proposed by the overview for a burst, attaches its cases with one keystroke, and resolves them', async () => {
+  test('is proposed by the overview during a burst of errors, attaches its cases by one keystroke, and resolves them', async () => {
     await closeAll();
     const opened = [];
     for (let at = 0; at < 3; at += 1) {
@@ -412,7 +412,7 @@ describe('an incident', () => {
     await expect.poll(() => attached.count()).toBe(3);
     await page.getByText('may belong to it').waitFor({ state: 'detached' });
 
-    // A code with a known cause is not listed again.
+    // Once a code has a known cause, it is not listed again.
     await page.goto('/console');
     await work.getByText('3 urgent cases are open').waitFor();
     await expect.poll(() => work.getByText('240 times').count()).toBe(0);
@@ -438,7 +438,7 @@ describe('an incident', () => {
     await caller.locator('.answer').getByText('This incident is over.').waitFor();
   });
 
-  test('is offered on the page of a case that it covers, and attached with one keystroke', async () => {
+  test('is offered on the page of a case that it covers, and attached by one keystroke', async () => {
     const other = await newShop('Covered Shop');
     const { case_id } = await other.caller.cases.create({ request_id: await declined(other) });
     const incident = await client().incidents.create({
@@ -463,7 +463,7 @@ describe('an incident', () => {
     // The queue shows the titles of incidents.
     await rows(page).getByText('Balances are late').waitFor();
 
-    // Only affected callers see it.
+    // Only affected callers see the incident.
     const own = await openConsole('/console/incidents', { key: other.key });
     const listed = own.getByRole('table', { name: 'Incidents' }).locator('tbody tr');
     await expect.poll(() => listed.getByText('Balances are late').count()).toBe(1);
@@ -476,7 +476,7 @@ describe('an incident', () => {
     await foreign.getByText('There is no such incident').waitFor();
   });
 
-  test('is offered with the reason after a stop, and its end after the restart', async () => {
+  test('is offered after a stop with the reason for the stop, and can be ended after the restart', async () => {
     const { programId } = await newShop('Stopped Shop');
     const page = await openConsole(`/console/switch?scope=program&of=${programId}`);
     await page.getByLabel('Reason').fill('OPS-311');
@@ -487,7 +487,7 @@ describe('an incident', () => {
     await page.getByRole('button', { name: 'Open an incident…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Open an incident' });
     expect(await dialog.getByLabel('Title').inputValue()).toBe('All transfers for Stopped Shop are stopped');
-    // The reason is only for operators.
+    // Only operators see the reason.
     expect(await dialog.getByLabel('Note for operators only (optional)').inputValue()).toBe('OPS-311');
     expect(await dialog.getByLabel('What callers should know').inputValue()).not.toContain('OPS-311');
     await dialog.getByRole('button', { name: 'Open the incident' }).click();

@@ -9,14 +9,14 @@ import { FAULTY_HEAD } from './faulty-head.ts';
 import { type Change, HARMLESS } from './harmless.ts';
 import { PLANTS } from './plants.ts';
 
-/** Writes the request in another way that means the same. */
+/** Writes the request in another way with the same meaning. */
 export function respellBytes(made: Draft, random: Random): void {
   for (const change of new Set(Array.from({ length: 1 + random.below(3) }, () => random.pick(HARMLESS)))) {
     change.apply(made, random);
   }
 }
 
-/** Adds one or two faults, and sometimes a card number. The faults come last, so that no other change takes one back. */
+/** Adds one or two faults, and sometimes a card number. The faults are added last, so that no other change undoes them. */
 export function addFaults(made: Draft, random: Random): void {
   if (random.chance(0.3)) respellBytes(made, random);
   if (random.chance(0.2)) random.pick(PLANTS).apply(made, random);
@@ -38,7 +38,7 @@ function addFault(made: Draft, faults: readonly Change[], random: Random): void 
 /** Texts that often matter to a parser of HTTP or JSON. */
 const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
 
-/** Returns the request's bytes, up to three times, with some of them removed, replaced or inserted. */
+/** Returns the request's bytes up to three times, each with some bytes removed, replaced or inserted. */
 export function damage(made: Draft, random: Random): Buffer {
   const whole = encode(made);
   let bytes: Buffer = Buffer.concat(Array.from({ length: 1 + random.below(3) }, () => whole));
@@ -52,7 +52,7 @@ export function damage(made: Draft, random: Random): Buffer {
   return bytes;
 }
 
-/** The length from which a command has its bytes in a file. */
+/** The length from which a command reads its bytes from a file. */
 const MAX_COMMAND = 4000;
 
 /** Returns a shell command that sends the bytes. Writes a file with the bytes if the command would be too long to read. */

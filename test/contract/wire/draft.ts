@@ -1,16 +1,16 @@
 import type { Operation } from '../document.ts';
 import { isObject } from '../steps.ts';
 
-/** A request in parts, so that each can be changed. The body is sent as UTF-8, the head as Latin 1. */
+/** A request in parts, so that each part can be changed. The body is sent as UTF-8, the head as Latin 1. */
 export type Draft = {
   readonly operation: Operation;
-  /** The methods of its path in the document. */
+  /** The methods that the document has for the request's path. */
   readonly methods: ReadonlySet<string>;
   method: string;
   target: string;
   version: string;
   headers: [name: string, value: string][];
-  /** Name and value of each member as JSON text; undefined for a request without a body. */
+  /** The name and value of each member as JSON text. Undefined for a request without a body. */
   members: [name: string, value: string][] | undefined;
   /** The text around and between the members. */
   open: string;
@@ -87,7 +87,7 @@ function bodyOf({ open, comma, colon, close, patches }: Draft, members: readonly
   return patches.reduce<Buffer>((body, patch) => patch(body), Buffer.from(`${open}${inner}${close}`));
 }
 
-/** Writes a name as JSON text, unless a change has done so. */
+/** Writes a name as JSON text, unless a change has already done so. */
 function nameText(name: string): string {
   return name.startsWith('"') ? name : JSON.stringify(name);
 }

@@ -23,7 +23,7 @@ const BAD_AMOUNTS = [
   ...['NaN', 'Infinity', '-Infinity', 'null', '""', 'true', '[]', '{}', '[5]', '{"amount":5}', '"five"', "'5'"],
 ] as const;
 
-/** explain_transfer explains these amounts instead of refusing them, since they are JSON numbers or strings. */
+/** Returns whether explain_transfer explains the amount instead of refusing it, because it is a JSON number or a string. */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
 /** More than the maximum body of any request except a batch. */
@@ -57,7 +57,10 @@ function strange(name: string, make: (random: Random) => readonly [name: string,
 const insertAt = (body: Buffer, at: number, bytes: Buffer): Buffer =>
   Buffer.concat([body.subarray(0, at), bytes, body.subarray(at)]);
 
-/** Bytes that are not UTF-8: a stray continuation, overlong forms, a surrogate, beyond Unicode, a sequence cut short. */
+/**
+ * Byte sequences that are not UTF-8: a stray continuation, overlong forms, a surrogate, a character beyond Unicode, a
+ * truncated sequence.
+ */
 const NOT_UTF8 = ['ff', '80', 'c080', 'c1bf', 'e08080', 'eda080', 'edbfbf', 'f4908080', 'f8888080', 'c3', 'e282'];
 const LONE = ['\\ud800', '\\udc00', '\\ud800\\ud800', '\\udfff\\ud800', 'a\\udbffb', '\\uD83D'];
 
@@ -68,7 +71,7 @@ const OF_TEXT: readonly Change[] = [
   ),
   patch('a raw control character in a string', (body, random) => {
     const at = placeInString(body, random);
-    // At 0 the byte is outside of strings, where 10 and 13 would be white space.
+    // Position 0 is outside of strings. There, 10 and 13 would be white space.
     return insertAt(body, at, Buffer.from([at === 0 ? 1 : random.pick([0, 1, 7, 10, 13, 31])]));
   }),
   strange('half a surrogate pair', (random) => ['lone', `"${random.pick(LONE)}"`]),
@@ -128,8 +131,8 @@ function placeInString(body: Buffer, random: Random): number {
   return places.length === 0 ? 0 : random.pick(places);
 }
 
-/** Members of create_transfer with values that it refuses. */
-const PROMISES = [
+/** Members of create_transfer with values that create_transfer refuses. */
+const REFUSED_VALUES = [
   ['scheduled_for', '"2100-01-01T00:00:00Z"'],
   ['scheduled_for', '"2001-01-01T00:00:00Z"'],
   ['scheduled_for', '"tomorrow"'],
@@ -145,11 +148,11 @@ const PROMISES = [
   ['destination_card_id', '"first"'],
 ] as const;
 
-/** The promises that explain_transfer explains instead of refusing them. */
+/** The values above that explain_transfer explains instead of refusing them. */
 const EXPLAINED: ReadonlySet<string> = new Set(
-  PROMISES.filter(([name, value]) => /^"2[01]0.-01/.test(value) || (name === 'currency' && value === '"XXY"')).map(
-    ([name, value]) => `${name} ${value}`,
-  ),
+  REFUSED_VALUES.filter(
+    ([name, value]) => /^"2[01]0.-01/.test(value) || (name === 'currency' && value === '"XXY"'),
+  ).map(([name, value]) => `${name} ${value}`),
 );
 
 /** Invalid objects, by member. */
@@ -178,7 +181,7 @@ function replace(made: Draft, name: string, value: string): boolean {
 /** Faults in the members. */
 const OF_MEMBERS: readonly Change[] = [
   {
-    name: 'a member twice',
+    name: 'a member that occurs twice',
     apply: ({ members }, random) => {
       if (members === undefined || members.length === 0) return false;
       const [name, value] = random.pick(members);
@@ -191,12 +194,12 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'a required member missing',
+    name: 'a missing required member',
     apply: (made, random) => {
       const required = requiredOf(made);
       if (required.length === 0) return false;
       const missing = random.pick(required);
-      // In a merge patch null removes the member, so it is no fault.
+      // In a merge patch, null removes the member, so null is not a fault.
       const text = random.pick(made.method === 'PATCH' ? [undefined, '""'] : [undefined, 'null', '""']);
       made.members = made.members?.filter(([name]) => bare(name) !== missing);
       if (text !== undefined) made.members?.push([missing, text]);
@@ -204,7 +207,7 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'an empty member where omitting it does more',
+    name: 'an empty member that would mean more if it were missing',
     apply: (made, random) => {
       const omitted = schemaOf(made)?.['x-if-omitted'];
       if (omitted === undefined) return false;
@@ -247,7 +250,7 @@ const OF_MEMBERS: readonly Change[] = [
     name: 'a value that create_transfer refuses',
     apply: (made, random) => {
       if (!['create_transfer', 'explain_transfer'].includes(made.operation.id)) return false;
-      const [name, value] = random.pick(PROMISES);
+      const [name, value] = random.pick(REFUSED_VALUES);
       if (made.operation.id === 'explain_transfer' && EXPLAINED.has(`${name} ${value}`)) return false;
       if (name === 'destination_card_id' && member(made, 'type')?.[1] === '"card_to_card"') return false;
       return replace(made, name, value);

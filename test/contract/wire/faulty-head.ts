@@ -7,7 +7,7 @@ import type { Change } from './harmless.ts';
 const LARGE_HEAD_BYTES = 70_000;
 
 const takesKey = ({ operation }: Draft): boolean => takes(operation, 'Idempotency-Key');
-/** Requests without a key are served only to programs and pages of this machine. */
+/** Returns whether the request is served only to programs and pages of this machine, because it has no key. */
 const needsLocalCaller = ({ headers, target }: Draft): boolean =>
   target.startsWith('/api/') && !headers.some(([name]) => name.toLowerCase() === 'authorization');
 const hasBody = ({ members }: Draft): boolean => members !== undefined;
@@ -15,7 +15,7 @@ const anything = (): boolean => true;
 
 type Header = readonly [name: string, value: string];
 
-/** A fault in headers. `choose` picks the headers. They replace headers with the same names. */
+/** A fault in headers. `choose` returns headers, which replace headers with the same names. */
 function headers(
   name: string,
   choose: (random: Random) => readonly Header[],
@@ -143,7 +143,7 @@ const BROKEN: readonly Change[] = [
   headers('a huge header', () => [['X-Huge', 'x'.repeat(LARGE_HEAD_BYTES)]], anything, true),
   headers('a NUL in a header', () => [['X-Nul', 'a\0b']], anything, true),
   headers('a folded header', () => [['X-Fold', 'a\r\n b']], anything, true),
-  headers('a blank in a header name', () => [['X Y', '1']], anything, true),
+  headers('a space in a header name', () => [['X Y', '1']], anything, true),
   headers('a lone carriage return', () => [['X-Cr', 'a\rb']], anything, true),
   headers(
     'an invalid length',

@@ -13,7 +13,7 @@ const header = (name: string, ...values: string[]): Change => ({
   },
 });
 
-/** Whether a draft has a header already. Sending it twice would be a fault. */
+/** Returns whether a draft already has a header. Sending the header twice would be a fault. */
 function has({ headers }: Draft, name: string): boolean {
   return headers.some(([sent]) => sent.toLowerCase() === name);
 }
@@ -123,7 +123,7 @@ export const HARMLESS: readonly Change[] = [
     name: 'an optional member that is null',
     apply: ({ operation, method, members }) => {
       const { body } = operation;
-      // In a merge patch null removes a value.
+      // In a merge patch, null removes a value.
       if (method === 'PATCH') return false;
       const optional = ['description', 'currency'].find(
         (name) =>
@@ -165,7 +165,7 @@ export const HARMLESS: readonly Change[] = [
   {
     name: 'HTTP/1.0',
     apply: (made) => {
-      // Over HTTP/1.0 an export cannot mark its end.
+      // Over HTTP/1.0, an export cannot mark its end.
       if (made.isChunked || made.operation.responses.get(200)?.content?.['text/csv'] !== undefined) return false;
       Object.assign(made, { version: 'HTTP/1.0', closes: true });
       return true;

@@ -24,7 +24,10 @@ function putHeader(...names: readonly string[]): (made: Draft, number: string, r
   return ({ headers }, number, random) => headers.push([random.pick(names), written(number, random)]) > 0;
 }
 
-/** Card numbers in places where people put them by mistake. Depending on the place, the request is refused or not. */
+/**
+ * Card numbers in places where people put them by mistake. The service refuses the request in some places and accepts it in
+ * others.
+ */
 export const PLANTS: readonly Change[] = [
   plant('as the card', ({ members }, number, random) => {
     const card = members?.find(([name]) => bare(name) === 'card_id');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReceivedResponse } from '../../harness/conversation.ts';
 import { problemOfRefusal, problemOfText } from './refusal.ts';
 
-// Shows that the check finds every problem it must.
+// Checks that `problemOfRefusal` finds every problem that it must find.
 
 const NUMBER = '4111111111111111';
 const EXPECTED = { planted: [NUMBER], codes: new Set(['create_transfer_schema']) };

@@ -8,15 +8,15 @@ const INSIDE =
 /** Adds the directory of this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
-/** A rule that a response breaks, and what was found instead. Two runs fail in the same way if they break the same rule. */
+/** A broken rule, and what the response had instead. Two runs fail in the same way if they break the same rule. */
 export type Problem = { readonly rule: string; readonly found: string };
 
-/** What a response to a faulty request is compared with: the planted card numbers, and the error codes of the document. */
+/** The planted card numbers of a request, and the error codes of the document. */
 export type Expected = { readonly planted: readonly string[]; readonly codes: ReadonlySet<string> };
 
 /**
- * Returns the problem of a response to a faulty request, or undefined if the response is an error record of the specification
- * with a documented code, and repeats no card number of the request.
+ * Returns the problem of a response to a faulty request. Returns undefined if the response is an error record of the
+ * specification with a documented code and repeats no card number of the request.
  */
 export function problemOfRefusal(response: ReceivedResponse, { planted, codes }: Expected): Problem | undefined {
   const { status, head, body } = response;
@@ -66,7 +66,7 @@ function problemOfBody(body: string, status: number, code: string): Problem | un
   if (Status !== status || Code !== code) return { rule: 'a body that agrees with the head', found: body };
   if (typeof Message !== 'string' || Message === '' || !Message.isWellFormed())
     return { rule: 'a message', found: body };
-  // Support cannot help with a faulty request: only the caller can correct it.
+  // Support cannot help with a faulty request, because only the caller can correct it.
   const isRightAdvice = Message.includes('contact support') === (Type !== 'Request Error');
   return isRightAdvice ? undefined : { rule: 'advice to contact support only when it can help', found: body };
 }
