@@ -15,7 +15,7 @@ import type { Receiver } from './receiver.ts';
 export type World = {
   readonly service: ServiceProcess & { readonly directory: string };
   readonly client: TransferService;
-  /** Runs SQL with all rights, to change times that would otherwise take hours. */
+  /** Runs SQL with all rights, for example to change times instead of waiting hours. */
   readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 };
 
@@ -49,7 +49,7 @@ let programs = 0;
 export async function newProgram({ service }: { readonly service: ServiceProcess }) {
   programs += 1;
   const options = { baseUrl: service.url, timeoutMilliseconds: 120_000 };
-  // On a busy machine, refused requests are retried with their keys.
+  // On a busy machine the service refuses requests. This client retries them with their keys.
   const operator = new TransferService({ ...options, maxRetries: 10 });
   const name = `program ${programs}`;
   const { program_id: programId } = await operator.programs.create({ name, currency: 'USD' });
@@ -75,7 +75,7 @@ export async function newProgram({ service }: { readonly service: ServiceProcess
         ({ transfer_id: newest } = await patient.transfers.create({ card_id: cardId, amount: 1 }));
       }
       made += count;
-      // The position alone is not enough, because events of webhooks have positions, too.
+      // Reading the last position is not enough, because events of webhooks also have positions.
       await waitFor('the positions of events', async () => {
         const [event] = (await patient.events.list({ type: 'transfer.*', limit: 1 })).data;
         return event !== undefined && 'transfer_id' in event.data && event.data.transfer_id === newest;
@@ -104,7 +104,7 @@ export async function createWebhook(
   return webhook;
 }
 
-/** Waits until a webhook fulfils the condition, and returns it. */
+/** Waits until a webhook meets the condition, and returns the webhook. */
 export async function webhookWhen(
   { client }: { readonly client: TransferService },
   webhookId: string,
@@ -128,7 +128,7 @@ export function innerId(webhookId: string): string {
 }
 
 /**
- * Makes the next probe or retry of a webhook due now, instead of in minutes or hours. `also` sets other columns of its state
+ * Makes the next probe or retry of a webhook due now instead of in minutes or hours. `also` sets other columns of its state
  * to SQL expressions, for example to simulate earlier failures.
  */
 export async function makeDue(
@@ -138,9 +138,10 @@ export async function makeDue(
 ): Promise<void> {
   const id = innerId(webhookId);
   await sql('begin');
-  // Change the webhook first, as a request does, so that no outcome that is stored in between undoes the rest.
+  // Changes the webhook first, as a request does, so that an outcome stored in between does not undo the rest.
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
-  // Then change its state, before the rows of its events. In the other order, this could deadlock with the writer of outcomes.
+  // Then changes its state, before the rows of its events. In the other order, this could deadlock with the writer of
+  // outcomes.
   const values = Object.entries({ next_probe_at: 'clock_timestamp()', ...also });
   const assignments = values.map(([column, value]) => `${column} = ${value}`).join(', ');
   await sql(`update webhook_state set ${assignments} where webhook_id = $1`, id);
@@ -153,7 +154,7 @@ export async function untilChangesCount({ sql }: Pick<World, 'sql'>): Promise<vo
   const lastLook = async () => String((await sql('select max(seen_at)::text as at from webhook_worker'))[0]?.at);
   for (let count = 0; count < 2; count += 1) {
     const before = await lastLook();
-    await waitFor('a look for changes', async () => (await lastLook()) !== before);
+    await waitFor('reading the changes', async () => (await lastLook()) !== before);
   }
 }
 

@@ -46,7 +46,7 @@ test('sends signed events with the body of get_event, and moves the position', a
   expect(webhook.last_success_at).not.toBeNull();
 });
 
-test('sends only the wanted types, and moves the position past the others', async () => {
+test('sends only the wanted types, and moves the position past the other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, {
@@ -95,7 +95,7 @@ test('respects the concurrency and the rate', async () => {
   const startedAt = performance.now();
   await createWebhook(program, slow, { rate: 20 });
   await slow.all(program.start + 1, last);
-  // The events of a tenth of a second are sent at once.
+  // The events of a tenth of a second can be sent at once.
   expect(performance.now() - startedAt).toBeGreaterThan((24 / 20 - 0.2) * 1000);
 });
 
@@ -110,7 +110,7 @@ test('stores attempts without secrets and card numbers that the receiver sends b
   const { webhook_id } = await createWebhook(program, receiver, { headers });
   await program.transfer(1);
   await webhookWhen(program, webhook_id, ({ last_failure_at }) => last_failure_at !== null);
-  // The oldest one, because a retry follows after some seconds.
+  // Reads the oldest attempt, because a retry follows after some seconds.
   const attempt = (await program.client.webhooks.attempts(webhook_id)).data.at(-1);
   expect(attempt).toMatchObject({
     kind: 'event',
@@ -135,7 +135,7 @@ test('applies a change of the URL and the secret to the next events', async () =
   await first.all(before, before);
   await program.client.webhooks.update(webhook_id, { url: second.url });
   const { secret } = await program.client.webhooks.rollSecret(webhook_id);
-  // The new URL may take effect some events before the new secret.
+  // Some events may go to the new URL with the old secret.
   const signatures = ({ headers }: Received) => String(headers['webhook-signature']).split(' ').length;
   await waitFor('the change', async () => {
     await program.transfer(1);

@@ -15,7 +15,7 @@ import { type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld('It counts the webhooks that fail.');
 
-/** Returns the seconds from the end of the first attempt to the retry, or undefined if there were more attempts. */
+/** Returns the seconds from the end of the first attempt to the retry, or undefined if the retry was already made. */
 async function secondsToRetry(webhookId: string): Promise<number | undefined> {
   const [row] = await world().sql(
     `select tries, extract(epoch from next_at - started_at)::float8 - milliseconds / 1000.0::float8 as seconds
@@ -38,8 +38,8 @@ async function expectRetry(webhookId: string, min: number, max: number): Promise
 }
 
 /**
- * Makes enough failures to pause a webhook. They have the status 429, because the service then sends nothing for a minute
- * unless the test makes it due.
+ * Makes enough failures to pause a webhook. Their status is 429, so the service sends nothing for a minute unless the test
+ * makes an event due.
  */
 async function pausedWebhook(program: Program, receiver: Receiver, count = 12) {
   receiver.respond = () => 429;
@@ -53,7 +53,7 @@ async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
 
-test('sends the trace of the request that caused the event with every attempt, and not with other events', async () => {
+test('sends the trace of the request with every attempt of its event, and with no other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => 500;
@@ -87,7 +87,7 @@ test('retries a failed event on schedule while other events arrive', async () =>
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 1;
-  // Only the first try fails: on a busy machine the retry may be due before this test makes it due.
+  // Only the first attempt fails. On a busy machine the retry may be due before this test makes it due.
   let failures = 0;
   receiver.respond = ({ event }) => {
     if (event.position === bad) failures += 1;
@@ -174,7 +174,7 @@ test('pauses a webhook after ten failures in a row, then probes it, and sends ev
     ({ kind }) => kind === 'probe',
   );
   expect(probes.length).toBeGreaterThanOrEqual(2);
-  // Events that failed before the pause are sent again, too.
+  // Events that failed before the pause are also sent again.
   await waitFor('the retries', async () => {
     await makeDue(world(), webhookId);
     const rows = await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhookId));
@@ -256,7 +256,7 @@ test('emits webhook.failing once after an hour of failures, and disables the web
   await waitFor('webhook.disabled', async () => (await eventTypes(program)).length === 2);
   expect(await eventTypes(program)).toEqual(['webhook.failing', 'webhook.disabled']);
 
-  // When it is enabled again, it gets the events from before and since.
+  // Once enabled, the webhook gets the events from before and during the time it was disabled.
   receiver.respond = () => 204;
   await program.client.webhooks.update(webhookId, { status: 'enabled' });
   await receiver.all(program.start + 1, last + 2);
@@ -282,7 +282,7 @@ test('does not disable a webhook because the service was stopped for days', asyn
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
-test('sends an event whose probe failed again when another success ends the pause', async () => {
+test('sends an event whose probe failed again after another success ends the pause', async () => {
   const { sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -293,7 +293,8 @@ test('sends an event whose probe failed again when another success ends the paus
   await makeDue(world(), webhookId);
   await expect.poll(async () => (await probes()).length).toBeGreaterThan(before);
   receiver.respond = () => 204;
-  // As after the success of a request that was in flight when the webhook was paused. The rows of the events don't change.
+  // Simulates the success of a request that was in flight when the webhook was paused. The rows of the events do not
+  // change.
   const id = innerId(webhookId);
   await sql('begin');
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
@@ -312,7 +313,7 @@ test('ends the pause after a success during a change of the webhook', async () =
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
-  // Only the time of such a success is stored.
+  // Stores only the time of such a success.
   await makeDue(world(), webhookId, {
     last_success_at: "last_failure_at + interval '1 second'",
     next_probe_at: "clock_timestamp() + interval '1 hour'",
@@ -391,7 +392,7 @@ test('sends a retry once if it was due when the webhook was paused and then beco
   const rows = async () => (await sql('select from webhook_delivery where webhook_id = $1', innerId(id))).length;
   await waitFor('nine retries', async () => (await rows()) === 9);
   receiver.respond = () => 500;
-  // The newest event comes first and pauses the webhook. The oldest one is due as well and becomes the probe.
+  // The newest event is sent first and pauses the webhook. The oldest one is also due, and becomes the probe.
   await sql(
     `update webhook_delivery set next_at = clock_timestamp() - position * interval '1 second' where webhook_id = $1`,
     innerId(id),

@@ -16,7 +16,7 @@ import { receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
-test('in strict order sends one event at a time', async () => {
+test('sends one event at a time in strict order', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 5);
@@ -27,7 +27,7 @@ test('in strict order sends one event at a time', async () => {
   expectInOrder(receiver, program.start + 1, last);
 });
 
-test('in strict order sends no event before a failed one', async () => {
+test('sends no event before a failed one in strict order', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 3;
@@ -64,7 +64,7 @@ test('webhooks that never respond delay no other webhook, and get one request at
   await createWebhook(good, receiver, { concurrency: 100 });
   const last = await good.transfer(30);
   await receiver.all(good.start + 1, last);
-  // A webhook gets its next request after a time-out, which takes longer than this test except on a busy machine.
+  // A webhook gets its next request after a time-out. That takes longer than this test, except on a busy machine.
   const timeouts = Math.floor((performance.now() - startedAt) / SEND_LIMITS.answerTimeoutMilliseconds);
   expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
 });
@@ -73,7 +73,8 @@ test('webhooks that never respond do not delay the test event of another webhook
   const hanging = await receiverForTest();
   hanging.respond = () => () => undefined;
   const [bad, good] = [await newProgram(world()), await newProgram(world())];
-  // More test events than the service reads at once, but fewer per webhook than the number at which it stops reading them.
+  // These are more test events than the service reads at once. Each webhook has fewer than the number at which the service
+  // stops reading them.
   const webhooks: NewWebhookRecord[] = [];
   for (let count = 0; count < 5; count += 1) webhooks.push(await createWebhook(bad, hanging, { types: ['card.*'] }));
   for (const { webhook_id } of webhooks) {
@@ -84,7 +85,7 @@ test('webhooks that never respond do not delay the test event of another webhook
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(good, receiver);
   await good.client.webhooks.test(webhook_id);
-  // If it waited for half of the others, it would arrive after two minutes.
+  // If the event waited for half of the others, it would arrive after two minutes.
   await waitFor('the test', async () => receiver.received.length === 1, 60_000);
 });
 
@@ -94,7 +95,7 @@ test('skips events that were deleted while the webhook was disabled', async () =
   const { webhook_id } = await createWebhook(program, receiver);
   await program.client.webhooks.update(webhook_id, { status: 'disabled' });
   await untilChangesCount(world());
-  // webhook.disabled has a position, too.
+  // webhook.disabled also has a position.
   const gone = (await program.transfer(3)) + 1;
   await waitFor('the position of the last event', async () => (await headOf(program.client)) >= gone);
   const { sql } = world();
@@ -102,13 +103,13 @@ test('skips events that were deleted while the webhook was disabled', async () =
     'select max(number + count - 1) as last from event_position where program_id = $1',
     `${program.programId.slice(5, 13)}-${program.programId.slice(13, 17)}-${program.programId.slice(17, 21)}-${program.programId.slice(21, 25)}-${program.programId.slice(25)}`,
   );
-  // Does the same as drop_event_partition for a day.
+  // Has the same effect as drop_event_partition for a day.
   await sql('update event_deletion set up_to_number = $1', numbers[0]?.last);
   await sql('delete from event_position where number <= $1', numbers[0]?.last);
   const last = (await program.transfer(2)) + 1;
   await program.client.webhooks.update(webhook_id, { status: 'enabled' });
   await receiver.all(gone + 1, last);
-  // It may have received webhook.disabled before the change took effect.
+  // The receiver may have received webhook.disabled before the change took effect.
   const passed = receiver.positions.filter((position) => position > program.start + 1 && position <= gone);
   expect(passed).toEqual([]);
   await webhookWhen(program, webhook_id, ({ position }) => position === last);

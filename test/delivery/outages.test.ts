@@ -13,7 +13,7 @@ test('neither loses nor miscounts an event if the database stops during delivery
   const { webhook_id } = await createWebhook(program, receiver, { concurrency: 4 });
   await waitFor('some events', async () => receiver.received.length > 8);
   await service.database.stop();
-  // The events in flight arrive. Then nothing can be stored.
+  // Waits until the events in flight have arrived. After that, nothing can be stored.
   await waitFor('the report', async () => service.output().includes('cannot deliver events to webhooks'));
   await service.database.start();
   await receiver.all(program.start + 1, last);
@@ -26,7 +26,7 @@ test('neither loses nor miscounts an event if the database stops during delivery
   expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
 });
 
-test('stores the outcomes in flight when it stops, and sends an event without a response again', async () => {
+test('stores the outcomes in flight when the service stops, and resends an event that has no response', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });

@@ -34,7 +34,7 @@ const expireLeases = () => database.query('update webhook_shard set expires_at =
 
 const repeats = ({ positions }: Receiver): number => positions.length - new Set(positions).size;
 
-/** Expects strict order: an event may be repeated, but never overtakes the one before it. */
+/** Checks strict order: an event may be repeated, but never arrives before an earlier event. */
 function expectStrict({ positions }: Receiver): void {
   for (const [index, position] of positions.entries()) {
     const before = positions[index - 1];
@@ -67,7 +67,7 @@ test('shares the webhooks among the running processes', async () => {
   await waitFor('three shares', async () => (await shares()).join() === '4,6,6');
   const more = await program.transfer(10);
   await third.stop();
-  // Nothing has to wait for returned leases to expire.
+  // No lease must expire first, because a process that stops returns its leases.
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   await strict.all(program.start + 1, more);
   await parallel.all(program.start + 1, more);
@@ -75,10 +75,10 @@ test('shares the webhooks among the running processes', async () => {
   expect(repeats(strict) + repeats(parallel)).toBe(0);
 });
 
-test('a process that was frozen sends no event that others have sent in the meantime', async () => {
+test('sends no event from a frozen process that others have sent in the meantime', async () => {
   const program = await newProgram({ service: first });
   const webhooks: { readonly strict: Receiver; readonly webhookId: string }[] = [];
-  // The frozen process delivers some of them.
+  // Some of the webhooks belong to the frozen process.
   for (let count = 0; count < 8; count += 1) {
     const strict = await receiverForTest();
     strict.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 3);
@@ -101,7 +101,7 @@ test('a process that was frozen sends no event that others have sent in the mean
   }
 });
 
-test('another process delivers the events of a killed one', async () => {
+test('delivers the events of a killed process from another process', async () => {
   const program = await newProgram({ service: first });
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   const { strict, parallel } = await strictAndParallel(program);

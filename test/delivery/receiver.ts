@@ -24,7 +24,7 @@ export type Response =
 /** An HTTP server that receives webhooks. It keeps its port when it restarts. */
 export class Receiver {
   readonly received: Received[] = [];
-  /** The number of requests without a response yet, and its maximum. */
+  /** The number of requests that have no response yet, and the maximum of this number. */
   open = 0;
   maxOpen = 0;
   respond: (received: Received) => Response = () => 204;
@@ -69,7 +69,7 @@ export class Receiver {
     this.#server = server;
   }
 
-  /** Ends the server at once: requests in progress get no response, and later requests no connection. */
+  /** Ends the server at once. Requests in progress get no response, and later requests get no connection. */
   async kill(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

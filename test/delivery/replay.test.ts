@@ -17,10 +17,10 @@ const world = useWorld();
 const LONG_AGO = '2000-01-01T00:00:00.000Z';
 const NEVER = '2100-01-01T00:00:00.000Z';
 
-test('sends a signed test event in any status, and counts it as no success or failure', async () => {
+test('sends a signed test event in any status, and does not count it as a success or failure', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  // With all types, it could get webhook.disabled before the change takes effect.
+  // A webhook with all types could get webhook.disabled before the change takes effect.
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   await program.client.webhooks.update(webhook_id, { status: 'disabled' });
   receiver.respond = () => 500;
@@ -54,12 +54,12 @@ test('sends an event once for each resend', async () => {
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
 });
 
-test('a replay sends every event of a time range again, next to new events', async () => {
+test('sends every event of a time range again, next to new events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   const last = await program.transfer(10);
-  // A replay sends the events that were delivered before it.
+  // A replay resends the events that were delivered before it began.
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
   await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'all' });
   const newest = await program.transfer(3);
@@ -90,7 +90,7 @@ async function webhookWithDeadEvents(program: Program, receiver: Receiver): Prom
 
 const ONLY_FAILED = { from: LONG_AGO, to: NEVER, only: 'failed' } as const;
 
-test('a replay of dead events delivers them all', async () => {
+test('delivers all dead events with a replay', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -110,7 +110,7 @@ async function holdBack(program: Program, webhookId: string, how: 'strict' | 'pa
 }
 
 test.each(['strict', 'paused'] as const)(
-  'a replay of dead events, %s, retries failed events until they are delivered',
+  'retries the failed events of a dead-event replay until they are delivered, %s',
   async (how) => {
     const program = await newProgram(world());
     const receiver = await receiverForTest();
@@ -133,7 +133,7 @@ test.each(['strict', 'paused'] as const)(
   },
 );
 
-test('a canceled replay blocks no other events', async () => {
+test('blocks no other events after a replay is canceled', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -152,7 +152,7 @@ test('a canceled replay blocks no other events', async () => {
   expect(await program.client.webhooks.get(webhookId)).toMatchObject({ dead: 4, status: 'enabled' });
 });
 
-test('a replay continues when its webhook resumes with the next event', async () => {
+test('continues a replay when its webhook resumes with the next event', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -168,7 +168,7 @@ test('a replay continues when its webhook resumes with the next event', async ()
   expect(new Set(receiver.positions.slice(length)).size).toBe(4);
 });
 
-test('a change to thin payloads applies to the rest of a replay', async () => {
+test('applies a change to thin payloads to the rest of a replay', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'], concurrency: 1 });
@@ -187,7 +187,7 @@ test('a change to thin payloads applies to the rest of a replay', async () => {
   expect(receiver.received.slice(length).map(({ event }) => event.data)).toEqual([undefined, undefined]);
 });
 
-test('a replay of a time range sends only its events', async () => {
+test('sends only the events of a time range in its replay', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);

@@ -58,7 +58,7 @@ test('stops signing with a secret as soon as it expires', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);
-  // Late enough that the secret is usually read before it expires.
+  // Late enough that the service has usually read the secret before it expires.
   const previous_until = new Date(Date.now() + 4_000).toISOString();
   const { secret: later } = await program.client.webhooks.rollSecret(id, { previous_until });
   const secrets = [earlier ?? '', later ?? ''];

@@ -11,7 +11,7 @@ beforeAll(async () => {
   ({ databaseUrl } = await embeddedServerOf(service().directory));
 });
 
-/** Long enough for a broken service to send more. A correct one sends nothing, however slow it is. */
+/** Long enough for a broken service to send more. A correct service sends nothing more, however slow it is. */
 const MORE_MILLISECONDS = 500;
 
 /** Blocks the storing of a webhook's outcomes until the returned function is called. */
@@ -37,7 +37,7 @@ test.each([
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
   const release = await holdBack(id);
   const last = await program.transfer(10);
-  // If a lease ends in the meantime, the events in flight are sent again, but no later ones.
+  // If a lease ends in the meantime, the events in flight are sent again, but no later events.
   const sent = (): number => new Set(receiver.positions).size;
   await waitFor('all events that may be sent', async () => sent() >= 10 + most && receiver.open === 0);
   await sleep(MORE_MILLISECONDS);
@@ -52,9 +52,8 @@ test.each([
 test('does not resend delivered events when another process takes over while an earlier event hangs', async () => {
   const program = await newProgram({ service: service() });
   const receiver = await receiverForTest();
-  // After ten successes, as many requests may be in flight as the concurrency. All events are made before the webhook, because
-  // the
-  // request that hangs does so for some seconds only.
+  // After ten successes, as many requests may be in flight as the concurrency. All events are made before the webhook,
+  // because the hanging request hangs for only a few seconds.
   const before = await program.transfer(10);
   const last = await program.transfer(20);
   receiver.respond = ({ event }) => (event.position === before + 1 ? () => undefined : 204);
@@ -68,11 +67,11 @@ test('does not resend delivered events when another process takes over while an 
   await waitFor('all but the event that hangs to be stored', isStored);
   expect((await program.client.webhooks.get(id)).position).toBe(before);
   receiver.respond = () => 204;
-  // As after the end of the process, whose memory then does not count.
+  // Simulates the end of the process, whose memory then no longer counts.
   await client.query('update webhook_shard set epoch = epoch + 1, owner = null, expires_at = null');
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
   const again = receiver.positions.filter((position, index) => receiver.positions.indexOf(position) !== index);
-  // It arrives more than twice if storing the others takes longer than the event may hang.
+  // The hanging event arrives more than twice if storing the others takes longer than it may hang.
   expect(new Set(again)).toEqual(new Set([before + 1]));
   const { rows } = await client.query('select ahead::text from webhook_state where webhook_id = $1', [innerId(id)]);
   expect(rows).toEqual([{ ahead: '{}' }]);

@@ -18,7 +18,7 @@ import {
 } from '../harness/process.ts';
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Real failures of backups. Each has a sentence that says what to do.
+// Tests real failures of backups. Each failure has a message that says what to do.
 
 const ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 const execute = promisify(execFile);
@@ -82,8 +82,8 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Stops a command with a signal at a certain moment. On a busy machine the command may already be past that moment. Then `undo`
- * makes room for another one.
+ * Stops a command with a signal at a certain moment. On a busy machine the command may already be past that moment. In that
+ * case `undo` prepares for another try.
  */
 async function freezeIn(
   begin: () => ChildProcess,
@@ -134,7 +134,7 @@ afterAll(async () => {
   await place?.remove();
 });
 
-describe('a start says why a backup directory cannot be used', () => {
+describe('a start refuses a backup directory, and says why, if', () => {
   const refused = async (directory: string, words: string | RegExp): Promise<void> => {
     const { exitCode, errors } = await startInVain({ DATA_DIR: inside('other'), BACKUP_DIR: directory });
     expect(exitCode).toBe(1);
@@ -159,7 +159,7 @@ describe('a start says why a backup directory cannot be used', () => {
   test('it cannot be written', async () => {
     const directory = inside('closed');
     await mkdir(directory);
-    // Root may write everywhere, but PostgreSQL then runs as another user.
+    // Root can write everywhere, but then PostgreSQL runs as another user.
     await chmod(directory, isRoot ? 0o700 : 0o500);
     await refused(
       directory,
@@ -171,7 +171,7 @@ describe('a start says why a backup directory cannot be used', () => {
     refused('/proc', /\(BACKUP_DIR\) cannot be used: /));
 });
 
-test("refuses the command backup without BACKUP_DIR, or with another one than the service's", async () => {
+test("refuses the command backup without BACKUP_DIR, or with a directory other than the service's", async () => {
   const without = await runCommand(['backup'], { DATA_DIR });
   expect(without.errors).toMatch(/^BACKUP_DIR is not set\. .*\nRunbook: .*backup-directory-unusable\.md\n$/);
   const other = inside('other-backup');
@@ -184,7 +184,7 @@ test("refuses the command backup without BACKUP_DIR, or with another one than th
   ]);
 });
 
-test('does not count a killed copy, and the next copy removes it', async () => {
+test('ignores the copy of a killed command, and the next copy removes it', async () => {
   let before = await copies();
   const child = await freezeIn(
     () => startCommand(['backup'], settings()),
@@ -206,7 +206,7 @@ test('does not count a killed copy, and the next copy removes it', async () => {
   expect(await copies()).toHaveLength(before.length + 1);
 });
 
-test('lists a copy in progress, and begins no other one', async () => {
+test('lists a copy in progress, and begins no second copy', async () => {
   const lock = await lockCopies(DATA_DIR);
   try {
     const files = join(BACKUP_DIR, 'base', '.unfinished-20300131T120000Z', 'files');
@@ -276,7 +276,7 @@ describe('a restore', () => {
     expect((await namesIn(inside(target))).filter((name) => name.startsWith('postgresql'))).toEqual([]);
   };
 
-  /** Damages the WAL of a backup in different ways. Each returns the pattern of the restore's message. */
+  /** Ways to damage the WAL of a backup. Each returns the pattern of the restore's message. */
   const DAMAGES: Readonly<Record<string, (backup: string) => Promise<RegExp>>> = {
     damaged: async (backup) => {
       // The file contains little more than one transfer.
@@ -297,7 +297,7 @@ describe('a restore', () => {
     },
   };
   const kinds = Object.keys(DAMAGES);
-  // Each run tests a random case. `npm run verify` tests all.
+  // Each run tests a random case. `npm run verify` tests all cases.
   const drawn = kinds[Math.floor(Math.random() * kinds.length)] ?? '';
 
   test.each(process.env.FAULTS === 'all' ? kinds : [drawn])('is refused if a WAL file is %s', async (kind) => {
@@ -306,7 +306,7 @@ describe('a restore', () => {
     await incomplete(backup, `from-${kind}`, words ?? /never/);
   });
 
-  test('takes the copy before a damaged one, and names the damaged file', async () => {
+  test('uses the copy before a damaged one, and names the damaged file', async () => {
     const backup = await copyOfBackup('damaged-copy');
     const newest = (await copies(backup)).at(-1) ?? '';
     await corrupt(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('uses no copy before a gap for the latest time, but does for a time before the gap', async () => {
+  test('uses no copy before a gap for the latest time, but uses such a copy for a time before the gap', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();
@@ -349,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('abandons a copy whose WAL is not archived, and says why', async () => {
+test('ends a copy whose WAL is not archived, and says why', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);
@@ -370,7 +370,7 @@ test('abandons a copy whose WAL is not archived, and says why', async () => {
 test('reports a full backup disk, and still completes transfers', async (context) => {
   const disk = inside('disk');
   await mkdir(disk);
-  // Space for two copies, and for the 16 MB that a slow machine archives each minute.
+  // Leaves space for two copies, and for the 16 MB that a slow machine archives each minute.
   const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=448m,mode=711', 'backups', disk]).then(
     () => true,
     () => false,
@@ -394,7 +394,7 @@ test('reports a full backup disk, and still completes transfers', async (context
         /A copy of the ledger has about \d+ MB, and .* has \d+ MB free: the disk is full\. Free up space/,
       ),
     ]);
-    // There is space when the copy begins, but not until its end.
+    // There is enough space when the copy begins, but not until it ends.
     await rm(ballast);
     const isUnderWay = async (): Promise<boolean> =>
       (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));

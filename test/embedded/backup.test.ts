@@ -6,13 +6,13 @@ import { runCommand, startService, waitFor } from '../harness/process.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';
 import { untilCopyEnds } from './directories.ts';
 
-// Restores one backup. backups.test.ts and backup-failures.test.ts test the details and failures.
+// Restores one backup. backups.test.ts tests the details, and backup-failures.test.ts the failures.
 
 const { path: DATA_DIR } = await useDirectory(ledgerDirectory);
 const { path: place } = await useDirectory();
 const BACKUP_DIR = join(place, 'backup');
 
-test('restores a ledger that was backed up while it served, with all acknowledged transfers and verified books', async () => {
+test('restores a ledger that was backed up while it was in use, with all acknowledged transfers and verified books', async () => {
   await mkdir(BACKUP_DIR);
   const service = await startForTest({ DATA_DIR, BACKUP_DIR, LOG_LEVEL: 'silent' });
   await waitFor('the copy', async () => (await readdir(join(BACKUP_DIR, 'base')).catch(() => [])).length > 0);

@@ -17,8 +17,8 @@ import {
 
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Backs up a ledger while it serves, and restores it next to the original: to a time, to the end, and again on the timeline of a
-// restored ledger. The tests depend on their order.
+// Backs up a ledger while it is in use, and restores it next to the original: to a time, to the end, and again on the
+// timeline of a restored ledger. The tests depend on their order.
 
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;
 let DATA_DIR = '';
@@ -54,7 +54,7 @@ async function startArchiving(environment: Readonly<Record<string, string>>): Pr
   return started;
 }
 
-/** Ends the current WAL file and waits until it is archived. The service does so every few seconds. */
+/** Ends the current WAL file and waits until it is archived. The service itself does this every few seconds. */
 async function archive(dataDirectory: string): Promise<void> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const client = await connect({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
@@ -67,7 +67,7 @@ async function archive(dataDirectory: string): Promise<void> {
   }
 }
 
-/** Returns for each transfer whether the ledger has it. */
+/** Returns for each transfer whether the ledger contains it. */
 async function found(dataDirectory: string, ids: readonly string[]): Promise<readonly boolean[]> {
   const restored = await startEmbeddedPostgres({ dataDirectory });
   const client = await connect({ ...restored.connection, user: 'postgres' });
@@ -136,7 +136,7 @@ test('refuses a second restore into the same directory, and changes nothing', as
   expect((await stat(join(target, 'postgresql'))).ino).toBe(before.ino);
 });
 
-describe('refuses a time that cannot be restored, and names the possible ones', () => {
+describe('refuses a time that cannot be restored, and names the times that can', () => {
   test.each([
     ['2020-01-01T00:00:00Z', /before the first copy that can be restored: the earliest time is \d{4}-/],
     ['2999-01-01T00:00:00Z', /is in the future/],
@@ -206,7 +206,7 @@ test('restores to a time after the last transaction, once the service has record
     'the note',
     async () => ((await state()).coveredUntil ?? '') > before && ((await state()).coveredUntil ?? '') > idle,
   );
-  // The start writes to the ledger, too, so the last transaction may be before or after that time.
+  // The start also writes to the ledger, so the last transaction may be before or after that time.
   const target = inside('idle');
   const { exitCode, output } = await restore(target, '--to', (await state()).coveredUntil ?? '');
   expect([exitCode, output]).toEqual([0, expect.stringContaining('Restored to ')]);
@@ -234,7 +234,7 @@ describe('a restored ledger', () => {
     await archive(inside('latest'));
     const ways: readonly (readonly [words: readonly string[], found: readonly boolean[]])[] = [
       [['latest'], [true, true, true]],
-      // Uses the copies and WAL of the first timeline, and follows the branch to the second one.
+      // Uses the copies and WAL of the first timeline, and follows the branch to the second timeline.
       [[between], [true, false, false]],
       [
         ['latest', '--timeline', '1'],
@@ -243,7 +243,7 @@ describe('a restored ledger', () => {
     ];
     const drawn = Math.floor(Math.random() * ways.length);
     for (const [number, [words, expected]] of ways.entries()) {
-      // Each run tests a random case. `npm run verify` tests all.
+      // Each run tests a random case. `npm run verify` tests all cases.
       if (process.env.FAULTS !== 'all' && number !== drawn) continue;
       const target = inside(`way-${number}`);
       expect(await restore(target, '--to', ...words)).toMatchObject({ exitCode: 0 });
@@ -265,7 +265,7 @@ describe('a restored ledger', () => {
     );
   });
 
-  test('creates no new ledger next to the backups of another one', async () => {
+  test('refuses to create a new ledger when the directory has backups of another one', async () => {
     const { exitCode, errors } = await startInVain(settings({ DATA_DIR: inside('new') }));
     expect(exitCode).toBe(1);
     expect(errors).toContain(`has the backups of a ledger, but there is no ledger in ${inside('new')}`);
@@ -273,7 +273,7 @@ describe('a restored ledger', () => {
     expect(await readdir(inside('new'))).not.toContain('postgresql');
   });
 
-  test('does not treat an emptied backup directory as new', async () => {
+  test('recognises that a backup directory was emptied', async () => {
     const aside = inside('aside');
     await cp(join(BACKUP_DIR, 'archive.json'), aside);
     await rm(join(BACKUP_DIR, 'archive.json'));

@@ -21,7 +21,7 @@ export type Owner = {
   connection?: EmbeddedPostgres['connection'];
 };
 
-/** Whether the tests run as root. PostgreSQL then runs as another user. */
+/** Whether the tests run as root. If so, PostgreSQL runs as another user. */
 export const isRoot = process.getuid?.() === 0;
 
 const made: string[] = [];
@@ -36,7 +36,10 @@ export async function makeDirectory(mode = 0o711): Promise<string> {
   return path;
 }
 
-/** Copies a backup while its service runs, without temporary files of the archive, which may vanish during the copy. */
+/**
+ * Copies a backup while its service runs. Temporary files of the archive are left out, because they may vanish during the
+ * copy.
+ */
 export async function copyBackup(from: string, to: string): Promise<void> {
   await promisify(execFile)('sh', [
     '-c',
@@ -49,7 +52,7 @@ export async function copyBackup(from: string, to: string): Promise<void> {
 
 let template: Promise<string> | undefined;
 
-/** Makes a data directory with an empty ledger as a copy of a template, which takes a tenth of the time. */
+/** Makes a data directory with an empty ledger by copying a template, which takes a tenth of the time. */
 export async function makeLedger(): Promise<string> {
   template ??= makeTemplate();
   const path = await makeDirectory();
@@ -96,7 +99,7 @@ export async function kill(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Removes everything at the end of each test and of the file. Call this once in a file, outside its tests. */
+/** Cleans up after each test and after the file. Call this once in a file, outside its tests. */
 export function cleanUpAfterTests(): void {
   afterEach(cleanUp);
   afterAll(async () => {
@@ -138,7 +141,10 @@ export async function query(
 export const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
 export const READ = 'SELECT value FROM kept';
 
-/** Waits until no process copies the ledger. The list shows a copy a moment before its process releases the lock. */
+/**
+ * Waits until no process copies the ledger. The list shows a copy as finished a moment before its process releases the
+ * lock.
+ */
 export function untilCopyEnds(dataDirectory: string): Promise<void> {
   return waitFor('the end of the copy', async () => {
     const lock = await lockCopies(dataDirectory).catch(() => undefined);

@@ -8,7 +8,7 @@ import { cleanUpAfterTests, isRoot, kill, makeDirectory, runOwner } from './dire
 
 cleanUpAfterTests();
 
-test("refuses a second owner, with the first owner's process id and the directory as given", async () => {
+test("refuses a second owner, and names the first owner's process id and the directory as it was given", async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await expect(lockDataDirectory(directory, './data')).rejects.toMatchObject({
@@ -50,7 +50,7 @@ test('checks a lock without taking it or making another lock fail', async () => 
   expect(findLockOwner(directory)).toMatchObject({ processId: owner.process.pid, task: null });
   await kill(owner.process);
   expect(findLockOwner(directory)).toBeUndefined();
-  // A check holds this read lock for a moment. Hold it longer here: a process that wants the lock must retry.
+  // A check holds this read lock for a moment. The test holds it longer, so a process that wants the lock must retry.
   const look = new DatabaseSync(join(directory, 'lock'), { readOnly: true });
   look.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
   const locking = lockDataDirectory(directory, directory);
@@ -97,7 +97,7 @@ test('refuses a data directory that is a file or below one', async () => {
 });
 
 test('refuses a data directory that it cannot write', async () => {
-  // Permissions do not stop root, but /proc is not writable for any user.
+  // Permissions do not stop root, but no user can write to /proc.
   const directory = isRoot ? '/proc/data' : await makeDirectory(0o500);
   await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(StartupProblem);
   await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(/set DATA_DIR to another directory/i);

@@ -1,6 +1,6 @@
 /**
- * A service process for tests to kill: it takes the lock of a data directory or starts its PostgreSQL, reports that in one line
- * of JSON, and then waits to be killed.
+ * A service process for tests to kill. It takes the lock of a data directory or starts its PostgreSQL, reports that in one
+ * line of JSON, and then waits to be killed.
  *
  *     node owner.ts lock|start <data directory> [<system directory>]
  */
@@ -14,7 +14,8 @@ try {
     await lockDataDirectory(dataDirectory, dataDirectory);
     report({ won: true });
   } else {
-    // Without a system directory, the product chooses one for files that PostgreSQL's user cannot reach in place.
+    // Without a system directory, the product chooses one. It needs one for files that PostgreSQL's user cannot reach in
+    // place.
     const where = systemDirectory === '' ? { dataDirectory } : { dataDirectory, systemDirectory };
     const postgres = await startEmbeddedPostgres(where);
     report({ won: true, serverProcessId: postgres.processId(), connection: postgres.connection });

@@ -11,8 +11,8 @@ const STANZA = 'ledger';
 const TRANSFERS = 20;
 
 /**
- * Follows docs/backups.md for an external PostgreSQL, with the binaries in a directory: archives and backs it up with pgBackRest,
- * restores it to a time, starts the service on the result and verifies the books.
+ * Follows docs/backups.md for an external PostgreSQL, with the binaries in a directory. Archives and backs up the ledger
+ * with pgBackRest, restores it to a time, starts the service on the result and verifies the books.
  */
 export async function tryPgbackrest(binaries: string): Promise<void> {
   const user = await chooseServerUser();
@@ -159,14 +159,14 @@ async function backUpAndRestore(cluster: Cluster, directory: string): Promise<vo
   }
   const head = /head: +([0-9a-f]{64})/.exec((await succeed(['audit', 'verify'], settings)).output)?.[1] ?? '';
   await cluster.stop();
-  // Keep the old files until the restored ones are verified.
+  // Keeps the old files until the restored ones are verified.
   await rename(cluster.files, `${cluster.files}.before`);
   await cluster.run('mkdir', '-m', '700', cluster.files);
   await cluster.pgbackrest('--type=time', `--target=${time}`, '--target-action=promote', 'restore');
   await cluster.start();
   await waitFor('the end of recovery', async () => (await cluster.query('select pg_is_in_recovery()')) === 'f');
   await succeed(['verify-books'], settings);
-  // Nothing was audited after that time, so the head is the same.
+  // No audit entry was written after that time, so the head is the same.
   await succeed(['audit', 'verify', '--expect', head], settings);
   await requireTransfers(settings, before, after);
   await cluster.pgbackrest('--type=full', 'backup');

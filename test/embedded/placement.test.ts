@@ -22,7 +22,7 @@ import {
 
 cleanUpAfterTests();
 
-test('creates the ledger elsewhere if the directory is closed to other users, and finds it again', async () => {
+test('creates the ledger elsewhere if the directory is closed to other users, and finds the ledger again', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const closed = await makeDirectory(0o700);
   const directory = join(closed, 'data');
@@ -30,7 +30,7 @@ test('creates the ledger elsewhere if the directory is closed to other users, an
   await query(first, ...WRITE);
   await first.stop();
   const recorded = await readFile(join(directory, 'postgresql-location'), 'utf8');
-  // If the tests run as an ordinary user, PostgreSQL runs as the same user and can use the directory.
+  // If an ordinary user runs the tests, PostgreSQL runs as the same user and can use the directory.
   expect(first.moved).toBe(isRoot);
   const expected = isRoot
     ? join(systemDirectory, `data-${shortHash(directory)}`, 'postgresql')
@@ -39,7 +39,7 @@ test('creates the ledger elsewhere if the directory is closed to other users, an
   expect(recorded.split('\n')).toContain(isRoot ? expected : 'postgresql');
   expect((await lstat(closed)).mode & 0o777).toBe(0o700);
 
-  // If the directory is opened or moved later, it is still the same ledger, never a second one.
+  // Opening or moving the directory later leads to the same ledger, never to a second one.
   await chmod(closed, 0o755);
   const second = await start(directory, { systemDirectory });
   expect(await query(second, READ)).toEqual([{ value: 42 }]);
@@ -168,8 +168,8 @@ test('skips socket directories of other users', async () => {
 });
 
 /**
- * Makes a checkout whose PostgreSQL cannot be used in place. As root it is closed to other users. As an ordinary user it is
- * read-only and without its library links.
+ * Makes a checkout whose PostgreSQL cannot be used in place. For root, it is closed to other users. For an ordinary user,
+ * it is read-only and without its library links.
  */
 async function makeClosedCheckout(): Promise<string> {
   const checkout = await makeDirectory(0o700);
@@ -192,7 +192,7 @@ async function makeClosedCheckout(): Promise<string> {
   return checkout;
 }
 
-test('copies binaries that it cannot use in place once, and repairs damaged copies', async () => {
+test('copies binaries once if it cannot use them in place, and repairs damaged copies', async () => {
   const checkout = await makeClosedCheckout();
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = await makeLedger();

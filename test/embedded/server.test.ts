@@ -30,7 +30,7 @@ test('creates the ledger at the first start, keeps it after a restart, and leave
   await query(first, ...WRITE);
   const firstProcess = first.processId() ?? 0;
   await first.stop();
-  // PostgreSQL stopped on request, without a longer wait or force.
+  // PostgreSQL stopped when asked, without a longer wait or force.
   const log = await readFile(first.serverLog, 'utf8');
   expect(log).toContain('received fast shutdown request');
   expect(log).toContain('database system is shut down');
@@ -95,7 +95,7 @@ test('keeps a committed row when the server is killed, restarts the server and r
     process.kill(before, 'SIGKILL');
     await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
-    // On a busy machine there may be another attempt, with its own report.
+    // On a busy machine there may be a further attempt, with a further report.
     expect(reports).toContainEqual(expect.stringContaining(`PostgreSQL (process ${before}) was ended by SIGKILL`));
   }
 });
@@ -159,7 +159,7 @@ test('replaces the orphaned server of a killed service, keeps its committed data
   await client.end().catch(() => undefined);
 });
 
-test('does not let backends commit that outlive a killed server and service', async () => {
+test('prevents commits by backends that outlive a killed server and service', async () => {
   const directory = await makeLedger();
   const postgres = await start(directory);
   await query(postgres, 'CREATE TABLE kept (value integer)');

@@ -5,7 +5,7 @@ import { type CommandAccess, openLedgerForCommand } from '../../server/postgres/
 import { isAlive } from '../../server/postgres/processes.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
-// Commands open the ledger of a data directory while the service runs, and without it.
+// Tests that commands open the ledger of a data directory, whether or not the service is running.
 
 cleanUpAfterTests();
 const visits: CommandAccess[] = [];
@@ -55,7 +55,7 @@ test('waits for a service whose server is down', async () => {
   expect((await visiting).connection).toEqual(owner.connection);
 });
 
-test('stops the server of a killed service and starts another one', async () => {
+test('stops the server of a killed service and starts a new one', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   await kill(owner.process);
@@ -71,7 +71,7 @@ test('reports a service without a server, with the reason', async () => {
   );
 });
 
-test('does not use the server of another data directory', async () => {
+test('refuses to use the server of another data directory', async () => {
   const [directory, other] = [await makeLedger(), await makeLedger()];
   const [own, another] = [await runOwner('start', directory), await runOwner('start', other)];
   const file = join(directory, 'postgresql', 'postmaster.pid');

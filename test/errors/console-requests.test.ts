@@ -24,17 +24,17 @@ const isRecorded = (requestId: string) =>
     .errors.inspect(requestId)
     .then(Boolean, () => false);
 
-test("records all errors except those of the console's background reads", async () => {
+test("records all errors except those of the console's background requests", async () => {
   const { key } = await withSecret(client().keys.create(operatorKey('of a program')));
   const badCookie = { Cookie: `console-${new URL(client().baseUrl).port}=none`, 'Sec-Fetch-Site': 'same-origin' };
   const own: readonly Sent[] = [
     { headers: OWN },
     { path: '/api/v0.1/operator/switch', headers: { ...OWN, 'Sandbox-Provoke': 'unknown_get_switch' } },
-    // The console asks who is signed in after the session has ended.
+    // The console asks who is signed in, although the session has ended.
     { path: '/api/v0.1/console/session', headers: { ...badCookie, Console: '1' } },
   ];
   const others: readonly Sent[] = [
-    // A request by the user of the console.
+    // A request that the user of the console makes.
     { headers: { ...OWN, Console: '1' } },
     // A page of another origin, or a program that claims to be the console.
     { headers: { ...OWN, 'Sec-Fetch-Site': 'cross-site' } },
@@ -48,7 +48,7 @@ test("records all errors except those of the console's background reads", async 
   const [hidden, shown] = [[] as string[], [] as string[]];
   for (const one of own) hidden.push(await fail(one));
   for (const one of others) shown.push(await fail(one));
-  // Errors are stored in order, so errors before this one would be stored by now.
+  // Errors are stored in order, so all earlier errors are stored too.
   for (const requestId of shown) await waitFor('the error is recorded', () => isRecorded(requestId));
   expect(await Promise.all(hidden.map(isRecorded))).toEqual(own.map(() => false));
   const overview = await client().status.overview();

@@ -4,7 +4,7 @@ import { programKey, withSecret } from '../harness/keys.ts';
 import { refusalOf, useService } from '../harness/service.ts';
 import { lookUp } from './log-reader.ts';
 
-// The error log names the key of each request.
+// Tests that the error log names the key of each request.
 
 const service = useService();
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
@@ -22,7 +22,7 @@ test("shows the key of a failed request to operators and to the key's program", 
   const { requestId } = await refusalOf(own.cards.get('card_of_no_one'));
   expect((await lookUp(client, requestId)).error).toMatchObject({ key_id, caller: 'program_key' });
   expect((await own.errors.get(requestId)).key_id).toBe(key_id);
-  // Filtered by a card, because a look-up that finds nothing yet is a newer error.
+  // Filters by a card, because each look-up that finds nothing stores a newer error.
   const card = { card_id: 'card_of_no_one' };
   for (const { data } of [await own.errors.list(card), await client.errors.search(card)]) {
     expect(data.find((error) => error.request_id === requestId)?.key_id).toBe(key_id);

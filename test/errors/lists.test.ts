@@ -15,7 +15,7 @@ const DAY = 86_400_000;
 const ROWS = 60_000;
 /** A minute in the past, so that nothing is stored in it while the tests count. */
 const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
-/** Rows are two minutes apart, over 83 days and several months. */
+/** The interval between rows. The rows cover 83 days and several months. */
 const APART = 120_000;
 
 const server = await useServer();
@@ -161,7 +161,7 @@ describe('counts', () => {
   });
 
   test('cover the last 24 hours by default', async () => {
-    // That is the current hour, which may have no row yet, and the 23 hours before it.
+    // These are the current hour, which may have no row yet, and the 23 hours before it.
     const expectedAt = (now: number): number => {
       const from = (Math.ceil(now / 3_600_000) - 24) * 3_600_000;
       return Math.floor((NEWEST - from) / APART) + 1;
@@ -240,13 +240,13 @@ describe('plans', () => {
       const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
       const grown = scanned.map((node) => node['Relation Name'] ?? '').filter((name) => filled.has(name));
       expect(grown).toEqual([]);
-      // If the plan read a twentieth of the table, the index would be useless.
+      // An index would be useless if the plan still read a twentieth of the table.
       if (!isGeneric) expect(rowsRead(plan)).toBeLessThan(ROWS / 20);
     }
   }
 
   /**
-   * The partitions with rows of at least a week. Other partitions are small: a future month is empty, and the first and last
+   * The partitions that hold at least a week of rows. The others are small: a future month is empty, and the first and last
    * months can have a few hours. Reading all of a small partition is fastest.
    */
   let filled: ReadonlySet<string> = new Set();
@@ -321,7 +321,7 @@ describe('retention', () => {
       expect(Date.UTC(Number(year), Number(month), 1)).toBeLessThanOrEqual(limit);
     }
     const after = await oldest();
-    // No error newer than the limit is removed. Older errors are left only in the month of the limit.
+    // No error newer than the limit is removed. Older errors remain only in the month of the limit.
     expect(after.created_at.getTime()).toBeLessThanOrEqual(limit + APART);
     expect(after.created_at.getTime()).toBeGreaterThan(limit - 32 * DAY);
     expect(await dropOldErrors(ledger.database, 45)).toEqual([]);

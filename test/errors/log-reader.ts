@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type InspectedErrorRecord, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 
-/** An error that is not found by then is lost. The promise is a second, on a machine that is not busy. */
+/** An error that is not found within this time is lost. The documented time is a second, on a machine that is not busy. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** An error, and the time from its response until it was found. */
 export type Found = { readonly error: InspectedErrorRecord; readonly afterMilliseconds: number };
 
-/** Looks an error up until it is found. Call this as soon as the response has arrived. */
+/** Looks up an error until it is found. Call this as soon as the response has arrived. */
 export async function lookUp(client: TransferService, requestId: string): Promise<Found> {
   const start = performance.now();
   for (;;) {
@@ -26,7 +26,7 @@ export function spoolOf(dataDirectory: string, number = 1): string {
   return `${dataDirectory}/error-spool/${number}/error-spool.jsonl`;
 }
 
-/** Returns the lines of a spool, or none if it does not exist. */
+/** Returns the lines of a spool, or no lines if it does not exist. */
 export function linesOf(path: string): readonly string[] {
   try {
     return readFileSync(path, 'utf8')

@@ -62,7 +62,7 @@ async function settle(): Promise<void> {
   await lookUp(service().client, requestId);
 }
 
-describe('finds every error within a second of its response', () => {
+describe('the error log finds every error within a second of its response', () => {
   test('for each code of an operation', async () => {
     const provoked: (readonly [code: string, sent: Promise<Sent>])[] = [];
     const delays: number[] = [];
@@ -124,13 +124,13 @@ describe('finds every error within a second of its response', () => {
   });
 });
 
-test('shows the trace of a request in every way of reading its error', async () => {
+test('shows the trace of a request wherever its error can be read', async () => {
   const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const { client } = service();
   const { requestId } = await send('/api/v0.1/core/card/card_traced', { headers: { traceparent: trace } });
   expect((await lookUp(client, requestId)).error.traceparent).toBe(trace);
   expect((await client.errors.get(requestId)).traceparent).toBe(trace);
-  // Filtered by a card, because a look-up that finds nothing yet is a newer error.
+  // Filters by a card, because each look-up that finds nothing stores a newer error.
   const card = { card_id: 'card_traced' };
   for (const { data } of [await client.errors.list(card), await client.errors.search(card)]) {
     expect(data.find((error) => error.request_id === requestId)?.traceparent).toBe(trace);
@@ -284,10 +284,10 @@ const KEY_OF_DIGITS = `ts_1234567812345678_${'ab1c'.repeat(18)}`;
 
 describe('data that is never stored', () => {
   const NUMBERS = ['4111111111111111', '5500 0000 0000 0004', '3782-822463-10005', '6011.0009.9013.9424'];
-  /** Patterns that find each number in the database, in a log or in a file with any grouping of its digits. */
+  /** Patterns that find each number in the database, in a log or in a file, whatever the grouping of its digits. */
   const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
 
-  test('card numbers and keys are in no table, spool or log, from any part of a request', async () => {
+  test('includes card numbers and keys from any part of a request, in tables, spools and logs', async () => {
     const { client } = service();
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
@@ -295,7 +295,7 @@ describe('data that is never stored', () => {
     await settle();
     await client.sandbox.stopDatabase();
     await plant(key, wrongKey);
-    // Errors are spooled in order, so the others are spooled before this one.
+    // Errors are spooled in order, so all earlier errors are spooled too.
     const { requestId } = await send('/api/planted');
     const last = requestId.slice('req_'.length);
     await waitFor('the spool to be written', async () =>

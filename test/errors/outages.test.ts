@@ -37,7 +37,7 @@ test('finds errors of a database outage afterwards, with their causes', async ()
   await waitFor('the spool to be empty', async () => linesOf(spoolOf(DATA_DIR)).length === 0);
 });
 
-test('loads the errors of a killed service, even from a torn spool', async () => {
+test('loads the errors of a killed service, even if the last line of the spool is incomplete', async () => {
   const DATA_DIR = await directoryForTest();
   const killed = await startForTest({ DATA_DIR });
   await killed.client.sandbox.stopDatabase();

@@ -60,7 +60,7 @@ function reports(count: number): readonly Report[] {
 
 type Started = { readonly recorder: ErrorRecorder; readonly troubles: string[] };
 
-/** Starts a recorder like the one of a service process. A port without a listener simulates a missing database. */
+/** Starts a recorder like the one of a service process. Without a database, it connects to a port where nothing listens. */
 async function start(
   settings: Partial<RecorderSettings> = {},
   { away = false, maxSpoolBytes = 1_000_000 }: { away?: boolean; maxSpoolBytes?: number } = {},
@@ -120,7 +120,7 @@ describe('with the database', () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000 });
     for (const one of reports(300)) recorder.record(one);
     await recorder.stop();
-    // At least the first batch. If that took more than a second, the rest goes to the spool.
+    // At least the first batch is stored. If storing took more than a second, the rest goes to the spool.
     expect(await stored()).toBeGreaterThanOrEqual(250);
     expect((await stored()) + linesOf(spoolOf(directory.path)).length).toBe(300);
   });
@@ -161,7 +161,7 @@ describe('with the database', () => {
     const started = performance.now();
     for (const [index, one] of flood.entries()) {
       recorder.record(one);
-      // A service also has pauses between requests. First, however, more errors come at once than the queue can hold.
+      // A service also has pauses between requests. But first, more errors arrive at once than the queue can hold.
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
@@ -188,7 +188,7 @@ describe('unauthenticated errors', () => {
   const stranger = (address: string | undefined): Report =>
     report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
-  test('are recorded up to a budget per address and then only counted, and do not affect other errors', async () => {
+  test('are recorded up to a budget per address, then only counted, and do not affect other errors', async () => {
     const { recorder } = await start({ maxUnauthenticatedPerAddressMinute: 20 });
     for (let count = 0; count < 300; count += 1) {
       recorder.record(stranger('203.0.113.9'));
@@ -207,7 +207,7 @@ describe('unauthenticated errors', () => {
     const { recorder } = await start({ maxUnauthenticatedBurst: 100, unauthenticatedPerSecond: 0 });
     for (let count = 0; count < 1_000; count += 1) {
       const recorded = recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
-      // Errors that are not recorded are not logged, either.
+      // An error that is not recorded is also not logged.
       expect(recorded === undefined).toBe(count >= 100);
     }
     await stopAndStore(recorder);
@@ -264,7 +264,7 @@ describe('without the database', () => {
     expect(rows).toEqual([{ key_id: keyId }, { key_id: null }]);
   });
 
-  test('counts a line torn by a kill, and loads the lines around it', async () => {
+  test('counts a line that a kill left incomplete, and loads the lines around it', async () => {
     const first = await start({}, { away: true });
     for (const one of reports(5)) first.recorder.record(one);
     await first.recorder.stop();
@@ -284,7 +284,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({ spool_torn: 2 });
   });
 
-  test('empties a spool with other contents without harm', async () => {
+  test('empties a spool that contains something else', async () => {
     mkdirSync(`${directory.path}/error-spool/1`, { recursive: true });
     const junk = [
       'null',
@@ -336,7 +336,7 @@ describe('without the database', () => {
     expect((await stored()) + queue_full + spool_full).toBe(400);
   });
 
-  test('gives each process its own spool, and another process adopts the spool of a dead one', async () => {
+  test('gives each process its own spool, and lets another process adopt the spool of a dead one', async () => {
     const first = await start({ adoptIntervalMilliseconds: 100 });
     const second = await start({}, { away: true });
     for (const one of reports(30)) second.recorder.record(one);
@@ -349,7 +349,7 @@ describe('without the database', () => {
     expect(await stored()).toBe(30);
   });
 
-  test('keeps errors in memory without a spool', async () => {
+  test('keeps errors in memory if it cannot write a spool', async () => {
     writeFileSync(`${directory.path}/error-spool`, 'a file where a directory should be');
     const { recorder, troubles } = await start();
     for (const one of reports(10)) recorder.record(one);

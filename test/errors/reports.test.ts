@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 type Event = { readonly programId: string | null; readonly subjectId: string; readonly data: RecordedErrors };
 
-/** Returns the events about errors with a code, in the order of writing. */
+/** Returns the events about errors with a code, oldest first. */
 async function eventsOf(code: string): Promise<readonly Event[]> {
   const { rows } = await (await database()).query<{ program_id: string; subject_id: string; payload: string }>(
     `select program_id, subject_id, payload from event where type = 'error.recorded'
@@ -49,7 +49,7 @@ async function provoke(code: string, path = '/api/v0.1/core/transfer', url = ser
   return response;
 }
 
-/** Returns the number of errors with a code that are counted for the next event. */
+/** Returns how many errors with a code the next event will count. */
 async function pending(code: string): Promise<number> {
   const { rows } = await (await database()).query<{ count: string }>(
     'select coalesce(sum(count), 0) as count from error_report where code = $1',
@@ -77,7 +77,7 @@ async function endMinute(code: string): Promise<void> {
   await (await database()).query(past, [code]);
 }
 
-/** Restarts the minute since the last event of a code, so that it does not end early on a slow machine. */
+/** Restarts the minute since the last event of a code, so that the minute does not end early on a slow machine. */
 async function beginMinute(code: string): Promise<void> {
   await (await database()).query('update error_report set reported_at = clock_timestamp() where code = $1', [code]);
 }
@@ -110,7 +110,7 @@ describe('error.recorded', () => {
     expect(Object.keys(event?.data ?? {})).toEqual(Object.keys(EVENT_CATALOGUE['error.recorded'].data.properties));
   });
 
-  test('counts further errors, and reports them when the minute is over, without another error', async () => {
+  test('counts further errors, and reports them when the minute is over, even without another error', async () => {
     const code = 'unknown_list_cards';
     const path = '/api/v0.1/core/card';
     await provoke(code, path);
@@ -177,7 +177,7 @@ describe('error.recorded', () => {
     expect(event?.subjectId).toBe(refused.requestId);
   });
 
-  test('reports each error that was spooled during a database outage once', async () => {
+  test('reports each error once that was spooled during a database outage', async () => {
     const { client } = service();
     const code = 'unknown_create_transfer';
     await client.sandbox.stopDatabase();
@@ -208,7 +208,7 @@ test('is written once by several services, without losing a count', async () => 
   const urls = [service().url, ...others.map(({ url }) => url)];
   const each = 40;
   let isSending = true;
-  // Minutes end all the time, so that all services have something to write.
+  // Keeps ending minutes, so that all services have something to write.
   const minutes = (async () => {
     while (isSending) await endMinute(code);
   })();

@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../contract/service/requests.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// inspect_request with traces that no caller can cause at will: a lost response, and rows of version 0.1.
+// Tests inspect_request with traces that a caller cannot cause at will: a lost response, and rows of version 0.1.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -44,7 +44,7 @@ test('finds a transfer whose response was lost, and its money', async () => {
   });
 });
 
-test('keeps an unknown outcome unknown if it finds nothing', async () => {
+test('keeps an outcome unknown if it finds nothing', async () => {
   const requestId = randomUUIDv7();
   await storeUnknown(requestId);
   expect(await lookUp(requestId)).toMatchObject({ money_moved: 'unknown', transfers: [], complete: true });
@@ -92,7 +92,7 @@ test('gives each capture of a group its own request', async () => {
   }
 });
 
-test('distinguishes a request from all others of its second', async () => {
+test('distinguishes a request from all others in the same second', async () => {
   const all = Array.from({ length: 60 }, () => randomUUIDv7());
   const made = await Promise.all(all.map(load));
   for (const [index, requestId] of all.entries()) {

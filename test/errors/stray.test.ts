@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
 
-// Browsers, monitors and scanners send such requests to any service. They are refused without an alert.
+// Browsers, monitors and scanners send such requests to any service. The service refuses them without an alert.
 
 const service = useOwnService('This file counts the requests to the service.');
 
@@ -40,7 +40,7 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
   ['GET', '/apis', 'route_not_found', DOCS],
 ];
 
-/** Wrong paths of callers that meant an operation. */
+/** Wrong paths that callers sent by mistake when they meant an operation. */
 const MISTAKES: readonly (readonly [method: string, path: string, headers?: Readonly<Record<string, string>>])[] = [
   ['POST', '/api/v0.2/core/transfer'],
   ['POST', '/v0.1/core/transfer'],
@@ -52,7 +52,7 @@ const MISTAKES: readonly (readonly [method: string, path: string, headers?: Read
   ['DELETE', '/api/v0.1/core/transfer'],
 ];
 
-test('returns a record for guesses, but keeps them out of the error log, its counts and the overview', async () => {
+test('returns an error record for stray requests, but keeps them out of the error log, its counts and the overview', async () => {
   const { client, url } = service();
   const stray: string[] = [];
   for (const [method, path, code, message] of GUESSES) {
@@ -74,7 +74,7 @@ test('returns a record for guesses, but keeps them out of the error log, its cou
   for (const [method, path, headers = {}] of MISTAKES) {
     mistaken.push(String((await sendRaw(url, { method, path, headers })).headers['request-id']));
   }
-  // Errors are stored in order, so the others would be stored before these.
+  // Errors are stored in order, so the errors of stray requests would already be stored.
   const unrouted = async () => {
     const found: string[] = [];
     for (const code of ['route_not_found', 'method_not_allowed'] as const) {

@@ -17,8 +17,8 @@ const TYPED = /^(?:[A-Z_]+=\S+ )*(npx|npm|node|curl|sh|git|psql|transfer-service
 type Found = { readonly line: number; readonly command: string; readonly isRun: boolean };
 
 /**
- * The commands in the listings of a guide. A listing in `sh` that is not a file counts as one command, by its first
- * line. No test runs it, so it needs an exemption.
+ * Returns the commands in the listings of a guide. A listing in `sh` that is not a file counts as one command, by its first
+ * line. No test runs such a listing, so it needs an exemption.
  */
 function commandsOf(text: string): readonly Found[] {
   const lines = text.split('\n');
@@ -42,7 +42,7 @@ function commandsOf(text: string): readonly Found[] {
   });
 }
 
-it.each(CARD_STATUS_CODES)('the support playbook says what %s means, and what a cardholder may hear', (code) => {
+it.each(CARD_STATUS_CODES)('the support playbook says what %s means, and what to tell a cardholder', (code) => {
   const playbook = TEXTS.find(({ slug }) => slug === 'support-playbook')?.text ?? '';
   expect(playbook.match(new RegExp(`^\\| [^|]*\`${code}\``, 'gm'))?.length).toBeGreaterThanOrEqual(2);
 });
@@ -108,7 +108,7 @@ const PROGRAM = buildProgram({
   confirm: undefined,
 });
 
-/** The problem of a command line, or undefined if there is such a command with these options. */
+/** Returns the problem of a command line, or undefined if the command and its options exist. */
 function problemOf(words: readonly string[]): string | undefined {
   let command: Command = PROGRAM;
   const options = [...command.options];

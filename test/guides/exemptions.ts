@@ -15,7 +15,9 @@ const DISK = 'It needs a second disk, another machine or a service that keeps ru
 const PERSON = 'It needs a person who has signed in.';
 const ROOT = 'It needs root, systemd and a PostgreSQL on the machine.';
 
-/** The commands that no test runs. `coverage.test.ts` refuses all others, and commands that are in no guide. */
+/**
+ * The commands that no test runs. `coverage.test.ts` allows no others, and no exemptions for commands that are in no guide.
+ */
 export const EXEMPTIONS: readonly Exemption[] = [
   { guide: 'quickstart', command: 'npm start', reason: CLONE, checkedBy: 'test/start/start.test.ts' },
   {
@@ -209,7 +211,7 @@ function exempt(guide: string, reason: string, checkedBy: string, commands: read
   return commands.map((command) => ({ guide, command, reason, checkedBy }));
 }
 
-/** The exemption of a command, if it has one. */
+/** Returns the exemption of a command, if it has one. */
 export function exemptionOf(guide: string, command: string): Exemption | undefined {
   const [first = ''] = command.split('\n');
   return EXEMPTIONS.find((one) => one.guide === guide && (one.command === command || one.command === first));

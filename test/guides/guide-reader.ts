@@ -8,11 +8,11 @@ export type GuideStep = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** The response as shown in the guide. Empty if none is shown. */
+  /** The response that the guide shows, or an empty text if it shows none. */
   readonly shown: string;
 };
 
-/** The commands in the listings of a guide, in order, with the variables of its shell filled in. */
+/** Returns the commands in the listings of a guide, in order, with the variables of its shell filled in. */
 export function readGuide(text: string): readonly GuideStep[] {
   const variables = new Map<string, string>();
   return listingsOf(text).flatMap(({ lines, line }) => stepsOf(lines, line, variables));
@@ -48,7 +48,7 @@ function stepsOf(lines: readonly string[], line: number, variables: Map<string, 
   return steps;
 }
 
-/** Whether every quote is closed. */
+/** Returns whether every quote is closed. */
 function isWhole(command: string): boolean {
   return (command.match(/'/g)?.length ?? 0) % 2 === 0 && (command.match(/"/g)?.length ?? 0) % 2 === 0;
 }

@@ -46,7 +46,7 @@ function commandsIn(content: readonly string[], line: number): GuideListing[] {
   return listings;
 }
 
-/** Whether a command ends here: every quote is closed, and it does not end with a backslash. */
+/** Returns whether a command ends here. Every quote must be closed, and the line must not end with a backslash. */
 function isWhole(command: string): boolean {
   return !command.endsWith('\\') && !/['"]/.test(command.replaceAll(/'[^']*'|"[^"]*"/g, ''));
 }
@@ -54,7 +54,7 @@ function isWhole(command: string): boolean {
 /** A program that a guide started. */
 type Program = { readonly child: ChildProcess; readonly ended: Promise<number | null>; output: string };
 
-/** Runs the commands of a guide in a shell, in the folder of its reader. */
+/** Runs the commands of a guide in a shell, in the reader's folder. */
 export class GuideRunner {
   readonly #folder: string;
   readonly #environment: Readonly<Record<string, string>>;
@@ -76,7 +76,7 @@ export class GuideRunner {
 
   start(command: string): Program {
     const env = { PATH: process.env.PATH ?? '', ...this.#environment };
-    // In a separate process group, so that it ends with all its children.
+    // Runs in a separate process group, so that it ends with all its children.
     const child = spawn('sh', ['-c', command], {
       cwd: this.#folder,
       env,
@@ -95,7 +95,8 @@ export class GuideRunner {
   }
 
   /**
-   * Ends every running program, the last one first. A service stops its database, which SIGKILL would leave running.
+   * Ends every running program, the last one first. A service then stops its database, which would keep running after a
+   * SIGKILL.
    */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     for (const { child, ended } of this.#programs.toReversed()) {
@@ -106,9 +107,7 @@ export class GuideRunner {
   }
 }
 
-/**
- * The lines of a guide that are missing in an output. Ids, times and durations may differ, and `…` matches anything.
- */
+/** Returns the lines of a guide that an output lacks. Ids, times and durations may differ, and `…` matches anything. */
 export function missingIn(output: string, shown: readonly string[]): readonly string[] {
   const lines = output.split('\n').map(plain);
   return shown.filter((line) => {

@@ -12,10 +12,10 @@ import { type ReaderFolder, readerFolder } from './reader-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** How long a reader waits, in milliseconds. Nothing takes that long, even on one slow core. */
+/** How long a command may take, in milliseconds. No command takes that long, even on one slow core. */
 const PATIENCE = 120_000;
 
-/** What a guide needs in addition to a sandbox and the packages. */
+/** Settings for a guide that needs more than a sandbox and the packages. */
 export type Trial = {
   /** The file with the text, if it is not a served guide. */
   readonly file?: string;
@@ -27,11 +27,11 @@ export type Trial = {
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the reader's shell. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** More commands that keep running while the guide continues. */
+  /** Matches further commands that keep running while the guide continues. */
   readonly runsOn?: RegExp;
   /** Commands that end with an exit code other than 0. */
   readonly fails?: RegExp;
-  /** Replaces `…` in a command, if it is not the last printed id of its kind. */
+  /** Returns the id for `…` in a command, if it is not the last printed id of its kind. */
   readonly fillIn?: (command: string, output: string) => string;
   /** Called before the first command, with the folder and the URL of the service. */
   readonly prepare?: (folder: string, url: string) => Promise<void> | void;
@@ -43,13 +43,11 @@ const NEWER_NODE = createRequire(import.meta.url).resolve(`node-linux-${process.
 const RUNS_ON =
   /transfer-service start|events (listen|tail)|node (\S+-)?(receiver|server|webhook|listener)|node (follow|stream-events)/;
 
-/** Commands that only read. A recent change can take a moment to show. */
+/** Matches commands that only read. They may not show a recent change immediately, so they are repeated. */
 const READS =
   /^(?!.* -(d|X) )curl |transfer-service (\S+ )?(list|show|get|inspect|attempts|search|count|statement|holds|status)\b/;
 
-/**
- * Follows a guide like a reader: saves its files, runs its commands in order, and compares the output with the guide.
- */
+/** Follows a guide like a reader: saves its files, runs its commands in order, and compares the output with the guide. */
 export function followGuide(slug: string, trial: Trial = {}): void {
   const file = trial.file ?? GUIDES.find((guide) => guide.slug === slug)?.file ?? `docs/${slug}.md`;
   const text = readFileSync(join(ROOT, file), 'utf8');
@@ -73,7 +71,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     await folder?.remove();
   });
 
-  /** A text of the guide with the ports of this run. */
+  /** Returns a text of the guide with the ports of this run. */
   const here = (shown: string): string =>
     [...ports].reduce((result, [port, own]) => result.replaceAll(new RegExp(`\\b${port}\\b`, 'g'), own), shown);
 
@@ -84,9 +82,9 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     const shown = listing.shown.map(here);
     const all = runner;
     if (listing.kind === 'output') {
-      // Settings. test/rules and server/foundation/configuration check that they exist.
+      // The listing shows settings. test/rules and server/foundation/configuration check that these exist.
       if (listing.shown.every((line) => /^[A-Z_]+=/.test(line))) return;
-      // Commands without output, each with an exemption (coverage.test.ts).
+      // The commands have no output. Each has an exemption (coverage.test.ts).
       if (listing.shown.every((line) => /^(npx|npm) /.test(line))) return;
       if (exemptionOf(slug, listing.shown.join('\n')) !== undefined) return;
       return vi.waitFor(() => expect(missingIn(all.output, shown)).toEqual([]), PATIENCE);
@@ -115,7 +113,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
   });
 }
 
-/** Fills in the ids that the reader has seen: the last one of each kind, unless the trial says otherwise. */
+/** Fills in the ids that the reader has seen: the last id of each kind, unless the trial says otherwise. */
 function fillIn(command: string, output: string, { fillIn: own }: Trial): string {
   const filled = own?.(command, output) ?? command;
   return filled.replaceAll(/\b([a-z]+)_…/g, (placeholder, kind: string) => {
@@ -125,7 +123,8 @@ function fillIn(command: string, output: string, { fillIn: own }: Trial): string
 }
 
 /**
- * Checks that the reader's folder has the packages that a guide installs. They come from the tarballs of this clone.
+ * Checks that the reader's folder has the packages that a guide installs. The packages come from the tarballs of this
+ * clone.
  */
 function expectInstalled(command: string, folder: string): void {
   const names = command

@@ -9,15 +9,12 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** The folder of a reader who follows a guide. */
 export type ReaderFolder = {
   readonly path: string;
-  /**
-   * A folder for the beginning of PATH. Its `npx` runs installed programs without npm, which takes half a second to
-   * start.
-   */
+  /** A folder to put first in PATH. Its `npx` runs installed programs without npm, which takes half a second to start. */
   readonly quickNpx: string;
   readonly remove: () => Promise<void>;
 };
 
-/** Runs a program that is installed in the folder, like npx. */
+/** Runs a program that is installed in the folder, as npx does. */
 const NPX = '#!/bin/sh\nprogram=$1\nshift\nnpm_command=exec exec "./node_modules/.bin/$program" "$@"\n';
 
 /**

@@ -85,7 +85,7 @@ describe('the guides', () => {
     expect(data.map(({ path }) => path)).toEqual(paths);
   });
 
-  it('can be read one after another', async () => {
+  it('lead from each guide to the next', async () => {
     const seen: string[] = [];
     let next: string | undefined = `/guides/${GUIDES[0]?.slug}`;
     while (next !== undefined) {
@@ -102,7 +102,7 @@ describe('the guides', () => {
     expect(links.filter((link) => link === '/guides').length).toBeGreaterThan(1);
   });
 
-  it('respond to an unknown guide with a record, or a page for a browser, that names the list', async () => {
+  it('answer an unknown guide with a record, or a page for a browser, that names the list', async () => {
     for (const path of ['/guides/nope', '/guides/nope.md', '/guides/runbook/nope', '/guides/constructor']) {
       const answer = await ask(path);
       expect(answer.status).toBe(404);
@@ -120,7 +120,7 @@ describe('the guides', () => {
     expect((await ask('/guides/..%2F..%2Fpackage.json')).status).toBe(404);
   });
 
-  it('are also served at the paths in messages, headers and alerts', async () => {
+  it('are also served at the paths that messages, headers and alerts name', async () => {
     for (const { slug, file } of RUNBOOK_GUIDES) {
       expect(textsOf(await page(`/${file}`), 'h1')).toEqual(textsOf(await page(`/guides/${slug}`), 'h1'));
       expect(await (await ask(`/${file}`)).text()).toBe(await (await ask(`/guides/${slug}.md`)).text());
@@ -147,7 +147,7 @@ describe('the guides', () => {
     expect(picture).toContain('role="img" aria-labelledby="concepts-title concepts-description"');
     expect(picture).toMatch(/<desc id="concepts-description">[^<]{200,}<\/desc>/);
     expect(picture).not.toMatch(/<style|<script|style=|href=| on[a-z]+=/);
-    // The stylesheet of the pages, and the file for both colour schemes, have a colour for every class of the picture.
+    // The stylesheet of the pages and the file for both colour schemes must have a colour for every class of the picture.
     const file = readFileSync(join(ROOT, 'docs/concepts.svg'), 'utf8');
     const [light = '', dark = ''] = file.split('prefers-color-scheme: dark');
     const classes = new Set([...picture.matchAll(/class="([a-z]+)"/g)].map(([, name = '']) => name));
@@ -165,7 +165,7 @@ describe('the guides', () => {
   });
 });
 
-/** Links that need more than this gateway: health needs the database, and the console must be built. */
+/** Links that this gateway cannot serve: health needs the database, and the console must be built. */
 const ELSEWHERE = /^\/(health\/|console|openapi\.json|favicon)/;
 
 it('every link of a page works', async () => {
@@ -226,7 +226,10 @@ it('every link of a file of the project works', () => {
   expect(dead).toEqual([]);
 });
 
-/** The ids that GitHub gives to the headings of a file. Written independently of the service, which does the same. */
+/**
+ * Returns the ids that GitHub gives to the headings of a file. This code is independent of the service, which computes the
+ * same ids.
+ */
 function anchorsOf(text: string): readonly string[] {
   const headings = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
   return headings.map((title) =>

@@ -17,10 +17,10 @@ export type Exchange = {
   readonly isEnded: boolean;
 };
 
-/** A request that must get a response. The response to HEAD has no body, even if its headers say so. */
+/** A request that must get a response. The response to HEAD has no body, even if its headers announce one. */
 export type Awaited = { readonly method: string };
 
-/** A response takes at most six seconds. After this time it never comes. */
+/** A response takes at most six seconds. If this time passes, it will never come. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** A connection to the service. It opens on first use, and again after the service has closed it. */
@@ -51,7 +51,7 @@ export class Conversation {
     return this.#conclude(responses, endsAfter);
   }
 
-  /** Sends bytes, half-closes the connection, and reads everything until the service closes it too. */
+  /** Sends bytes, half-closes the connection, and reads everything until the service closes its half. */
   async sendAndEnd(bytes: Buffer): Promise<Exchange> {
     const socket = await this.#open();
     socket.end(bytes);
@@ -82,7 +82,7 @@ export class Conversation {
     this.close();
     this.#received = Buffer.alloc(0);
     this.#isEnded = false;
-    // Half open, so that the test can end its side before the response arrives.
+    // The connection can be half-closed, so that the test can end its half before the response arrives.
     const socket = connect({ port: this.#port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     const end = (): void => {
@@ -144,7 +144,7 @@ export class Conversation {
   }
 }
 
-/** Whether a response says that it is the last one on its connection. */
+/** Returns whether a response says that it is the last one on its connection. */
 export function saysClose({ head }: ReceivedResponse): boolean {
   return /^Connection: close$/im.test(head);
 }

@@ -6,7 +6,9 @@ import { callerOf, thingsOf } from '../fixtures/service-things.ts';
 import { waitFor } from './process.ts';
 import { sendRaw } from './raw-request.ts';
 
-/** The result of a call: the record or the error record, with placeholders for values that differ from run to run. */
+/**
+ * The result of a call: the record or the error record. Values that differ from run to run are replaced with placeholders.
+ */
 type Outcome = { readonly call: string; readonly came: unknown };
 
 /**
@@ -42,7 +44,7 @@ export async function callEveryOperation(client: TransferService): Promise<reado
       ...raw,
       headers: { ...raw.headers, ...(await callerOf(id, client)) },
     });
-    // The content of lists varies, for example with the time when events get their positions.
+    // The content of lists varies, for example because events get their positions later.
     outcomes.push({ call: id, came: { Status: status, fields: Object.keys(fields) } });
   }
   return outcomes;
@@ -53,7 +55,7 @@ const NOT_CALLED: readonly OperationId[] = ['stop_database', 'start_database', '
 
 type Caller = <Result>(name: string, run: () => Promise<Result>) => Promise<Result | undefined>;
 
-/** A day that cannot be a month, so that the tests find dates with swapped parts. */
+/** A date whose day cannot be a month, so that the tests find dates with swapped parts. */
 const NEVER = '2030-02-28';
 
 async function callForCards({ cards }: TransferService, call: Caller): Promise<void> {
@@ -167,7 +169,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('change_switch', () => client.switch.change({ disabled: false }));
   await call('get_switch', () => client.switch.get());
   await call('preview_switch', () => client.switch.preview({ program_id: id }));
-  // The figures vary.
+  // The figures vary, so they are left out.
   await call('get_overview', async () => ({ hours: (await client.status.overview()).hours !== null }));
   await call('get_status', () => client.status.get());
   await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 3 * 86_400 }));
@@ -195,7 +197,7 @@ function normalized(value: unknown): unknown {
     .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<key>')
-    // The figures of a process in the status.
+    // These are figures of the process in the status.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
       // The start or the end of a period depends on the calendar, not on the time of the call.

@@ -89,7 +89,7 @@ export type HttpTestServer = {
   readonly ask: (bytes: string | Buffer, method?: string) => Promise<RawResponse>;
 };
 
-/** Starts a server. It sheds load only if the options say so, so that no test fails on a slow machine. */
+/** Starts a server. It sheds load only if the options say so. Otherwise tests would fail on a slow machine. */
 export async function startHttpServer(gateway = fakeGateway(), options: HttpOptions = {}): Promise<HttpTestServer> {
   const reports: ErrorReport[] = [];
   const server = createHttpServer(gateway, {
@@ -113,7 +113,7 @@ export async function startHttpServer(gateway = fakeGateway(), options: HttpOpti
   return { server, port, reports, connect, ask };
 }
 
-/** Starts a server that is closed at the end of the test, after the connections to it. */
+/** Starts a server for a test. At the end of the test, its connections are closed first, and then the server. */
 export async function serve(gateway?: Gateway, options?: HttpOptions): Promise<HttpTestServer> {
   const started = await startHttpServer(gateway, options);
   onTestFinished(() => started.server.close());

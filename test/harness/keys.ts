@@ -12,14 +12,14 @@ export function operatorKey(name: string) {
   return { name, all_programs: true, scopes: [...KEY_SCOPES] };
 }
 
-/** Returns a new key with its secret. Only a replay omits the secret. */
+/** Returns a new key with its secret. Only a replay lacks the secret. */
 export async function withSecret<Made extends { readonly key: string | null }>(
   making: Promise<Made>,
 ): Promise<Made & { readonly key: string }> {
   const made = await making;
   const { key } = made;
   if (key === null) throw new Error('a new key came without its secret');
-  // Return the same object, because the response is attached to it.
+  // Returns the same object, because the response is attached to it.
   return Object.assign(made, { key });
 }
 

@@ -12,16 +12,16 @@ export function templatesOfThisRun(): string | undefined {
 }
 
 /**
- * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is space, because a ledger has more than
- * a thousand files, and many disks need a second for them. A SIGKILL of a process loses no files in memory. Outside such a run,
- * and in campaigns, they are on disk.
+ * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is space, because a ledger has
+ * more than a thousand files, and many disks need a second for them. Files in memory survive the SIGKILL of a process.
+ * Outside such a run, and in campaigns, the directories are on disk.
  */
 export function placeOfDirectories(): string {
   const templates = templatesOfThisRun();
   return templates === undefined ? '/tmp' : dirname(templates);
 }
 
-/** The starts that a run counts, because they take most of its time. */
+/** The kinds of starts that a run counts, because starts take most of its time. */
 type Start = 'service' | 'PostgreSQL';
 
 /** Counts a start. The run prints the number at its end. Does nothing outside a run. */
@@ -39,8 +39,8 @@ function describeStarts(templates: string): string {
 }
 
 /**
- * Makes a directory below `place` once, with a data directory `postgresql` in it, and returns the data directory's path. If two
- * processes do so at once, the first to finish renames its copy, and the other removes its own.
+ * Makes a directory below `place` once, with a data directory `postgresql` in it, and returns the data directory's path. If
+ * two processes do so at once, the first to finish renames its copy, and the other removes its own copy.
  */
 export async function makeTemplate(
   place: string,
@@ -81,7 +81,7 @@ export default function makeTemplates(): (() => Promise<void>) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;
   const place = hasRoom('/dev/shm') ? '/dev/shm' : '/tmp';
   const path = mkdtempSync(join(place, 'transfer-service-templates-'));
-  // If the tests run as root, PostgreSQL's user must be able to enter it.
+  // If root runs the tests, PostgreSQL's user must be able to enter it.
   chmodSync(path, 0o711);
   process.env[TEMPLATES] = path;
   return async () => {

@@ -118,7 +118,7 @@ const NO_PROCESS: StatusSources = {
   errors: () => ({ spoolBytes: 0, maxSpoolBytes: 1, dropped: 0 }),
 };
 
-/** No limits, for tests that hold locks. Tests of the limits use `REQUESTS`. */
+/** Removes all limits, for tests that hold locks. Tests of the limits use `REQUESTS`. */
 export const UNLIMITED: TimeLimits = {
   ...STARTS,
   crowdedMilliseconds: Number.POSITIVE_INFINITY,
@@ -126,8 +126,8 @@ export const UNLIMITED: TimeLimits = {
 };
 
 /**
- * On a slow machine, the limits of a request would end statements and waits for a connection. Only the limit for locks stays,
- * because the work of groups depends on it.
+ * The time limits for a slow machine. The limits of a request would end its statements and waits for a connection. Only the
+ * limit for locks remains, because the work of groups depends on it.
  */
 export const UNHURRIED: TimeLimits = {
   ...UNLIMITED,
@@ -192,7 +192,7 @@ export function openLedger(
       body: OPERATIONS[operation].body === undefined ? undefined : read,
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
-      // Tests of deadlines set their own. Other tests must not fail on a slow machine.
+      // Tests of deadlines set their own deadline. The other tests must not fail on a slow machine.
       deadline: performance.now() + 240_000,
       ...more,
     });
@@ -212,7 +212,7 @@ export function openLedger(
   };
 }
 
-/** Returns the URL of a database. The service takes several hosts and ports, each list joined by commas. */
+/** Returns the URL of a database. The service accepts several hosts and ports, each list joined by commas. */
 export function urlOf({
   host,
   port,
@@ -222,7 +222,7 @@ export function urlOf({
   return `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
 }
 
-/** Opens a plain connection next to the service, as another process or an operator, or to hold a lock. */
+/** Opens a plain connection, to act as another process or an operator, or to hold a lock. */
 export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);
@@ -250,7 +250,7 @@ export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
   return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;
 }
 
-/** Rows that an operation validates one by one, as the strict reader of requests leaves them. */
+/** Rows as the strict reader of requests returns them. The operation validates them one by one. */
 function asRows(rows: unknown): unknown {
   const toRead = (_: string, value: unknown): unknown =>
     typeof value === 'number' ? new JsonNumber(String(value)) : value;

@@ -8,7 +8,10 @@ const HOUR = 60 * 60 * 1000;
 const keepStart = memoized<number>();
 const keepCalendar = memoized<Calendar>();
 
-/** Computes the calendar at a time, but not as the product does: by arithmetic on dates, and then the start of each date. */
+/**
+ * Computes the calendar at a time in a different way than the product: by arithmetic on dates, and then the start of each
+ * date.
+ */
 export function calendarAt(moment: number, zone: string): Calendar {
   const today = dayIn(zone, moment);
   return keepCalendar(`${zone} ${today}`, () => {

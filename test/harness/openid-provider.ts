@@ -90,7 +90,7 @@ function openProvider(issuer: string, publicUrl: string, people: ReadonlyMap<str
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      // Signing out needs no confirmation, so that tests need no further form.
+      // Signing out needs no confirmation, so that tests have no further form to submit.
       rpInitiatedLogout: {
         logoutSource: (context: { body: string }, form: string) => {
           const yes = '<input type="hidden" name="logout" value="yes">';
@@ -101,14 +101,14 @@ function openProvider(issuer: string, publicUrl: string, people: ReadonlyMap<str
     interactions: { url: (_context: unknown, { uid }: { readonly uid: string }) => `/login/${uid}` },
     findAccount: (_context: unknown, accountId: string) =>
       people.has(accountId) ? { accountId, claims: () => ({ sub: accountId, ...people.get(accountId) }) } : undefined,
-    // Every person has consented.
+    // Every person has already consented.
     loadExistingGrant: async ({ oidc }: { oidc: { session: { accountId: string }; client: { clientId: string } } }) => {
       const grant = new provider.Grant({ accountId: oidc.session.accountId, clientId: oidc.client.clientId });
       grant.addOIDCScope('openid profile email groups');
       await grant.save();
       return grant;
     },
-    // Its own fetch refuses addresses of this machine.
+    // The provider's own fetch refuses addresses of this machine.
     fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { readonly dispatcher?: unknown }) =>
       fetch(url, options),
     pkce: { required: () => true },

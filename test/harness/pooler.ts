@@ -4,9 +4,8 @@ import { join } from 'node:path';
 
 /**
  * The modes of a stand-in for PgBouncer. `session` gives every client its own session and drops the startup options.
- * `transaction`
- * lets all clients share one session, one transaction at a time. `refusing` rejects the startup options, as PgBouncer does by
- * default. `translating` is not a pooler, but a server with messages in German.
+ * `transaction` lets all clients share one session, one transaction at a time. `refusing` rejects the startup options, as
+ * PgBouncer does by default. `translating` does not pool: it acts as a server with messages in German.
  */
 export type PoolerMode = 'session' | 'transaction' | 'refusing' | 'translating';
 
@@ -67,7 +66,7 @@ class SharedSession {
     this.#greeting ??= this.#begin(startup);
     void this.#greeting.then((greeting) => client.write(greeting));
     client.on('data', (data: Buffer) => {
-      // Terminate: keep the session for the other clients.
+      // On Terminate, keeps the session for the other clients.
       if (data[0] === 'X'.charCodeAt(0)) return;
       if (this.#served === client) {
         this.#session?.write(data);
@@ -101,7 +100,7 @@ class SharedSession {
     });
   }
 
-  /** Tells whether the last message of the session is ReadyForQuery outside a transaction. */
+  /** Returns whether the last message of the session is ReadyForQuery outside a transaction. */
   #endsIdle(data: Buffer): boolean {
     this.#rest = Buffer.concat([this.#rest, data]);
     let isIdle = false;
@@ -131,7 +130,10 @@ function refusal(): Buffer {
   return message;
 }
 
-/** Both languages have severities of the same length, so the message keeps its length. */
+/**
+ * Translates the severity of a message. The severities have the same length in both languages, so the message keeps its
+ * length.
+ */
 function translated(data: Buffer): Buffer {
   return Buffer.from(data.toString('latin1').replaceAll('SWARNING\0', 'SWARNUNG\0'), 'latin1');
 }

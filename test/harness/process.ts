@@ -16,7 +16,7 @@ const START_TIME = 180_000;
 
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 
-/** The directory of Node's compile cache, if there is one. Without it, our programs take twice as long to start. */
+/** Points to Node's compile cache, if there is one. Without it, our programs take twice as long to start. */
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
@@ -24,7 +24,7 @@ export const COMPILED: Readonly<Record<string, string>> =
 const INHERITED = { PATH, ...COMPILED };
 
 /**
- * In a run of tests, a service must not refuse requests because other tests keep the machine busy. In campaigns and the
+ * In a test run, a service must not refuse requests because other tests keep the machine busy. In campaigns and the
  * benchmark it sheds load as usual.
  */
 const patience = (): Readonly<Record<string, string>> =>
@@ -50,7 +50,7 @@ export type ServiceProcess = {
 
 /** Makes an empty directory for a ledger. `remove` deletes it after the test. */
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
-  // The path is short enough for PostgreSQL's socket, and its user may enter it when the tests run as root.
+  // The path is short enough for PostgreSQL's socket. If root runs the tests, PostgreSQL's user may enter it.
   const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
   // If that user could not enter it, the ledger would be in /var/lib, where `remove` would not delete it.
   await chmod(path, 0o711);
@@ -65,8 +65,8 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 }
 
 /**
- * Starts the service and waits for its banner. If it ends before the banner, this rejects with its output. `main` is the program
- * to start, such as a copy's. By default it is the run's bundle, or outside a run the source.
+ * Starts the service and waits for its banner. Rejects with the output if the service ends before the banner. `main` is the
+ * program to start, for example in a copy. The default is the run's bundle, or the source outside a run.
  */
 export async function startService(
   environment: Readonly<Record<string, string>>,
@@ -87,14 +87,14 @@ export async function startService(
   });
   let output = '';
   let errors = '';
-  // 'close' comes after all of the output.
+  // 'close' comes after all output.
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
     let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      // Searching all of the output again would be slow if every request is logged.
+      // Stops searching after the banner. Searching all output again would be slow if every request is logged.
       if (isReady) return;
       const found = /Ready at (\S+)/.exec(output)?.[1];
       if (found !== undefined) {
@@ -127,7 +127,8 @@ export async function startService(
     client,
     database: {
       stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
-      // On a very busy machine a start takes longer than the service waits. A repeated request waits for the same start.
+      // On a very busy machine a start takes longer than the service waits, so the request is repeated. It then waits for
+      // the same start.
       start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase({ maxRetries: 10 }))),
     },
     stop: () => end('SIGTERM'),
@@ -154,7 +155,7 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-/** Runs a Node program until it ends, and checks the page of the runbook if it prints one. */
+/** Runs a Node program until it ends. If it names a page of the runbook, checks that page. */
 export async function runToEnd(
   program: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -191,8 +192,8 @@ export async function runToEnd(
 export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
 
 /**
- * Reads both from the postmaster.pid of a running PostgreSQL. Rejects while the file is missing or incomplete: PostgreSQL creates
- * it empty and adds line after line.
+ * Reads a PostgreSQL's process id and URL from its postmaster.pid. Rejects while the file is missing or incomplete:
+ * PostgreSQL creates it empty and adds line after line.
  */
 export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
   const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8').catch(() => '');
@@ -209,7 +210,7 @@ export async function embeddedServerOf(dataDirectory: string): Promise<RunningSe
   };
 }
 
-/** Tells whether a process still runs. A zombie counts as ended. */
+/** Returns whether a process still runs. A zombie counts as ended. */
 export async function isRunning(processId: number): Promise<boolean> {
   try {
     process.kill(processId, 0);
@@ -221,7 +222,7 @@ export async function isRunning(processId: number): Promise<boolean> {
   return !/^[ZX]/.test(status.slice(status.lastIndexOf(')') + 2));
 }
 
-/** Waits for a condition, with a time limit that only a broken program reaches. */
+/** Waits for a condition. Only a broken program reaches the time limit. */
 export async function waitFor(what: string, condition: () => Promise<boolean>, most = START_TIME): Promise<void> {
   const deadline = performance.now() + most;
   while (!(await condition())) {
@@ -231,8 +232,8 @@ export async function waitFor(what: string, condition: () => Promise<boolean>, m
 }
 
 /**
- * Tries something that must finish before a future time, such as the use of a key before it expires. Each try gets more time. If
- * a try fails before that time, this throws.
+ * Repeats an attempt that must finish before a future time, for example before a key expires. Each attempt gets more time.
+ * Throws if an attempt fails before its time.
  */
 export async function beforeMoment<Result>(attempt: (moment: Date) => Promise<Result>, first = 1000): Promise<Result> {
   for (let milliseconds = first; ; milliseconds *= 2) {

@@ -54,13 +54,14 @@ export type DatabaseProxy = {
   readonly faults: CommitFault[];
   /** Traps for the next transactions. The first one springs and is removed when its place is reached. */
   readonly traps: Trap[];
-  /** Returns the number of open transactions: the groups in flight, if the service does nothing else. */
+  /** Returns the number of open transactions. These are the groups in flight, if the service does nothing else. */
   readonly open: () => number;
   /** Counts from now on how often the service sends the prepared statement with this name. */
   readonly watch: (statement: string) => () => number;
   /**
-   * Returns the number of round trips on all connections: how often a client sent something after the server did. The first round
-   * trip of a connection, which applies its settings, does not count, because the machine's speed decides when connections open.
+   * Returns the number of round trips on all connections: how often a client sent something after the server did. The first
+   * round trip of a connection applies its settings. It does not count, because the machine's speed decides when
+   * connections open.
    */
   readonly turns: () => number;
   /** Cuts every connection. */
@@ -88,7 +89,7 @@ const FENCE = Buffer.from('fence_batch\0', 'latin1');
 /** Statements of background loops, which can run at any time. Their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
-/** The beginning of a write without a fence. Such writes run at any time, too. */
+/** The beginning of a write without a fence. Such writes also run at any time. */
 const UNGUARDED = Buffer.from('begin read write', 'latin1');
 
 /** The server's responses to COMMIT and to ROLLBACK. */
@@ -181,7 +182,7 @@ class Wire {
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
     if (this.#fault === 'cut_before' || this.#fault === 'cut_early') {
-      // Earlier statements still arrive, as on a network.
+      // Earlier statements still arrive, as they would on a network.
       this.#isOrphan = true;
       this.#server.end(chunk.subarray(0, at));
       this.#client.destroy();
@@ -222,7 +223,7 @@ class Wire {
     });
     this.#server.write(chunk.subarray(0, commitAt));
     await answered;
-    // The rest of its response follows immediately.
+    // The rest of the server's response follows immediately.
     await delay(20);
     const rest = chunk.subarray(commitAt);
     if (await this.#passes('before_commit', () => this.#server.write(rest))) this.#server.write(rest);
@@ -245,7 +246,8 @@ class Wire {
   }
 
   /**
-   * Passes data on as a whole, or byte by byte with a turn of the event loop in between, so that the bytes are sent separately.
+   * Passes data on as a whole, or byte by byte. A turn of the event loop between the bytes makes sure that they are sent
+   * separately.
    */
   async #pass(to: Socket, chunk: Buffer): Promise<void> {
     if (!this.#setting.isSliced) {

@@ -1,16 +1,16 @@
 /**
- * Numbers that look random and are the same every time: a stream for each path of numbers, such as seed, batch,
- * request, change. So a part of a case can be left out and the rest stays what it was.
+ * Numbers that look random and are the same every time. Each path of numbers, such as seed, batch, request, change, has its
+ * own stream. So a part of a case can be left out without changing the rest.
  */
 export class Random {
   #state: number;
 
   constructor(...path: readonly number[]) {
-    // Each step is mixed in before the next, or neighbouring paths would have similar streams.
+    // Each step is mixed before the next one is added. Otherwise neighbouring paths would have similar streams.
     this.#state = path.reduce((state, step) => mix((state ^ Math.imul(step + 1, 0x9e3779b1)) >>> 0), 0x243f6a88);
   }
 
-  /** A whole number from 0 up to and without `bound`. */
+  /** Returns a whole number from 0 up to, but not including, `bound`. */
   below(bound: number): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     return Math.floor((mix(this.#state) / 0x1_0000_0000) * bound);
@@ -26,12 +26,12 @@ export class Random {
     return item as Item;
   }
 
-  /** Digits of which the first is not zero. */
+  /** Returns digits. The first one is not zero. */
   digits(count: number): string {
     return Array.from({ length: count }, (_, at) => String(at === 0 ? 1 + this.below(9) : this.below(10))).join('');
   }
 
-  /** A number of 13 to 19 digits with a valid check digit, as on a card. */
+  /** Returns a number of 13 to 19 digits with a valid check digit, like the number of a card. */
   cardNumber(): string {
     const body = this.digits(12 + this.below(7));
     const sum = [...body].reverse().reduce((total, digit, at) => {

@@ -23,7 +23,7 @@ export type RawResponse = {
   readonly body: string;
 };
 
-/** Only a server that never responds reaches this limit. */
+/** The time limit for a response, in milliseconds. Only a server that never responds reaches it. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** A connection on which a test can send arbitrary bytes and read responses one by one. */
@@ -49,7 +49,7 @@ export class RawConnection {
 
   static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      // Half open, so that the test decides when its side ends.
+      // The connection can be half-closed, so that the test decides when its half ends.
       const socket = connect({ port, host, allowHalfOpen: true });
       const connection = new RawConnection(socket);
       socket.once('connect', () => resolve(connection)).once('error', reject);
@@ -122,7 +122,7 @@ export class RawConnection {
   }
 }
 
-/** Tells whether a loopback port accepts connections. */
+/** Returns whether a loopback port accepts connections. */
 export function isListening(port: number): Promise<boolean> {
   return RawConnection.open(port).then(
     (connection) => {

@@ -6,7 +6,7 @@ export type RawRequest = {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** An object is sent as JSON without a Content-Type, and a string unchanged. */
+  /** An object is sent as JSON without a Content-Type. A string is sent unchanged. */
   readonly body?: object | string | undefined;
   /** Ends the connection. */
   readonly signal?: AbortSignal | undefined;
@@ -41,7 +41,7 @@ export class NoResponse extends Error {
   }
 }
 
-/** The time of each connection's last response, since which it has been idle. */
+/** The time of each connection's last response. The connection has been idle since then. */
 const idleSince = new WeakMap<Socket, number>();
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';
@@ -95,7 +95,7 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
   });
 }
 
-/** Returns the fields of a JSON object, or none for anything else. */
+/** Returns the fields of a JSON object, or no fields for anything else. */
 export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
@@ -106,13 +106,16 @@ export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 }
 
 /**
- * An idle connection is closed after this time, or earlier if the service asks for it: Node closes it a second before the
- * timeout of `Keep-Alive`, but only if the agent has a timeout. The value must differ from the requests' timeout, because Node
- * would otherwise keep the idle timeout for the next request.
+ * Closes an idle connection after this time, or earlier if the service asks for it. Node closes it a second before the
+ * timeout of `Keep-Alive`, but only if the agent has a timeout. The value must differ from the requests' timeout. Otherwise
+ * Node would keep the idle timeout for the next request.
  */
 const MAX_IDLE_MILLISECONDS = 60_000;
 
-/** Makes an agent that keeps connections alive, for callers with many requests. It reuses none shortly before its timeout. */
+/**
+ * Makes an agent that keeps connections alive, for callers with many requests. Shortly before the timeout of a connection,
+ * the agent no longer uses it.
+ */
 export function keptConnections(maxConnections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: MAX_IDLE_MILLISECONDS });
 }

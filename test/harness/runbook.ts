@@ -5,7 +5,7 @@ const FOLDER = resolve(import.meta.dirname, '../../docs/runbook');
 
 type Row = { readonly pieces: readonly string[]; readonly page: string };
 
-/** Reads the rows of the index, with the parts of messages that they match. */
+/** Reads the rows of the index, each with the parts of messages that lead to its page. */
 export function readMessageIndex(): readonly Row[] {
   const text = readFileSync(resolve(FOLDER, 'README.md'), 'utf8');
   const [, table = ''] = /^## Messages$(.*?)^## /ms.exec(text) ?? [];
@@ -18,7 +18,7 @@ export function readMessageIndex(): readonly Row[] {
   }));
 }
 
-/** Returns the pages that the index has for a message. */
+/** Returns the pages that the index lists for a message. */
 export function pagesOf(message: string): readonly string[] {
   const fits = ({ pieces }: Row): boolean => {
     let from = 0;
@@ -38,8 +38,8 @@ export function pagesOf(message: string): readonly string[] {
 }
 
 /**
- * Throws unless a printed refusal names an existing page that the index also has for its message. Ignores other output. So every
- * test that causes a refusal checks its link.
+ * Checks the runbook link of every refusal that a test causes. Throws unless the refusal names an existing page that the
+ * index also lists for its message. Ignores other output.
  */
 export function followRunbook(errors: string): void {
   const [, page] = /^Runbook: docs\/runbook\/([a-z-]+)\.md$/m.exec(errors) ?? [];

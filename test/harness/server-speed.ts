@@ -1,23 +1,26 @@
 import { stockPostgresIn } from './postgres/stock-postgres.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 
-/** The median time of a single caller's transfer in milliseconds on two servers that take turns, and simultaneous calls. */
+/**
+ * The median time of a single caller's transfer in milliseconds on two servers that take turns. Also the results of
+ * simultaneous calls.
+ */
 export type SpeedComparison = {
   readonly embedded: number;
   readonly stock: number;
   readonly ratio: number;
-  /** Statuses other than 201 of the calls of `create_card` on the stock server. */
+  /** Statuses other than 201 of the `create_card` calls on the stock server. */
   readonly failures: readonly number[];
 };
 
-/** In each round both servers make the same number of transfers. They take turns to begin. */
+/** In each round both servers make the same number of transfers. They alternate in going first. */
 const ROUNDS = 30;
 const TRANSFERS = 20;
 
 const SIMULTANEOUS = 50;
 const WAVES = 5;
 
-/** Compares a transfer on the embedded server with one on stock binaries, on this machine at this moment. */
+/** Compares a transfer on the embedded server with a transfer on stock binaries, on this machine at this moment. */
 export async function compareSpeed(binaries: string): Promise<SpeedComparison> {
   const directories = [await temporaryDirectory(), await temporaryDirectory()] as const;
   const services: ServiceProcess[] = [];

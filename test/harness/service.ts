@@ -8,9 +8,9 @@ type Settings = Readonly<Record<string, string>>;
 type KeptService = ServiceProcess & { readonly directory: string };
 
 /**
- * Uses a service on a sandbox ledger, with DATA_DIR `directory`. All files of a worker process with the same settings share it,
- * one after the other. So a file makes its own cards and programs, counts only its own rows, and restores the clock and the
- * switch. Webhooks that it leaves are deleted. Other tests use `useOwnService`.
+ * Uses a service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that need the same
+ * settings share it, one after the other. So a file makes its own cards and programs, counts only its own rows, and
+ * restores the clock and the switch. Its webhooks are deleted. Tests that cannot share a service use `useOwnService`.
  */
 export function useService(settings: Settings = {}): () => KeptService {
   useWorker();
@@ -44,7 +44,7 @@ async function keptService(settings: Settings): Promise<KeptService> {
   return service;
 }
 
-/** Deletes webhooks. Otherwise the timelines of later files would show events that wait for them. */
+/** Deletes webhooks. Otherwise the timelines of later files would show the events that wait for these webhooks. */
 async function deleteWebhooks({ client }: KeptService): Promise<void> {
   const webhooks = client.operatorWebhooks;
   for await (const { webhook_id } of webhooks.listAll()) await webhooks.delete(webhook_id);
@@ -70,9 +70,8 @@ async function startOnNewLedger(settings: Settings) {
 }
 
 /**
- * Starts a service on a new ledger for one file. It ends with the file. `reason` says why the file cannot share a service,
- * because
- * each extra service costs a second of two cores.
+ * Starts a service on a new ledger for one file. The service ends with the file. `reason` says why the file cannot share a
+ * service, because each extra service costs a second of two cores.
  */
 export function useOwnService(reason: string, settings: Settings = {}): () => KeptService {
   let started: Awaited<ReturnType<typeof startOnNewLedger>> | undefined;
@@ -87,8 +86,8 @@ export function useOwnService(reason: string, settings: Settings = {}): () => Ke
 }
 
 /**
- * Makes an empty directory or a `ledgerDirectory` for all tests of a file. It is removed after everything started later has
- * ended.
+ * Makes an empty directory or a `ledgerDirectory` for all tests of a file. It is removed after everything that started
+ * later has ended.
  */
 export async function useDirectory(make = temporaryDirectory): ReturnType<typeof temporaryDirectory> {
   const directory = await make();
@@ -103,7 +102,7 @@ export async function directoryForTest(): Promise<string> {
   return path;
 }
 
-/** Starts a service that is stopped at the end of the test, if it still runs. */
+/** Starts a service. At the end of the test, stops it if it is still running. */
 export async function startForTest(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const service = await startService(settings);
   onTestFinished(async () => {

@@ -17,9 +17,11 @@ export type Pair = {
   readonly bringBack: () => Promise<void>;
   /** Returns the number of commits on the primary that wait for the standby now. */
   readonly commitsWaiting: () => Promise<number>;
-  /** Ends those waits, as an administrator does. The commits stay, on the primary only. */
+  /** Ends those waits, as an administrator does. The commits remain, but only on the primary. */
   readonly endWaits: () => Promise<void>;
-  /** Sets `synchronous_standby_names` of the primary by a reload, and returns when all sessions have the new value. */
+  /**
+   * Sets `synchronous_standby_names` of the primary and reloads its settings. Returns when all sessions have the new value.
+   */
   readonly setNames: (names: string) => Promise<void>;
   /** Queries the primary directly, not through the service. */
   readonly ask: <Found extends pg.QueryResultRow>(
@@ -37,8 +39,8 @@ export type Pair = {
 export const STANDBY = 'standby';
 
 /**
- * Starts both with the embedded binaries, because a standby needs the binaries of its primary. The standby begins as a copy of
- * the stopped primary.
+ * Starts both with the embedded binaries, because a standby needs the binaries of its primary. The standby begins as a copy
+ * of the stopped primary.
  */
 export async function startPair(): Promise<Pair> {
   const primary = await startEmbeddedServer();
@@ -58,7 +60,7 @@ export async function startPair(): Promise<Pair> {
     await embedded.resume();
     const standby = await startEmbeddedPostgres({ dataDirectory: directory.path });
     const pair = pairOf(primary, standby, async () => {
-      // Stop the primary first, because its shutdown waits until the standby has everything.
+      // Stops the primary first, because its shutdown waits until the standby has everything.
       await standby.stop();
       await stop();
     });
@@ -118,7 +120,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
     try {
       if (victim !== undefined) process.kill(victim, 'SIGKILL');
     } catch {
-      // Already ended.
+      // The wait has already ended.
     }
   }
   await waitFor('the primary has recovered', async () => {
@@ -127,11 +129,12 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
   });
 }
 
-/** Sets `synchronous_standby_names` by a reload, and returns when all sessions have the new value. */
+/** Sets `synchronous_standby_names` and reloads the settings. Returns when all sessions have the new value. */
 export async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: string): Promise<void> {
   await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
   await asSuperuser(embedded, 'select pg_reload_conf()');
-  // A new session has the settings of the main process, which signals all other sessions when it has read them.
+  // A new session has the settings of the main process. The main process signals all other sessions once it has read the
+  // settings.
   await waitFor('the names are in force', async () => {
     const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");
     return row?.names === names;

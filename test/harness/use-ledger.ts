@@ -11,11 +11,12 @@ import { type DatabaseProxy, startProxy } from './proxy.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
 import { useDirectory } from './service.ts';
 
-// Set-up for all tests of a file. Call it at the top of the file. It ends in reverse order.
+// Sets up servers and ledgers for all tests of a file. Call these functions at the top of the file. They clean up in
+// reverse order.
 
 /**
- * Makes a database with the schema and the sandbox's seed, in the PostgreSQL that the files of a worker process share. `apart` is
- * the reason why a file needs its own PostgreSQL, for example because it stops the server.
+ * Makes a database with the schema and the sandbox's seed. It is in the PostgreSQL that the files of a worker process
+ * share. `apart` is the reason for a separate PostgreSQL, for example because the file stops the server.
  */
 export async function useServer({ apart }: { readonly apart?: string } = {}): Promise<TestServer> {
   const server = apart === undefined ? await newDatabase() : await startServer();
@@ -26,7 +27,7 @@ export async function useServer({ apart }: { readonly apart?: string } = {}): Pr
 let shared: Promise<TestServer> | undefined;
 let databases = 0;
 
-/** On stock binaries, the settings of a server matter, so each file has its own server. */
+/** Makes a database in the shared server. On stock binaries each file has its own server, because its settings matter. */
 async function newDatabase(): Promise<TestServer> {
   if (STOCK_BINARIES !== undefined) return startServer();
   useWorker();
@@ -93,7 +94,7 @@ export async function useConnection(connection: pg.ClientConfig): Promise<pg.Cli
   return client;
 }
 
-/** After each test, fails if an account differs from its postings and holds, or a currency does not sum to zero. */
+/** Fails after each test if an account differs from its postings and holds, or if a currency does not sum to zero. */
 export function checkBalances(ledger: Ledger): void {
   afterEach(async () => {
     expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
@@ -101,8 +102,8 @@ export function checkBalances(ledger: Ledger): void {
 }
 
 /**
- * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day of the limits does not end during the
- * test.
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day of the limits does not end during
+ * the test.
  */
 export async function moveToNoon({ call }: Ledger): Promise<void> {
   const secondsOfDay = Math.floor(Date.now() / 1000) % 86_400;

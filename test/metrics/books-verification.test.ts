@@ -7,7 +7,7 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
-/** Another process. */
+/** A ledger that acts as another process. */
 const other = useLedger(server.connection);
 const superuser = await useConnection({ ...server.connection, user: 'postgres' });
 /** A separate session, because PostgreSQL caches the list of sessions within a transaction. */
@@ -43,7 +43,7 @@ async function stored(): Promise<readonly { balanced: boolean; accounts: bigint 
   return (await superuser.query('select * from books_verification order by finished_at')).rows;
 }
 
-/** Records a verification that ended `agoSeconds` ago and took `durationSeconds`. */
+/** Stores a verification that ended `agoSeconds` ago and took `durationSeconds`. */
 async function note(agoSeconds: number, durationSeconds: number): Promise<void> {
   await superuser.query(
     `insert into books_verification values (
@@ -62,7 +62,7 @@ test('verifies the books once with several processes, and stores the result', as
   await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' });
   const found = [start(), start(other), start()];
   await waitFor('a verification', async () => found.some(({ verified }) => verified.length > 0));
-  // All processes check again, many times.
+  // Gives all processes the time to check many times.
   await new Promise((wake) => setTimeout(wake, 200));
   const verified = found.flatMap((one) => one.verified);
   expect(verified).toHaveLength(1);
@@ -93,13 +93,13 @@ test('ignores a verification from before the clock was set back', async () => {
   await waitFor('the verification', async () => found.verified.length === 1);
   const { booksVerifiedAt } = await readLedgerFigures(ledger.database);
   expect(booksVerifiedAt).toEqual(found.verified[0]?.finishedAt);
-  // It is deleted, because otherwise it would count again once the clock reaches its time.
+  // The row is deleted. Otherwise it would count again once the clock reaches its time.
   expect(await stored()).toHaveLength(1);
   await new Promise((wake) => setTimeout(wake, 200));
   expect(found.verified).toHaveLength(1);
 });
 
-test("reports and stores a balance that was changed behind the service's back", async () => {
+test('reports and stores a balance that was changed without the service', async () => {
   const change = (by: number) =>
     superuser.query("update account set balance = balance + $1 where kind = 'world' and currency = 'USD'", [by]);
   await change(7);
@@ -120,7 +120,7 @@ test('ends a waiting verification at once when the service stops, and its statem
   try {
     const found = start();
     await waitFor('the wait', async () => (await count()) === 1);
-    // No other process begins in the meantime.
+    // No other process begins a verification in the meantime.
     const second = start(other);
     await Promise.all(running.splice(0).map((stop) => stop()));
     await waitFor('the end of the statement', async () => (await count()) === 0);
@@ -132,7 +132,7 @@ test('ends a waiting verification at once when the service stops, and its statem
   await waitFor('a verification', async () => found.verified.length === 1);
 });
 
-test('reports a failure as the first or a repeated one, and retries the verification', async () => {
+test('reports whether a failure is the first or a repeated one, and retries the verification', async () => {
   await superuser.query('alter table hold rename to hold_away');
   let found: Found;
   try {

@@ -91,7 +91,7 @@ test('serves only the metrics page on its own port, and renders it at most once 
   await new Promise((wake) => setTimeout(wake, 1_100));
   const begun = performance.now();
   const texts = [await readText(), ...(await Promise.all([readText(), readText()]))];
-  // One page, unless a slow machine takes more than a second.
+  // There is one page, unless a slow machine takes more than a second.
   expect(new Set(texts).size).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 1_000));
   const head = await new Promise<number | undefined>((resolve) => {
     request(`${base}/metrics`, { method: 'HEAD' }, (response) => resolve(response.statusCode)).end();
@@ -228,7 +228,7 @@ test('has all metrics and labels that the alerts and the dashboard use', async (
     ),
   );
   expect(wanted.length).toBeGreaterThan(80);
-  // Only present if another process has other settings, which server/observe/metrics/processors.test.ts tests.
+  // This metric exists only if another process has other settings. server/observe/metrics/processors.test.ts tests it.
   const isOther = ({ name, matchers }: (typeof wanted)[number]) =>
     name === 'transfer_service_processor_attempts_open' && matchers.some(({ value }) => value === 'other');
   const missing = wanted.filter(
@@ -246,7 +246,7 @@ test('documents every metric, and no others', async () => {
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });
 
-test('every alert has tests that it fires and is silent, and the URL of a page that the service serves', async () => {
+test('every alert is tested as firing and as silent, and has the URL of a page that the service serves', async () => {
   const rules = readProjectFile('ops/alerts.yml');
   const tests = readProjectFile('ops/alerts.test.yml');
   const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: '?([^'\n]+)/g)];

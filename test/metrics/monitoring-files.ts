@@ -31,7 +31,7 @@ export type Selector = {
   readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[];
 };
 
-/** Returns the service's metrics that the expressions use. Recording rules have colons in their names and are left out. */
+/** Returns the service's metrics that the expressions use. Recording rules are left out. Their names contain colons. */
 export function selectorsIn(text: string): readonly Selector[] {
   const found = text.matchAll(/\b(transfer_service_[a-z0-9_]+)(?![a-z0-9_:])(?:\{([^}]*)\})?/g);
   return [...found].map(([, name = '', labels = '']) => ({
@@ -62,7 +62,7 @@ export function readPage(text: string): readonly Series[] {
     });
 }
 
-/** Tells whether a page has a series that a selector matches. */
+/** Returns whether a page has a series that a selector matches. */
 export function isOnPage({ name, matchers }: Selector, page: readonly Series[]): boolean {
   return page.some((series) => {
     if (series.name !== name) return false;

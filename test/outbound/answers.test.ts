@@ -5,7 +5,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 
 const ALLOWED = ['127.0.0.1'];
 
-/** The answer to one request from an endpoint with this behaviour. */
+/** Returns the answer to one request from an endpoint with this behaviour. */
 async function answerOf(behave: Behaviour, limits = {}) {
   const endpoint = await listen(behave);
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits });
@@ -83,7 +83,7 @@ describe('an answer', () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])('is not followed if its status is %i', async (status) => {
+  test.each([301, 302, 303, 307, 308])('is not followed if it is a redirect with the status %i', async (status) => {
     const other = await listen(replying(OK));
     const connections = countConnections();
     const location = `http://127.0.0.1:${other.port}/`;
@@ -145,7 +145,7 @@ describe('an answer', () => {
     ['a long character across the end', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
     ['replacement characters, which take more bytes', Buffer.alloc(1024, 0xff), '\uFFFD'.repeat(341)],
     ['NUL only', Buffer.alloc(2000), '\uFFFD'.repeat(341)],
-  ])('is kept as text of at most 1 KB: %s', async (_, body, kept) => {
+  ])('is stored as text of at most 1 KB: %s', async (_, body, kept) => {
     const { answer } = await answerOf(replying(...withBody(body)));
     expect(answer).toMatchObject({ status: 200, bodyStart: kept });
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(1024);
@@ -162,7 +162,7 @@ test.each([
 });
 
 describe('reads at most 16 KB of an answer', () => {
-  /** Writes as long as the client reads. */
+  /** Writes for as long as the client reads. */
   const endless = (head: string, part: string) =>
     perRequest((socket: Socket) => {
       socket.write(head);
@@ -178,7 +178,7 @@ describe('reads at most 16 KB of an answer', () => {
     ['of a great length', 'HTTP/1.1 200 OK\r\nContent-Length: 9007199254740991\r\n\r\n', 'x'.repeat(1000)],
     ['in endless chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `3e8\r\n${'x'.repeat(1000)}\r\n`],
     ['in tiny chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
-  ])('%s: the answer counts, and the connection is closed', async (_, head, part) => {
+  ])('from an answer %s, which counts, and closes the connection', async (_, head, part) => {
     const { answer, endpoint } = await answerOf(endless(head, part));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'x'.repeat(1024) });
     await expect.poll(endpoint.open).toBe(0);
@@ -188,7 +188,7 @@ describe('reads at most 16 KB of an answer', () => {
     ['one huge header', (size: number) => `X-A: ${'x'.repeat(size)}\r\n`],
     ['many headers', (size: number) => 'X-A: b\r\n'.repeat(size / 4)],
     ['a huge reason', (size: number) => `X-A: ${'b '.repeat(size / 2)}\r\n`],
-  ])('and treats it as invalid HTTP with %s', async (_, headers) => {
+  ])('and treats an answer with %s as invalid HTTP', async (_, headers) => {
     const { answer, endpoint } = await answerOf(replying('HTTP/1.1 200 OK\r\n', headers(20_000), '\r\n'));
     expect(answer).toMatchObject({
       error: 'connection_lost',
@@ -198,12 +198,12 @@ describe('reads at most 16 KB of an answer', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('and closes the connection with endless headers', async () => {
+  test('and closes the connection if the headers do not end', async () => {
     const { answer } = await answerOf(endless('HTTP/1.1 200 OK\r\n', 'X-A: b\r\n'));
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 
-  test('and stops at the time-out with endless 1xx statuses', async () => {
+  test('and stops at the time-out if 1xx statuses do not end', async () => {
     const { answer } = await answerOf(endless('', 'HTTP/1.1 102 Processing\r\n\r\n'), {
       answerTimeoutMilliseconds: 200,
     });
@@ -229,7 +229,7 @@ describe('an answer that does not come times out', () => {
       error: 'answer_timeout',
       message: 'There was no complete response within 0.2 seconds.',
     });
-    // A timer and the clock count whole milliseconds, so it can be early by almost two.
+    // The timer and the clock count whole milliseconds, so the result can be early by almost two.
     expect(answer.milliseconds).toBeGreaterThanOrEqual(198);
     await expect.poll(endpoint.open).toBe(0);
   });
@@ -237,7 +237,7 @@ describe('an answer that does not come times out', () => {
   test.each([
     ['headers', 'HTTP/1.1 200 OK\r\nX-A: '],
     ['a body', 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n'],
-  ])('when %s come byte by byte', async (_, head) => {
+  ])('even if %s arrive byte by byte', async (_, head) => {
     const drip = perRequest((socket) => {
       socket.write(head);
       const timer = setInterval(() => socket.write('x'), 20);
@@ -261,7 +261,7 @@ describe('a lost connection is not an answer', () => {
     ['after 100', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ];
 
-  test.each(heads)('reset %s', async (_, head) => {
+  test.each(heads)('when the connection is reset %s', async (_, head) => {
     const reset = perRequest((socket) => {
       if (head === '') socket.resetAndDestroy();
       else socket.write(head, () => setImmediate(() => socket.resetAndDestroy()));
@@ -270,12 +270,12 @@ describe('a lost connection is not an answer', () => {
     expect(answer).toMatchObject({ error: 'connection_lost', message: expect.stringMatching(/: [A-Z_]+\.$/) });
   });
 
-  test.each(heads)('ended %s', async (_, head) => {
+  test.each(heads)('when the connection is ended %s', async (_, head) => {
     const { answer } = await answerOf(perRequest((socket) => socket.end(head)));
     expect(answer).toMatchObject({ error: 'connection_lost', message: expect.stringMatching(/: [A-Z_]+\.$/) });
   });
 
-  test('reset while the request is sent', async () => {
+  test('when the connection is reset while the request is sent', async () => {
     const endpoint = await listen((socket) => socket.resetAndDestroy());
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
@@ -284,7 +284,7 @@ describe('a lost connection is not an answer', () => {
   });
 
   test.each(['SSH-2.0-OpenSSH_9.9\r\n', '+OK redis\r\n', '\0\x01\x02', '<html>', '\r\n\r\nx'])(
-    'with %j, which is not HTTP',
+    'when %j arrives, which is not HTTP',
     async (text) => {
       const { answer, endpoint } = await answerOf(perRequest((socket) => socket.end(text)));
       expect(outcomeOf(answer)).toBe('connection_lost');
@@ -297,14 +297,14 @@ describe('a lost connection is not an answer', () => {
     ['two lengths', 'Content-Length: 1\r\nContent-Length: 2\r\n'],
     ['a length and chunks', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n'],
     ['a length that is not a number', 'Content-Length: 1x\r\n'],
-  ])('with %s', async (_, headers) => {
+  ])('when the answer has %s', async (_, headers) => {
     const { answer } = await answerOf(replying(`HTTP/1.1 200 OK\r\n${headers}\r\n`, '0\r\n\r\n'));
     expect(answer).toMatchObject({ error: 'connection_lost', message: expect.stringMatching(/not valid HTTP/) });
   });
 });
 
 test('reports an endpoint where nothing listens', async () => {
-  // Only root may listen on port 1.
+  // Only root may listen on port 1, so nothing does.
   expect(await sendTo(openTestSender({ allowedNetworks: ALLOWED }), 'http://127.0.0.1:1/')).toMatchObject({
     error: 'connection_refused',
     message: 'No connection could be established: ECONNREFUSED.',

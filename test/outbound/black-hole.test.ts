@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openTestSender, sendTo } from './sender.ts';
 
-// A host that drops packets, like a firewall. The kernel drops the first packet of each connection to a port with a
-// full queue, and a stopped process never empties its queue.
+// Tests a host that drops packets, as a firewall does. The kernel drops the first packet of each connection to a port with
+// a full queue, and a stopped process never empties its queue.
 
 const LISTENER = `
   const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 });
@@ -30,13 +30,13 @@ async function startBlackHole(): Promise<number> {
   return port;
 }
 
-/** The state of a process: `T` is stopped. */
+/** Returns the state of a process: `T` is stopped. */
 async function stateOf({ pid }: ChildProcess): Promise<string | undefined> {
   const fields = await readFile(`/proc/${pid}/stat`, 'utf8');
   return fields.replace(/^.*\) /s, '').split(' ')[0];
 }
 
-/** The number of connections to the port that wait for a response to their first packet (SYN_SENT). */
+/** Returns the number of connections to the port that wait for a response to their first packet (SYN_SENT). */
 async function waitingConnections(port: number): Promise<number> {
   const target = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 /** A certificate in PEM with its key. */
 export type Identity = { readonly cert: string; readonly key: string };
 
-/** Certificates from a test's own authority. */
+/** A certificate authority that belongs to a test. */
 export type Certificates = {
   /** The authority's certificate. */
   readonly ca: string;
@@ -22,7 +22,7 @@ const PERIODS = {
   'ends in a day': ['20200101000000Z', inHours(36)],
 } as const;
 
-/** A time in the format of openssl. */
+/** Returns a time in the format of openssl. */
 function inHours(hours: number): string {
   return `${new Date(Date.now() + hours * 3_600_000).toISOString().replaceAll(/\D/g, '').slice(0, 14)}Z`;
 }

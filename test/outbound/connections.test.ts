@@ -74,7 +74,7 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(1);
   });
 
-  test('is not replaced if it is new, even if it is lost often', async () => {
+  test('is not replaced if it was new, however often it is lost', async () => {
     const endpoint = await listen(perRequest((socket) => socket.resetAndDestroy()));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (let time = 0; time < 3; time += 1) {
@@ -83,14 +83,14 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(3);
   });
 
-  test('is not kept if the server says that it ends soon', async () => {
+  test('is not kept if the server says that it will close it soon', async () => {
     const endpoint = await listen(replying('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n'));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('is not used again if it has more than one answer', async () => {
+  test('is not used again if it received more than one answer', async () => {
     const forged = 'HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n';
     const endpoint = await listen(perRequest((socket, count) => socket.write(count === 1 ? `${OK}${forged}` : OK)));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
@@ -100,7 +100,7 @@ describe('a connection', () => {
   });
 });
 
-test('opens a connection per request without idle connections, and repeats no request when it closes', async () => {
+test('opens a connection per request if it may keep none, and repeats no request when one closes', async () => {
   const endpoint = await listen(perRequest((socket, count) => socket.end(count === 1 ? OK : '')));
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
   for (const connections of [1, 2, 3]) {
@@ -144,7 +144,7 @@ describe('an aborted request', () => {
     expect(outcomeOf(await sendTo(sender, `https://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
   });
 
-  test('writes nothing if it is no longer wanted when its connection is ready', async () => {
+  test('writes nothing if it is aborted before its connection is ready', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const url = `http://127.0.0.1:${endpoint.port}/`;
@@ -155,7 +155,7 @@ describe('an aborted request', () => {
     };
     expect(outcomeOf(await sendTo(sender, url))).toBe(200);
     const received = endpoint.received();
-    // On an idle connection, and on a new one.
+    // First on an idle connection, then on a new one.
     for (const count of [1, 2]) {
       expect(outcomeOf(await sender.send({ method: 'POST', url, headers: {}, body: 'unwanted', isWanted }))).toBe(
         'aborted',
@@ -166,7 +166,7 @@ describe('an aborted request', () => {
     expect(endpoint.received()).toBe(received);
   });
 
-  test('is not affected after its end', async () => {
+  test('is not affected if it had already ended', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     const stopping = new AbortController();
@@ -177,7 +177,7 @@ describe('an aborted request', () => {
   });
 });
 
-test('closing a sender ends idle connections, requests and handshakes, and it sends nothing more', async () => {
+test('closing a sender ends idle connections, requests and handshakes, and prevents new requests', async () => {
   const idle = await listen(replying(OK));
   const silent = await listen(() => undefined);
   const sender = openTestSender({ allowedNetworks: ALLOWED });

@@ -7,7 +7,7 @@ export type Endpoint = {
   readonly port: number;
   /** The number of connections so far. */
   readonly connections: () => number;
-  /** The open connections now, and the most at one time. */
+  /** The number of connections that are open now, and the highest number so far. */
   readonly open: () => number;
   readonly mostOpen: () => number;
   /** The bytes received on all connections. */

@@ -6,7 +6,7 @@ import { type Behaviour, type Endpoint, listen, perRequest } from './endpoint.ts
 
 const service = useOwnService('It would deliver to webhooks of other files.');
 
-/** Writes as long as the client reads. */
+/** Writes for as long as the client reads. */
 const endless = (socket: Socket): void => {
   const more = (): void => {
     while (!socket.destroyed && socket.write('x'.repeat(1000)));
@@ -22,7 +22,7 @@ const drip = (socket: Socket): void => {
   socket.once('close', () => clearInterval(timer));
 };
 
-/** How each endpoint behaves, and the recorded result. Nothing listens on port 1. */
+/** The behaviour of each endpoint, and the result that must be recorded. Nothing listens on port 1. */
 const HOSTILE: Readonly<Record<string, readonly [Behaviour, object]>> = {
   silent: [() => undefined, { error: 'answer_timeout', status: null }],
   drip: [perRequest(drip), { error: 'answer_timeout', status: null }],
@@ -47,7 +47,7 @@ const HOSTILE: Readonly<Record<string, readonly [Behaviour, object]>> = {
 const urlOf = (name: string, { port }: Endpoint): string =>
   name === 'refused' ? 'http://127.0.0.1:1/' : `http${name === 'handshake' ? 's' : ''}://127.0.0.1:${port}/${name}`;
 
-test('endpoints that do not answer, or answer with nonsense or too much, do not delay others', async () => {
+test('endpoints that do not answer, or that answer with nonsense or too much, do not delay others', async () => {
   const { client } = service();
   const load = () => client.transfers.create({ amount: 1, card_id: 'card_active' });
   const endpoints = new Map<string, Endpoint>();
@@ -65,8 +65,8 @@ test('endpoints that do not answer, or answer with nonsense or too much, do not 
   }
   const sent: string[] = [];
 
-  // While a request waits for the silent endpoint, a newer event reaches the others. A machine that takes longer than
-  // the request lasts gets another try with the next request.
+  // While a request waits for the silent endpoint, a newer event must reach the others. If the machine takes longer than
+  // the request lasts, the next request gives it another try.
   const silent = endpoints.get('silent');
   await expect
     .poll(async () => {
@@ -82,7 +82,7 @@ test('endpoints that do not answer, or answer with nonsense or too much, do not 
     })
     .toEqual([1, 0]);
 
-  // Many more events, in order for the strict webhook.
+  // Sends many more events. The strict webhook must get them in order.
   for (let time = 0; time < 50; time += 1) sent.push((await load()).transfer_id);
   for (const { received } of targets) {
     const completed = () =>
@@ -92,7 +92,7 @@ test('endpoints that do not answer, or answer with nonsense or too much, do not 
     if (received === targets[1]?.received) expect(positions).toEqual(positions.toSorted((a, b) => a - b));
     expect(new Set(completed().map(({ subject_id: id }) => id))).toEqual(new Set(sent));
   }
-  // The result of each endpoint is recorded.
+  // Each endpoint's result is recorded.
   for (const [name, [, recorded]] of Object.entries(HOSTILE)) {
     await expect
       .poll(async () => (await client.webhooks.attempts(ids.get(name) ?? '')).data.at(-1) ?? null)
@@ -102,7 +102,7 @@ test('endpoints that do not answer, or answer with nonsense or too much, do not 
   for (const name of ['silent', 'drip', 'handshake']) expect(endpoints.get(name)?.mostOpen()).toBeLessThanOrEqual(2);
 });
 
-test('does not follow the redirect of an endpoint', async () => {
+test('does not follow a redirect of an endpoint', async () => {
   const { client } = service();
   const inside = await listen(() => undefined, null);
   const location = `http://127.0.0.2:${inside.port}/`;

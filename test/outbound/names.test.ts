@@ -8,14 +8,14 @@ import { countConnections, openTestSender, outcomeOf, sendTo, type TestSenderOpt
 
 const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** A sender with its own name server. 127.0.0.1 is the only address of this machine that it may connect to. */
+/** Opens a sender with its own name server. 127.0.0.1 is the only address of this machine that it may connect to. */
 async function openSenderWithNames(zone: Zone, options: TestSenderOptions = {}, dropped?: 'A' | 'AAAA') {
   const { nameServers, lookUps } = await startNameServer(zone, dropped);
   const limits = { nameServers, ...options.limits };
   return { sender: openTestSender({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
 }
 
-/** Like public services that resolve a name to the address in the name. */
+/** A zone that works like public services which resolve a name to the address in the name. */
 function zoneOfNumbers(name: string): readonly string[] {
   const [label = ''] = name.split('.');
   return [
@@ -50,7 +50,7 @@ test.each([
   'fc00--1',
   '5f00--1',
   'ff02--1',
-])('refuses a name with the address %s without a connection', async (label) => {
+])('refuses a name with the address %s without opening a connection', async (label) => {
   const endpoint = await listen(replying(OK), null);
   const { sender, lookUps } = await openSenderWithNames(zoneOfNumbers);
   const connections = countConnections();
@@ -103,7 +103,7 @@ test('looks a name up once per connection, and ignores later answers for it', as
   expect([connections(), endpoint.connections()]).toEqual([3, 3]);
 });
 
-test('a kept connection stays at its address, and the next one is checked again', async () => {
+test('keeps a connection at its address, and checks the address of the next connection again', async () => {
   const endpoint = await listen(
     perRequest((socket, count) => (count < 3 ? socket.write(OK) : socket.end(CLOSE))),
     null,
@@ -166,7 +166,7 @@ test('reports a name that does not exist or has no address', async () => {
   expect(outcomeOf(await sendTo(sender, 'http://empty.test/'))).toBe('name_not_found');
 });
 
-test('uses newly read name servers, and still waits for answers from the previous ones', async () => {
+test('uses newly read name servers, but still waits for answers from the previous ones', async () => {
   const endpoint = await listen(replying(OK));
   const { sender, lookUps } = await openSenderWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
     limits: { maxResolverMilliseconds: 0 },
@@ -181,14 +181,14 @@ test('uses newly read name servers, and still waits for answers from the previou
   expect(outcomeOf(await slow)).toBe('aborted');
 });
 
-test('does not wait long for a name server that answers only one kind of address', async () => {
+test('waits only briefly for a name server that answers only one kind of address', async () => {
   const endpoint = await listen(replying(OK));
   const outcomes = async (dropped: 'A' | 'AAAA', ...addresses: readonly string[]): Promise<number | string> => {
     const limits = { connectTimeoutMilliseconds: 5_000, otherFamilyMilliseconds: 100 };
     const { sender } = await openSenderWithNames(() => addresses, { limits }, dropped);
     return outcomeOf(await sendTo(sender, `http://half.test:${endpoint.port}/`));
   };
-  // The resolver retries for seven seconds. A machine that needs five for the rest gets another try.
+  // The resolver retries for seven seconds. If the machine needs five of them for the rest, the test tries again.
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '::1')).toBe(200);
   const connections = countConnections();
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '10.0.0.1')).toBe('address_refused');
@@ -199,7 +199,7 @@ test('does not wait long for a name server that answers only one kind of address
 test('names with silent servers do not delay others, and time out', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'fast.test' ? ['127.0.0.1'] : 'silent');
-  // A resolver stops after some seconds. A machine that needs longer for ten requests gets another try.
+  // A resolver stops after some seconds. If the machine needs longer for ten requests, the test tries again.
   await expect
     .poll(async () => {
       const { sender } = await openSenderWithNames(zone);

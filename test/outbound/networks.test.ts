@@ -7,7 +7,7 @@ import { openAddressRules } from '../../server/subjects/webhooks/addresses.ts';
 const RUNS = { numRuns: 5_000 };
 const HTTPS = { protocol: 'https:', port: 443 };
 
-/** Networks whose first and last addresses would show a mistake. */
+/** Networks whose first and last addresses would reveal a mistake. */
 const BORDERS = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
@@ -28,7 +28,7 @@ const BORDERS = [
 
 const toText = (bytes: readonly number[]) => ipaddr.fromByteArray([...bytes]).toString();
 
-/** The first and the last address of a network. */
+/** Returns the first and the last address of a network. */
 function endsOf(cidr: string): readonly [readonly number[], readonly number[]] {
   const [address, prefix] = ipaddr.parseCIDR(cidr);
   const first = address.toByteArray().map((byte, index) => byte & maskAt(index, prefix));
@@ -39,7 +39,7 @@ function maskAt(index: number, prefix: number): number {
   return 256 - 2 ** (8 - Math.min(8, Math.max(0, prefix - 8 * index)));
 }
 
-/** Adds to an address, with carry and wrap-around. */
+/** Adds a value to an address, with carry and wrap-around. */
 function add(bytes: readonly number[], value: number): readonly number[] {
   const size = 8n * BigInt(bytes.length);
   const sum = BigInt.asUintN(Number(size), BigInt(`0x${Buffer.from(bytes).toString('hex')}`) + BigInt(value));
@@ -52,7 +52,7 @@ const atBorder = tuple(constantFrom(...BORDERS), constantFrom(0, 1), integer({ m
   ([cidr, end, distance]) => add(endsOf(cidr)[end as 0 | 1], distance),
 );
 
-/** The metadata address of Azure, which ipaddr.js does not know as special. */
+/** The metadata address of Azure. ipaddr.js does not know that it is special. */
 const AZURE = '168.63.129.16';
 
 describe('a public address', () => {
@@ -70,7 +70,7 @@ describe('a public address', () => {
   });
 
   test('is unicast according to ipaddr.js in IPv6, and inside 2000::/3', () => {
-    // The former 6bone, and the unassigned part of 2001::/23.
+    // The product also refuses the former 6bone, and the unassigned part of 2001::/23.
     const alsoRefused = ['3ffe::/16', '2001::/23'].map((cidr) => ipaddr.IPv6.parseCIDR(cidr));
     for (const addresses of [anyIpv6, atBorder.filter((bytes) => bytes.length === 16)]) {
       assert(
@@ -115,7 +115,7 @@ describe('a public address', () => {
   ])('is never %j, which is not an address', (text) => expect(kindOf(text)).toBe('special'));
 });
 
-/** Private ranges, and parts of them of every size. */
+/** Generates private ranges, and parts of them of every size. */
 const privateNetwork = tuple(
   constantFrom('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7'),
   uint8Array({ minLength: 16, maxLength: 16 }),
@@ -134,7 +134,7 @@ const privateNetwork = tuple(
 const METADATA = ['100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::/32', 'fd00:42::42/128'];
 const METADATA_RANGES = METADATA.map((cidr) => ipaddr.parseCIDR(cidr));
 
-/** Calls `expect` only for a difference, because it is slower than these frequent comparisons. */
+/** Calls `expect` only if the values differ, because calling it for these frequent comparisons would be slow. */
 function expectEqual(found: readonly unknown[], expected: readonly unknown[]): void {
   if (found.some((each, index) => each !== expected[index])) expect(found).toEqual(expected);
 }
@@ -158,7 +158,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
           const isMetadata = METADATA_RANGES.some(
             ([other, length]) => other.kind() === address.kind() && address.match([other, length] as never),
           );
-          // A metadata address that is listed as a single address is allowed too.
+          // A metadata address is allowed if it is listed as a single address.
           const isNamed = isIn && (!isMetadata || prefix === base.toByteArray().length * 8);
           const isExpected = isNamed || closed.isAllowed(text, HTTPS);
           expectEqual([cidr, text, isAllowed(text, HTTPS)], [cidr, text, isExpected]);
@@ -179,7 +179,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     '::1',
     'fd00:ec2::254',
     AZURE,
-  ])('allows %s but not its neighbours', (single) => {
+  ])('allows %s but not the adjacent addresses', (single) => {
     expect(findNetworkProblem(single)).toBeUndefined();
     const { isAllowed } = openAddressRules({ mode: 'live', allowedNetworks: [single] });
     const address = ipaddr.parse(single.replace('/32', ''));

@@ -16,7 +16,7 @@ export type TestSenderOptions = {
 /** Name servers and a hosts file that do not exist. A test that needs names sets its own. */
 const NO_NAMES = { nameServers: ['127.0.0.1:1'], hostsFile: '/nonexistent/hosts' };
 
-/** Opens a sender for one test. It waits as long as the machine needs, unless the test sets limits. */
+/** Opens a sender for one test. The sender waits as long as the machine needs, unless the test sets limits. */
 export function openTestSender(options: TestSenderOptions = {}): Sender {
   const { mode = 'sandbox', allowedNetworks = [], ca = null, limits } = options;
   const patient = {
@@ -36,12 +36,12 @@ export function sendTo(sender: Sender, url: string, signal?: AbortSignal): Promi
   return sender.send({ method: 'POST', url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
 }
 
-/** The status of an answer, or why there is none. */
+/** Returns the status of an answer, or the reason why there is none. */
 export function outcomeOf(answer: Answer): number | string {
   return answer.error ?? answer.status;
 }
 
-/** Counts the sockets that this process opens, from now to the end of the test. Name queries do not count. */
+/** Counts the sockets that this process opens from now to the end of the test. Name queries do not count. */
 export function countConnections(): () => number {
   let connections = 0;
   const count = (): void => {

@@ -29,7 +29,7 @@ describe('a sent message', () => {
     },
   );
 
-  test.each([24, 32, 63, 64])('has the same signature as by openssl with a secret of %i bytes', (length) => {
+  test.each([24, 32, 63, 64])('has the same signature as one by openssl with a secret of %i bytes', (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     expect(sign([secret], BODY, SENT_AT)).toEqual({
       'webhook-id': EVENT_ID,
@@ -44,7 +44,7 @@ describe('a sent message', () => {
     expect(sign([SECRETS[0]], BODY, SENT_AT)).toEqual(bySdk);
   });
 
-  test('has the signatures of all valid secrets, and each one is enough', async () => {
+  test('has the signatures of all valid secrets, and each one is sufficient', async () => {
     const headers = sign(SECRETS);
     const timestamp = headers['webhook-timestamp'];
     const expected = SECRETS.map((secret) => opensslSignature(secret, EVENT_ID, timestamp, BODY));
@@ -62,7 +62,7 @@ test('signs like the package standardwebhooks', () => {
   expect(sign([SECRETS[0]], BODY, SENT_AT)['webhook-signature']).toBe(theirs);
 });
 
-test('verifies a notice that the package standardwebhooks signed, even with a signature of another version', () => {
+test('verifies a notice that the package standardwebhooks signed, even if it also has a signature of another version', () => {
   const signature = new Webhook(SECRETS[1]).sign('msg_1', SENT_AT, BODY);
   const headers = {
     'webhook-id': 'msg_1',

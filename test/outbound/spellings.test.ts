@@ -20,7 +20,7 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
     expect([connections(), endpoint.connections()]).toEqual([0, 0]);
   });
 
-  test('is refused even without a check of the URL', async () => {
+  test('is refused even if its URL is not checked', async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     for (const mode of MODES) {
@@ -62,10 +62,10 @@ test.each(TRICKS.map((trick) => [trick(80), trick] as const))('refuses the URL %
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
-test('closes a connection that went elsewhere before it writes anything', async () => {
+test('closes a connection to the wrong address before it writes anything', async () => {
   const endpoint = await listen(replying(OK));
   const { isAllowed } = openAddressRules({ mode: 'sandbox', allowedNetworks: [] });
-  // The system connects 0.0.0.0 to 127.0.0.1. Only wrong rules let it get that far.
+  // The system connects 0.0.0.0 to 127.0.0.1. Only wrong rules would let the address get that far.
   const rules = {
     isAllowed: (address: string, to: Parameters<typeof isAllowed>[1]) =>
       address === '0.0.0.0' || isAllowed(address, to),

@@ -1,4 +1,4 @@
-/** Hosts of URLs that mean this machine, or try to. */
+/** Hosts of URLs that mean this machine, or may be read so. */
 export const THIS_MACHINE: readonly string[] = [
   // Written normally, and with parts that parsers of other languages omit or add.
   '127.0.0.1',
@@ -29,7 +29,7 @@ export const THIS_MACHINE: readonly string[] = [
   '𝟏𝟐𝟕.𝟎.𝟎.𝟏',
   '127.0.0.\u00ad1',
   '0𝗑7f.1',
-  // IPv6.
+  // IPv6 addresses.
   '[::1]',
   '[0:0:0:0:0:0:0:1]',
   '[0000:0000:0000:0000:0000:0000:0000:0001]',
@@ -137,7 +137,7 @@ export const SPECIAL: readonly string[] = [
   '[ff02::1]',
 ];
 
-/** URLs with a host that parsers disagree about, or that are not HTTP. The port belongs to a server on loopback. */
+/** URLs whose host parsers read differently, or that are not HTTP. The port belongs to a server on loopback. */
 export const TRICKS: readonly ((port: number) => string)[] = [
   (port) => `http://receiver.test@127.0.0.1:${port}/`,
   (port) => `http://receiver.test:80@127.0.0.1:${port}/`,

@@ -23,7 +23,7 @@ afterAll(() => {
   stranger.remove();
 });
 
-/** A TLS server that answers everything with 200. Returns its port and the bytes it received. */
+/** Starts a TLS server that answers everything with 200. Returns its port and the bytes it received. */
 async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   let received = '';
   const servernames: unknown[] = [];
@@ -43,7 +43,7 @@ async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   return { port, received: () => received, servernames };
 }
 
-/** Sends to a server with the authority as WEBHOOK_CA. */
+/** Sends to a server, with its authority as WEBHOOK_CA. */
 function sendWithTls(port: number, host = 'localhost', limits = {}) {
   return sendTo(openTestSender({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
 }
@@ -52,7 +52,7 @@ describe('an endpoint with TLS', () => {
   test.each(['localhost', '127.0.0.1', 'LOCALHOST.'])('is trusted by WEBHOOK_CA under the name %s', async (host) => {
     const { port, servernames } = await listenWithTls(good);
     expect(await sendWithTls(port, host)).toMatchObject({ status: 200, address: '127.0.0.1' });
-    // Servers do not expect an address as the name.
+    // The server name must not be an address.
     expect(servernames).toEqual([host === '127.0.0.1' ? false : 'localhost']);
   });
 
@@ -65,9 +65,9 @@ describe('an endpoint with TLS', () => {
   test.each<[string, () => Identity, RegExp]>([
     ['a certificate for another name', () => authority.issue('DNS:other.test,IP:127.0.0.2'), /not in the cert/],
     ['an expired certificate', () => authority.issue(NAMES, 'expired'), /expired/],
-    ['a certificate of the future', () => authority.issue(NAMES, 'not yet valid'), /not yet valid/],
+    ['a certificate that is not valid yet', () => authority.issue(NAMES, 'not yet valid'), /not yet valid/],
     ['a certificate of an unknown authority', () => stranger.issue(NAMES), /certificate/],
-  ])('with %s gets nothing', async (_, identity, message) => {
+  ])('receives nothing if it has %s', async (_, identity, message) => {
     const { port, received } = await listenWithTls(identity());
     for (const host of ['localhost', '127.0.0.1']) {
       const answer = await sendWithTls(port, host);
@@ -77,27 +77,27 @@ describe('an endpoint with TLS', () => {
     expect(received()).toBe('');
   });
 
-  test('gets nothing without WEBHOOK_CA', async () => {
+  test('receives nothing without WEBHOOK_CA', async () => {
     const { port, received } = await listenWithTls(good);
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     expect(outcomeOf(await sendTo(sender, `https://localhost:${port}/`))).toBe('tls_failed');
     expect(received()).toBe('');
   });
 
-  test('gets nothing with TLS 1.1', async () => {
+  test('receives nothing with TLS 1.1', async () => {
     const { port, received } = await listenWithTls(good, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
     expect(outcomeOf(await sendWithTls(port))).toBe('tls_failed');
     expect(received()).toBe('');
   });
 
-  test('gets nothing readable if it only has HTTP', async () => {
+  test('receives nothing readable if it only supports HTTP', async () => {
     const endpoint = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     const answer = await sendWithTls(endpoint.port);
     expect(answer).toMatchObject({ error: 'tls_failed', message: 'TLS failed: wrong version number.' });
     expect(endpoint.received()).not.toContain('POST');
   });
 
-  test.each(['reset', 'end'])('gets nothing if it ends the connection in the handshake by %s', async (how) => {
+  test.each(['reset', 'end'])('receives nothing if it ends the connection during the handshake by %s', async (how) => {
     const endpoint = await listen((socket) => (how === 'reset' ? socket.resetAndDestroy() : socket.end()));
     expect(outcomeOf(await sendWithTls(endpoint.port))).toBe('tls_failed');
   });
@@ -110,7 +110,7 @@ describe('an endpoint with TLS', () => {
   });
 });
 
-test('no environment variable switches off the checks or adds a proxy', async () => {
+test('no environment variable can switch off the checks or add a proxy', async () => {
   const { port, received } = await listenWithTls(good);
   const proxy = await listen((socket) => socket.write('HTTP/1.1 200 Connection established\r\n\r\n'));
   const plain = await listen((socket) => socket.write(OK));

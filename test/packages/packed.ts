@@ -23,14 +23,14 @@ export type Packed = {
   /** The file from `npm pack`. */
   readonly tarball: string;
   /**
-   * A folder outside the clone after `npm install ./<tarball>`. Only read it: `folderWith` makes a folder to write in.
+   * A folder outside the clone after `npm install ./<tarball>`. Tests only read it. A test that writes uses `folderWith`.
    */
   readonly folder: string;
 };
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** The sources of the tarballs. */
+/** The files from which the tarballs are built. */
 const BUILT_FROM = [
   'package.json',
   'package-lock.json',
@@ -44,19 +44,22 @@ const BUILT_FROM = [
   'tools/{packages,console,supply-chain}/**',
 ];
 
-/** The tarball of the service, from `npm pack` in a copy of the clone, and a folder with it installed. */
+/**
+ * Returns the tarball of the service and a folder with it installed. The tarball is from `npm pack` in a copy of the clone.
+ */
 export function packedService(): Promise<Packed> {
   return pack('service', '.', BUILT_FROM);
 }
 
-/** The tarball of the SDK, from `npm pack` in `sdk/` of a copy, and a folder with it installed. */
+/** Returns the tarball of the SDK and a folder with it installed. The tarball is from `npm pack` in `sdk/` of a copy. */
 export function packedSdk(): Promise<Packed> {
   return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'tools/packages/**']);
 }
 
 /**
- * The environment of a user, without the additions of `npm test`, such as this project's Node before the machine's. A
- * service with it refuses no request while the machine is busy with other tests. `more` adds settings of the service.
+ * Returns the environment of a user. It lacks the additions of `npm test`, such as this project's Node before the
+ * machine's. A service started with it refuses no request while other tests keep the machine busy. `more` adds settings of
+ * the service.
  */
 export function userEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { HOME = tmpdir(), PATH = '' } = process.env;
@@ -65,7 +68,7 @@ export function userEnvironment(more: Readonly<Record<string, string>> = {}): Re
   return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...patience, ...more };
 }
 
-/** Runs a program like a user. Rejects with its output if its exit code is not 0. */
+/** Runs a program as a user would. Rejects with its output if its exit code is not 0. */
 export async function runAsUser(
   command: string,
   commandLine: readonly string[],
@@ -74,12 +77,12 @@ export async function runAsUser(
   return promisify(execFile)(command, commandLine, { cwd, env: userEnvironment(env), maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Makes a new folder with a package, to run it and to write in. The caller calls `remove`. */
+/** Makes a new folder with a package, in which tests can run it and write. The caller must call `remove`. */
 export async function folderWith(
   packed: Packed,
 ): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
-  // If the tests run as root, PostgreSQL runs as another user, who needs access.
+  // If root runs the tests, PostgreSQL runs as another user, who needs access.
   await chmod(path, 0o711);
   await symlink(join(packed.folder, 'node_modules'), join(path, 'node_modules'));
   await writeFile(join(path, 'package.json'), readFileSync(join(packed.folder, 'package.json')));
@@ -106,8 +109,8 @@ async function pack(name: string, from: 'sdk' | '.', sources: readonly string[])
 }
 
 /**
- * Copies the files that git knows or would add to a new folder, like a fresh clone, with the dependencies of this
- * clone. Packing in the clone would create and remove files while other tests read the folders.
+ * Copies the files that git knows or would add to a new folder, as in a fresh clone. The copy also gets the dependencies of
+ * this clone. Packing in the clone itself would create and remove files while other tests read the folders.
  */
 export function copyClone(copy: string): void {
   mkdirSync(copy);
@@ -117,7 +120,7 @@ export function copyClone(copy: string): void {
   try {
     execFileSync('cp', ['-al', modules, copied], { stdio: 'ignore' });
   } catch {
-    // Temporary files are on another disk.
+    // The hard links failed because temporary files are on another disk.
     rmSync(copied, { recursive: true, force: true });
     execFileSync('cp', ['-a', modules, copied]);
   }
@@ -129,7 +132,7 @@ function tarballIn(folder: string): string {
   return tarball;
 }
 
-/** Makes a folder if it does not exist. Other processes that want it wait for the first one. */
+/** Makes a folder if it does not exist. If several processes want it, one makes it and the others wait. */
 async function once(folder: string, make: (draft: string) => Promise<void>): Promise<void> {
   const [lock, draft] = [`${folder}.lock`, `${folder}.draft`];
   while (!existsSync(folder)) {
@@ -140,7 +143,7 @@ async function once(folder: string, make: (draft: string) => Promise<void>): Pro
     try {
       if (existsSync(folder)) return;
       rmSync(draft, { recursive: true, force: true });
-      // If the tests run as root, PostgreSQL runs as another user, who needs access.
+      // If root runs the tests, PostgreSQL runs as another user, who needs access.
       mkdirSync(draft, { recursive: true, mode: 0o755 });
       await make(draft);
       renameSync(draft, folder);
@@ -150,7 +153,7 @@ async function once(folder: string, make: (draft: string) => Promise<void>): Pro
   }
 }
 
-/** Takes a lock. Removes the lock of a process that has ended, so that a later call can take it. */
+/** Takes a lock. If the process that holds it has ended, removes the lock, so that a later call can take it. */
 function take(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });

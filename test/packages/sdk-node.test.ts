@@ -6,7 +6,7 @@ import { useOwnService } from '../harness/service.ts';
 import { nodeOrSkip } from './nodes.ts';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// The SDK from its tarball, in a folder outside the clone, on each supported version of Node.
+// Tests the SDK from its tarball, in a folder outside the clone, on each supported version of Node.
 
 const service = useOwnService('A reader begins with a new sandbox.');
 let folder: Awaited<ReturnType<typeof folderWith>>;
@@ -38,7 +38,7 @@ describe.each([20, 22, 24])('Node %d', (version) => {
     expect(amounts).toHaveLength(before + 1);
     expect(lines).toBe(amounts.length + 1);
     expect(types.at(-1)).toBe('transfer.completed');
-    // The output of `console.log(error)`.
+    // This is the output of `console.log(error)`.
     expect(stderr).toMatch(/^RequestError \[card_lost\]: .* \(request req_\w+, money moved: no\)\n {4}at /);
     expect(stderr).toMatch(/at async file:.*use-sdk\.mjs:\d+/);
   });

@@ -9,7 +9,7 @@ import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
 const README = readFileSync(join(import.meta.dirname, '..', '..', 'sdk', 'README.md'), 'utf8');
 
-/** The opening of the samples after the first. */
+/** The first lines of each sample after the first. */
 const OPENING = `import { TransferService } from '@transfer-service/sdk';
 const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL });
 `;
@@ -41,13 +41,13 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 describe('the README of the SDK', () => {
-  test('has as many samples as this test checks', () => {
+  test('has the number of samples that this test checks', () => {
     expect(samples).toHaveLength(PRINTED.length);
   });
 
   test.each(samples.map((sample, at) => [at + 1, sample] as const))('sample %i', async (number, { language, text }) => {
     const file = `sample-${number}.m${language}`;
-    // Without a URL a sample calls port 8080, where another service may run.
+    // Without a URL a sample would call port 8080, where another service may run.
     const url = `new TransferService({ baseUrl: '${service().url}' })`;
     await writeFile(join(folder.path, file), text.replaceAll('new TransferService()', url));
     const env = { TRANSFER_SERVICE_URL: service().url };

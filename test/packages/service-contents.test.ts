@@ -13,9 +13,12 @@ import { packedService } from './packed.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** How much a user has to download. A larger tarball contains something unexpected. */
+/** The most that a user should have to download. A larger tarball contains something unexpected. */
 const MAX_TARBALL_BYTES = 2_000_000;
-/** Without migrations, docs pages and examples, which people read as separate files. */
+/**
+ * The maximum number of files. Migrations, docs pages and examples do not count, because people read them as separate
+ * files.
+ */
 const MAX_FILES = 150;
 
 /** The files that the tarball may contain. */
@@ -52,11 +55,11 @@ beforeAll(async () => {
 const read = (path: string): string => readFileSync(join(installed, path), 'utf8');
 const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|server|simulator)\/.*\.js$/.test(file));
 
-/** The modules in a file of the bundle, which names them by their path in the clone. */
+/** Returns the modules in a file of the bundle, which names them by their path in the clone. */
 const modulesIn = (file: string): readonly string[] =>
   [...read(file).matchAll(/^\/\/ (\w\S*\.[cm]?[jt]s)$/gm)].map(([, path = '']) => path);
 
-/** A file of the bundle, and the files that are loaded with it. */
+/** Returns a file of the bundle, and the files that are loaded with it. */
 function loadedWith(file: string): readonly string[] {
   const loaded = new Set([file]);
   for (const one of loaded)
@@ -117,7 +120,7 @@ describe('the bundle', () => {
       const required = [...read(file).matchAll(/__require\("([^"]+)"\)/g)];
       for (const name of [...imported, ...required].map(([, one, other]) => one ?? other ?? '')) {
         const isThere = name.startsWith('.') && existsSync(join(installed, dirname(file), name));
-        // Never loaded: pg keeps it behind a property that our code does not read.
+        // Our code never loads pg-native: pg loads it only when a property is read that our code does not read.
         expect(isThere || isBuiltin(name) || name === 'pg-native', `${file} imports ${name}`).toBe(true);
       }
     }
@@ -190,7 +193,7 @@ describe('licences', () => {
     expect(text.match(/^(?:MIT License|The MIT License.*)$/gm)?.length).toBeGreaterThan(20);
   });
 
-  test('are required: refuses a package without a licence text', () => {
+  test('are required: a package without a licence text is refused', () => {
     expect(noticesFor(['node_modules/pg'])).toMatch(/^pg [0-9.]+\n\nMIT License\n/m);
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-notices-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// Parts of the packed service that load by path or on demand, and the commands that use its database.
+// Tests the parts of the packed service that load by path or on demand, and the commands that use its database.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** A server that records the paths and bodies of its requests. */
+/** Opens a server that records the paths and bodies of its requests. */
 async function openReceiver() {
   const received: { readonly path: string; readonly body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -50,7 +50,7 @@ test('delivers webhooks, copies the ledger and sends traces', async () => {
   expect(list).toMatchObject({ exitCode: 0, output: expect.stringContaining('can be restored') });
 });
 
-test('runs in live mode: migrate, the first key, a request with it, and the commands of the host', async () => {
+test("runs in live mode: migrate, the first key, a request with it, and the host's commands", async () => {
   const folder = await newFolder();
   const env = { MODE: 'live', SUPPORT_CONTACT: 'support@example.org' };
   const run = (...line: string[]) => runProgram([programIn(folder), ...line], folder, { env });

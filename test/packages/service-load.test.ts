@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newFolder, programIn } from './started.ts';
 
-// The start time of the command line depends on the machine and on how much it loads. These tests limit the second.
+// The start time of the command line depends on the machine and on how many modules it loads. These tests limit the
+// modules.
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Prints the process and the URL of every loaded module. */
+/** A module that prints the process and the URL of every loaded module. */
 const NOTE_MODULES = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   import { writeSync } from 'node:fs';
@@ -21,14 +22,14 @@ const NOTE_MODULES = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 /**
- * The number of processes and the modules that a command line loads. Module paths begin below the last node_modules or
- * the clone.
+ * Returns the number of processes and the modules that a command line loads. Module paths begin below the last node_modules
+ * or the clone.
  */
 function load(program: string, ...commandLine: string[]) {
   const script = '"$0" "$@" 2>&1 >/dev/null || true';
   const output = execFileSync('sh', ['-c', script, process.execPath, program, ...commandLine], {
     encoding: 'utf8',
-    // No service listens there. The command has loaded everything before it finds out.
+    // No service listens there. The command has loaded everything before it finds that out.
     env: { PATH: process.env.PATH, NODE_OPTIONS: `--import=${NOTE_MODULES}`, PORT: '9' },
   });
   const lines = [...output.matchAll(/^loaded ([0-9]+) file:\/\/(\S+)$/gm)];
@@ -40,16 +41,19 @@ function load(program: string, ...commandLine: string[]) {
 
 const COMMANDS = ['--version', '--help', 'cards list', 'start --help'];
 
-/** Nothing of the service, no error texts, and only the package that parses command lines. */
+/**
+ * The modules that a command may load: nothing of the service, no error texts, and only the package that parses command
+ * lines.
+ */
 const MAY_LOAD = /^(?:installation\.mjs$|(?:cli|sdk|domain|tools)\/|(?:node_modules\/)?commander\/)/;
 
 /**
- * The most modules that a command may load from a clone. Each group of commands is a module, and the largest command
- * loads 94.
+ * The most modules that a command may load from a clone. Each group of commands is a module. The largest command loads 94
+ * modules.
  */
 const MAX_MODULES = 96;
 
-test.each(COMMANDS)('the command line of a clone loads little for %s', async (line) => {
+test.each(COMMANDS)('the command line of a clone loads few modules for %s', async (line) => {
   const { processes, modules } = load(join(ROOT, 'cli', 'transfer-service.mjs'), ...line.split(' '));
   expect(processes).toBe(1);
   expect(modules.length).toBeGreaterThan(20);
@@ -64,7 +68,7 @@ test.each(COMMANDS)('the command line of the package loads four files for %s', a
   const bundle = ['cli/chunks/shared.js', 'cli/main.js', 'installation.mjs'].map((path) => `dist/${path}`);
   const files = ['cli/transfer-service.mjs', ...bundle].map((path) => `transfer-service/${path}`);
   expect(modules.toSorted()).toEqual(files);
-  // A bundle names its modules.
+  // A bundle names the modules that it contains.
   const inside = files.flatMap((path) =>
     [...readFileSync(join(folder, 'node_modules', path), 'utf8').matchAll(/^\/\/ (\S+\.[cm]?[jt]s)$/gm)].map(
       ([, module = '']) => module,

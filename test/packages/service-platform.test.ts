@@ -7,14 +7,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { packedService, runAsUser, userEnvironment } from './packed.ts';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// Machines without the pinned Node, without a new enough Node, or without permissions.
+// Tests machines without the pinned Node, without a sufficiently new Node, or without permissions.
 
 const PINNED = `node-linux-${process.arch}`;
 
-/** The user of tests that must not run as root: `nobody`, or else the user who runs the tests. */
+/** The user of tests that must not run as root: `nobody`, or the user who runs the tests if that is not root. */
 const ORDINARY_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** Links the packages of an install, so that a test can omit some. The service's own files are copies. */
+/**
+ * Makes a folder with links to the packages of an install, so that a test can omit some. The service's own files are
+ * copies.
+ */
 async function folderWithout(...omitted: readonly string[]): Promise<string> {
   const { folder } = await packedService();
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
@@ -34,7 +37,7 @@ async function folderWithout(...omitted: readonly string[]): Promise<string> {
   return path;
 }
 
-/** Puts the test's own Node first in the path, with other values for these properties of `process`. */
+/** Puts the test's own Node first in the path. It has other values for these properties of `process`. */
 function pretendNode(folder: string, version: string, more: Readonly<Record<string, string>> = {}) {
   const pretence = join(folder, 'pretence.mjs');
   const values = Object.entries({ ...more, versions: { ...process.versions, node: version } });
@@ -51,7 +54,7 @@ test('after npm install --omit=optional, an old Node says what to do, and the co
   const { folder: installed } = await packedService();
   const parent = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
-  // In a complete install npm only has to remove packages. Unpacking Node and PostgreSQL again takes longer.
+  // In a complete install, npm only has to remove packages. Unpacking Node and PostgreSQL again would take longer.
   const folder = join(parent, 'installed');
   execFileSync('cp', ['-a', installed, folder]);
   await runAsUser('npm', ['install', '--prefer-offline', '--omit=optional'], { cwd: folder });
@@ -71,7 +74,7 @@ test('after npm install --omit=optional, an old Node says what to do, and the co
   }
 });
 
-test('without the pinned Node, a new enough Node runs the service', async () => {
+test('without the pinned Node, a sufficiently new Node runs the service', async () => {
   const folder = await folderWithout(PINNED);
   const { call } = await startService(folder, {
     command: [process.execPath, programIn(folder), 'start'],
@@ -118,7 +121,7 @@ test('without the embedded PostgreSQL, the service asks for a database', async (
   expect(output).toContain("'npm install --include=optional'");
 });
 
-test('refuses a folder that it cannot write to, with the reason', async () => {
+test('refuses a folder that it cannot write to, and gives the reason', async () => {
   const folder = await newFolder();
   chmodSync(folder, 0o555);
   const how = { ...ORDINARY_USER, env: { PORT: '0' } };
@@ -134,7 +137,7 @@ test("runs packages of another user, as after an install by root, in the user's 
   mkdirSync(own, { mode: 0o700 });
   const { uid, gid } = ORDINARY_USER;
   if (uid !== undefined && gid !== undefined) chownSync(own, uid, gid);
-  // No one may write there, as after an install by root.
+  // Removes all write permissions, as after an install by root.
   execFileSync('chmod', ['-R', 'a-w', join(folder, 'node_modules', 'transfer-service')]);
   const { call, child, ended } = await startService(own, { command: [programIn(folder), 'start'], ...ORDINARY_USER });
   expect((await call('/api/v0.1/core/transfer', { amount: 1000, card_id: 'card_active' })).status).toBe(201);

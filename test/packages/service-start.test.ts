@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newFolder, programIn, runProgram, startProgram, startService } from './started.ts';
 
-// The service from its tarball, in a folder with only `npm install`.
+// Tests the service from its tarball, in a folder where only `npm install` has run.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** The process id of a folder's PostgreSQL, or undefined after it has stopped. */
+/** Returns the process id of a folder's PostgreSQL, or undefined after it has stopped. */
 function postgresOf(folder: string): string | undefined {
   const directory = `${folder}/data/postgresql`;
   return readdirSync(directory).includes('postmaster.pid')
@@ -36,7 +36,7 @@ describe('npx transfer-service start', () => {
       '/guides/quickstart',
     ])
       expect([path, (await call(path)).status]).toEqual([path, 200]);
-    // The service runs on its pinned Node, independent of the machine's.
+    // The service runs on its pinned Node, whichever Node the machine has.
     expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);
     const line = ['npx', 'transfer-service', '--url', url, 'transfers', 'list'];
     expect(await runProgram(line, folder)).toMatchObject({
@@ -50,7 +50,7 @@ describe('npx transfer-service start', () => {
     const { child, output, ended } = await startService(folder);
     expect(postgresOf(folder)).toMatch(/^[0-9]+$/);
     child.kill('SIGTERM');
-    // The signal ends npx and its shell, which the service notices.
+    // The signal ends npx and its shell, which the service must notice.
     await ended;
     await expect.poll(output).toContain('Stopped.');
     expect(postgresOf(folder)).toBeUndefined();
@@ -67,7 +67,7 @@ describe('npx transfer-service start', () => {
 
   test('Ctrl-C stops the service and its PostgreSQL', async () => {
     const folder = await newFolder();
-    // A terminal where a user types Ctrl-C after the service is ready.
+    // Opens a terminal in which a user types Ctrl-C after the service is ready.
     const terminal = ['script', '--quiet', '--return', '--command', 'npx transfer-service start', '/dev/null'];
     const { child, ended, output } = startProgram(terminal, folder, { env: { PORT: '0' }, stdin: 'pipe' });
     await expect.poll(output).toContain('Stop with Ctrl-C');

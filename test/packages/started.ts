@@ -31,14 +31,14 @@ export type HowToStart = {
   readonly stdin?: 'ignore' | 'pipe';
 };
 
-/** A new folder with the installed service, removed after the test. */
+/** Makes a new folder with the installed service. The folder is removed after the test. */
 export async function newFolder(): Promise<string> {
   const { path, remove } = await folderWith(await packedService());
   onTestFinished(remove);
   return path;
 }
 
-/** The program that npm puts on the path of its scripts. */
+/** Returns the program that npm puts on the path of its scripts. */
 export const programIn = (folder: string): string => join(folder, 'node_modules', '.bin', 'transfer-service');
 
 export function startProgram(
@@ -64,7 +64,7 @@ export function startProgram(
   return { child, output: () => output, ended };
 }
 
-/** Starts the service in a folder, with npx or another command line, and waits until it is ready. */
+/** Starts the service in a folder, with npx or another command line. Waits until the service is ready. */
 export async function startService(
   cwd: string,
   {

@@ -28,7 +28,7 @@ test('the same sources in another folder give identical tarballs', async () => {
 });
 
 describe('two tarballs', () => {
-  /** A tarball of two files, after a change. */
+  /** Makes a tarball of two files after a change. */
   async function pack(change: (folder: string) => void = () => undefined): Promise<string> {
     const folder = newFolder();
     writeFileSync(join(folder, 'package.json'), '{"name":"small","version":"1.0.0"}\n');

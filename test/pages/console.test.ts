@@ -27,7 +27,7 @@ afterAll(() => running.server.close());
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://127.0.0.1:${running.port}${path}`, init);
 
-/** The scripts and stylesheets of the page. */
+/** Returns the scripts and stylesheets of the page. */
 async function assetsOfPage(): Promise<readonly string[]> {
   const text = await (await ask('/console')).text();
   return [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
@@ -64,7 +64,7 @@ describe('the served console', () => {
     expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style| style=| on[a-z]+=|data:/);
   });
 
-  test('names files that never change under their names', async () => {
+  test('uses a new name for every changed file, so that browsers can store files forever', async () => {
     const assets = await assetsOfPage();
     expect(assets.length).toBeGreaterThanOrEqual(3);
     for (const path of assets) {
@@ -91,7 +91,7 @@ describe('the served console', () => {
     expect((await response.bytes()).length).toBe(Number(plain.headers['content-length']));
   });
 
-  test('does not send a file again that the browser has', async () => {
+  test('sends no file again that the browser has', async () => {
     const tag = (await ask('/console')).headers.get('etag') ?? '';
     expect(tag).toMatch(/^"[\w-]+"$/);
     for (const sent of [tag, `"other", W/${tag}`]) {
@@ -114,7 +114,7 @@ describe('the served console', () => {
     ['/console/assets/%2e%2e%2fbuild.json', 'GET', 404, 'route_not_found'],
     ['/console', 'POST', 405, 'method_not_allowed'],
     ['/console/%', 'GET', 400, 'malformed_request'],
-  ])('%s by %s is the error record %i', async (path, method, status, code) => {
+  ])('%s by %s returns the error record %i', async (path, method, status, code) => {
     const response = await sendRaw(`http://127.0.0.1:${running.port}`, { method, path });
     expect([response.status, response.fields.Code]).toEqual([status, code]);
   });
@@ -144,7 +144,7 @@ describe('a service without a console', () => {
     await expect(files.find('')).rejects.toMatchObject({ message: expect.stringContaining('main.tsx: no such file') });
   });
 
-  test('serves it as soon as it is built', async () => {
+  test('serves the console as soon as it is built', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
     folders.push(folder);
     const files = new ConsoleFiles(folder);
@@ -155,7 +155,7 @@ describe('a service without a console', () => {
   });
 });
 
-/** The compressed size of files of the build, in bytes. */
+/** Returns the compressed size of files of the build, in bytes. */
 async function compressedBytes(names: readonly string[]): Promise<number> {
   const files = new ConsoleFiles(BUILT_CONSOLE);
   const found = await Promise.all(names.map((name) => files.find(name)));
@@ -164,8 +164,8 @@ async function compressedBytes(names: readonly string[]): Promise<number> {
 }
 
 /**
- * The budget of the design, section 4, for a first load, and a budget for everything. The design has 150,000 for everything. The
- * screens about approvals and about access, which it does not know, have 5,000.
+ * The budgets for a first load (design, section 4) and for everything. The design allows 150,000 for everything. It does
+ * not know the screens about approvals and about access, which are allowed 5,000 more.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 const MAX_ALL_BYTES = 155_000;

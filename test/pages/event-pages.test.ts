@@ -30,7 +30,7 @@ async function page(path: string): Promise<readonly Element[]> {
   return read(await answer.text());
 }
 
-/** The elements of a page without its drawings. */
+/** Returns the elements of a page without its drawings. */
 const read = (text: string) => readPage(text.replaceAll(/<svg.*?<\/svg>/gs, ''));
 
 async function data(path: string, accept = 'application/json'): Promise<unknown> {
@@ -43,13 +43,13 @@ async function data(path: string, accept = 'application/json'): Promise<unknown>
 const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
-/** The types in links of list rows. */
+/** Returns the types in links of list rows. */
 const listed = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
     .flatMap(({ attributes }) => /^\/events\/([a-z._]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
 
-/** Text without white space and code marks. */
+/** Returns a text without white space and code marks. */
 const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
 
 describe('the catalogue of events as pages', () => {
@@ -94,7 +94,7 @@ describe('the catalogue of events as pages', () => {
     }
   });
 
-  it('shows commands that read events with the right operations', () => {
+  it('shows commands that read events, with the right operations', () => {
     const commands = EVENT_TYPES.flatMap((type) => readingCommand(type, 'http://localhost:8080') ?? []);
     expect(commands).toHaveLength(EVENT_TYPES.length - 1);
     for (const command of commands) {
@@ -156,7 +156,7 @@ describe('the search of events', () => {
     `"><a href="javascript:x">`,
     '\u0000\u202e\u2028',
     '<'.repeat(1_500),
-  ])('shows hostile input as text', async (query) => {
+  ])('shows hostile input as plain text', async (query) => {
     const elements = await page(`/events?q=${encodeURIComponent(query)}`);
     expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
     for (const { attributes } of elements) expect(attributes.get('href') ?? '/').toMatch(/^(#|\/)/);

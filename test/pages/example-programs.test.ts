@@ -21,8 +21,8 @@ const CHANGES = 'Its examples move the clock, and change the cards and the switc
 const { path } = await useDirectory();
 
 /**
- * Operations whose examples this test cannot run. delete_session needs a session's cookie, which only browsers have. Notices are
- * signed with a secret from the settings.
+ * Operations whose examples this test cannot run. delete_session needs a session's cookie, which only browsers have.
+ * Notices are signed with a secret from the settings.
  */
 const NOT_RUN: readonly OperationId[] = ['delete_session', 'receive_notice'];
 const RUN = OPERATION_IDS.filter((id) => !NOT_RUN.includes(id));
@@ -79,7 +79,7 @@ describe('the API reference has a working curl example of', () => {
     if (OPERATIONS[id].status === 201) expect(Object(reply)).toMatchObject(ofRequest(id, shown));
   });
 
-  /** The fields of the example response that depend on the example request. */
+  /** Returns the fields of the example response that depend on the example request. */
   function ofRequest(id: OperationId, shown: object): object {
     const sent: object = JSON.parse(exampleOf(id).body ?? '{}');
     const names = [...Object.keys(sent), 'metadata', 'description', 'reference', 'status', 'type'];
@@ -114,7 +114,7 @@ describe('the API reference has a working Python example of', () => {
   const service = useOwnService(CHANGES);
   let python: Promise<string | undefined> | undefined;
 
-  /** Finds the first Python with the package `requests`. The system's Python is not always first in the path. */
+  /** Finds the first Python that has the package `requests`. The first Python in the path may lack it. */
   async function findPython(): Promise<string | undefined> {
     for (const program of ['python3', '/usr/bin/python3']) {
       const has = await run(program, ['-c', 'import requests']).then(

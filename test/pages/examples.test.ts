@@ -11,7 +11,7 @@ import { useOwnService } from '../harness/service.ts';
 
 const service = useOwnService('Its examples move the clock, and change the cards and the switch.');
 
-/** Sends what curl would send, including its default Content-Type. */
+/** Sends a request as curl would, with its default Content-Type. */
 async function send({ method, path, headers, body }: ExampleRequest) {
   const label = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   const content = body === undefined ? {} : { body };
@@ -47,7 +47,7 @@ describe('the examples of requests', () => {
 });
 
 describe('the demo cards', () => {
-  it.each(DEMO_CARDS)('$name refuses its request, and otherwise no usual load', async ({ name, refuses }) => {
+  it.each(DEMO_CARDS)('$name refuses its request, or accepts an ordinary load', async ({ name, refuses }) => {
     const body = JSON.stringify({ card_id: name, ...(refuses?.body ?? { amount: 1_000 }) });
     const answer = await send({
       method: 'POST',

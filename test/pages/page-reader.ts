@@ -24,7 +24,7 @@ const KNOWN = new Set(
     'table thead tbody tr th td blockquote'
   ).split(' '),
 );
-/** Tags that end a paragraph implicitly, so that a browser would close it early. */
+/** Tags that a browser takes as the end of an open paragraph. */
 const BLOCKS = new Set(
   'div p ul ol dl pre table blockquote figure section article nav header footer main form h1 h2 h3 h4 details'.split(
     ' ',
@@ -46,8 +46,9 @@ const TAG = /<(\/?)([a-z][a-z0-9]*)((?: [a-z-]+(?:="[^"<>]*")?)*)>/y;
 const ATTRIBUTE = / ([a-z-]+)(?:="([^"]*)")?/g;
 
 /**
- * Reads a page more strictly than a browser: every tag is known, closed in order and in an allowed position, every
- * attribute is in double quotes and unique, every ampersand is an entity, and there is no `<` or `>` outside of a tag.
+ * Reads a page more strictly than a browser. Every tag must be known, closed in order and in an allowed position. Every
+ * attribute must be in double quotes and unique. Every ampersand must be an entity, and there must be no `<` or `>` outside
+ * of a tag.
  */
 export function readPage(page: string): readonly Element[] {
   const beginning = '<!doctype html>\n';
@@ -93,7 +94,7 @@ function begin({ elements, open, said }: Reading, tag: string, written: string):
     tag,
     attributes,
     around: open.map((outer) => outer.tag),
-    // Computed on demand: few texts are needed, and an outer element contains the text of all inner ones.
+    // Computed only on demand, because few texts are needed and an outer element contains the text of all inner ones.
     get text() {
       return said.slice(from, to).join('').replaceAll(/\s+/g, ' ').trim();
     },

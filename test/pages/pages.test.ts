@@ -69,7 +69,7 @@ describe('the catalogue as pages', () => {
     const headings = texts(elements, 'h2');
     expect(headings.indexOf('A transfer was declined')).toBe(0);
     expect(headings.at(-1)).toBe('All codes');
-    // Codes that every operation has are folded.
+    // The list of codes that every operation has is collapsed.
     const folded = codesLinked(elements.filter(({ around }) => around.includes('details')));
     expect([...folded].sort()).toEqual(CODES.filter((code) => familyOf(code) !== undefined).toSorted());
   });
@@ -146,7 +146,7 @@ describe('the catalogue as data', () => {
     }
   });
 
-  it('responds with the record at a path of data or of the API, even to browsers', async () => {
+  it('returns the record at a path of data or of the API, even to browsers', async () => {
     for (const path of ['/errors/%3Cb%3E.json', '/guides/nope.md', '/api/v0.1/core/nope', '/v0.1/nope']) {
       const answer = await ask(path, BROWSER);
       expect(answer.status).toBe(404);
@@ -184,10 +184,10 @@ describe('an unknown path', () => {
     for (const link of ['/guides', '/docs', '/errors', '/console']) expect(links).toContain(link);
   });
 
-  it('is never markup on its page, and its card numbers are hidden', async () => {
+  it('never appears as markup on its page, and its card numbers are hidden', async () => {
     const answer = await ask(`/${encodeURIComponent(HOSTILE)}/<b>/4532015112830366`, BROWSER);
     const text = await answer.text();
-    // Throws if a part of the path is read as markup.
+    // Reading the page fails if a part of the path is markup.
     expect(readPage(text).filter(({ tag }) => tag === 'b' || tag === 'img')).toEqual([]);
     expect(text).not.toContain('4532015112830366');
   });
@@ -243,7 +243,7 @@ describe('every page', () => {
     }
   });
 
-  it('shows the contact as text and sends commands to a sandbox if the service is live', async () => {
+  it('shows the contact as text, and sends commands to a sandbox if the service is live', async () => {
     const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
@@ -253,7 +253,7 @@ describe('every page', () => {
 });
 
 describe('the first page', () => {
-  it('has the first transfer, the first error and the demo cards to copy in a sandbox', async () => {
+  it('shows the first transfer, the first error and the demo cards to copy in a sandbox', async () => {
     const elements = await page('/');
     expectFrame(elements);
     const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
@@ -276,7 +276,7 @@ describe('the first page', () => {
     expect(rows[0]).toContain('250.00 USD');
   });
 
-  it('has no demo and a first request that moves nothing in live mode', async () => {
+  it('shows no demo in live mode, and a first request that moves nothing', async () => {
     const elements = await page('/', 'live');
     expectFrame(elements);
     const main = texts(elements, 'main').join();

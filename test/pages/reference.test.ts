@@ -70,7 +70,7 @@ describe('the API reference', () => {
     }
   });
 
-  it('has examples with a key, and nothing about the sandbox, in live mode', async () => {
+  it('has examples with a key, and no mention of the sandbox, in live mode', async () => {
     const index = await page('/docs', 'live');
     const rows = index.filter(({ tag, attributes }) => tag === 'li' && attributes.has('id'));
     expect(rows.map(({ attributes }) => attributes.get('id'))).toEqual(OF_LIVE);
@@ -84,7 +84,7 @@ describe('the API reference', () => {
       expect(requests).toHaveLength(3);
       for (const request of requests) {
         expect(request).toContain(urlOf('live'));
-        // Requests from connectors are signed instead.
+        // Requests from connectors have a signature instead.
         expect(request.includes('TRANSFER_SERVICE_KEY')).toBe(OPERATIONS[id].reach !== 'connector');
       }
     }

@@ -4,7 +4,7 @@ import { ERROR_CODES, ERRORS } from '../../contract/errors/catalogue.ts';
 import { termsIn, withoutValues } from '../../contract/search/words.ts';
 import { type PageSearch, pageSearch } from '../../server/pages/search/page-search.ts';
 
-/** A query that many texts match, as people type it. */
+/** A query that matches many texts and that people often type. */
 const USUAL = 'card not found';
 
 /** Words of the documentation, the most frequent first. */
@@ -24,7 +24,7 @@ beforeAll(async () => {
   search = await pageSearch();
 });
 
-/** The work of a search: how many texts are scored, and for how many words similar words are looked up. */
+/** Measures the work of a search: how many texts are scored, and for how many words similar words are looked up. */
 function workOf(query: string): { readonly scored: number; readonly loose: number; readonly words: number } {
   let scored = 0;
   let loose = 0;
@@ -54,12 +54,12 @@ function workOf(query: string): { readonly scored: number; readonly loose: numbe
 }
 
 describe('a search', () => {
-  it.each(HOSTILE)('for %s scores at most three times the texts of a usual search', (_what, query) => {
+  it.each(HOSTILE)('for %s scores at most three times the texts of an ordinary search', (_what, query) => {
     const usual = workOf(USUAL);
     expect(usual.scored).toBeGreaterThan(1_000);
     const { scored, loose } = workOf(query.slice(0, 1_000));
     expect(scored).toBeLessThanOrEqual(3 * usual.scored);
-    // At most six in each of the two searches.
+    // At most six words in each of the two searches.
     expect(loose).toBeLessThanOrEqual(12);
   });
 

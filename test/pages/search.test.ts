@@ -6,7 +6,7 @@ import { BROWSER, expectFrame, HOSTILE, links, texts, usePages } from './use-pag
 
 const { ask, page, data } = usePages();
 
-/** The targets of the results, in order. */
+/** Returns the targets of the results, in order. */
 const found = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li' && around.includes('main'))
@@ -77,7 +77,7 @@ describe('the search', () => {
       '{"Message":"The service is disabled. Please","Status":424,"Code":"service_disabled","Type":"Process Error"}',
       'service_disabled',
     ],
-  ])('finds, for %s, the code %s as a page and as data', async (query, code) => {
+  ])('for %s finds the code %s, as a page and as data', async (query, code) => {
     const path = `?q=${encodeURIComponent(query)}`;
     const elements = await page(`/errors${path}`);
     const { data: records } = (await data(`/errors.json${path}`)) as { readonly data: readonly CatalogueRecord[] };
@@ -99,7 +99,7 @@ describe('the search', () => {
     expect(records[0]?.family?.codes.length).toBe(OPERATION_IDS.length);
   });
 
-  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that nothing was found: %s', async (path) => {
+  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that nothing was found for %s', async (path) => {
     const elements = await page(`${path}?q=xylophone`);
     expectFrame(elements);
     expect(texts(elements, 'main').join()).toContain('Nothing found');
@@ -120,7 +120,7 @@ describe('the search', () => {
     ['controls', '\u0000\u0001\u202e\u2028'],
     ['a lone surrogate', 'a\ud800b'],
     ['much', '<'.repeat(1_500)],
-  ])('shows hostile input as text: %s', async (_what, query) => {
+  ])('shows hostile input as plain text: %s', async (_what, query) => {
     const elements = await page(`/search?q=${encodeURIComponent(query.toWellFormed())}`);
     expectFrame(elements);
     expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query.toWellFormed());
@@ -128,7 +128,7 @@ describe('the search', () => {
   });
 
   it.each(['?q=%zz', '?q=%ff', '?q=card&q=amount', '?q', '?', '?x=1', '?q=+++'])(
-    'accepts a broken query: %s',
+    'accepts a malformed query: %s',
     async (query) => {
       for (const path of ['/search', '/errors']) expectFrame(await page(`${path}${query}`));
     },

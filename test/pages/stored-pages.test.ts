@@ -38,7 +38,7 @@ afterAll(async () => {
 
 type Answer = { readonly status: number; readonly headers: NodeJS.Dict<string | string[]>; readonly body: Buffer };
 
-/** The response from the wire. fetch would add headers and decompress it. */
+/** Returns the response exactly as sent. fetch would add headers and decompress it. */
 function ask(
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -104,7 +104,7 @@ describe.each(STORED)('%s', (path) => {
   });
 });
 
-test('never caches the current state of the service', async () => {
+test('the current state of the service is never cached', async () => {
   for (const path of ['/health/live', '/health/ready']) {
     const { status, headers } = await ask(path, { 'Accept-Encoding': 'gzip' });
     expect([status, headers['cache-control'], headers.etag]).toEqual([200, 'no-store', undefined]);
@@ -178,7 +178,7 @@ describe('the OpenAPI document', () => {
     expect(page).not.toContain('other.test');
   });
 
-  it('has the sandbox operations, and everything only they use, only in a sandbox', async () => {
+  it('has the operations of a sandbox, and everything that only they use, only in a sandbox', async () => {
     const [ofSandbox, ofLive] = [await document({}, sandbox), await document({}, live)];
     const own = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
     expect(own.length).toBeGreaterThan(0);
@@ -188,7 +188,7 @@ describe('the OpenAPI document', () => {
     expect(ofLive.tags.map(({ name }) => name)).not.toContain('Sandbox');
     const text = JSON.stringify(ofLive);
     expect(text).not.toContain('parameters/SandboxProvoke');
-    // Every reference has a target, and every component is referenced except the ways to authenticate.
+    // Every reference must have a target. Every component must be referenced, except the ways to authenticate.
     const references = new Set(text.match(/#\/components\/[^"]+/g));
     const components = Object.entries(JSON.parse(text).components as Record<string, object>).flatMap(([kind, of]) =>
       kind === 'securitySchemes' ? [] : Object.keys(of).map((name) => `#/components/${kind}/${name}`),

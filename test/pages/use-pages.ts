@@ -64,15 +64,15 @@ export function usePages() {
   return { urlOf, ask, page, data };
 }
 
-/** The texts of all elements with a tag. */
+/** Returns the texts of all elements with a tag. */
 export const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
-/** The targets of all links and forms. */
+/** Returns the targets of all links and forms. */
 export const links = (elements: readonly Element[]) =>
   elements.flatMap(({ attributes }) => attributes.get('href') ?? attributes.get('action') ?? []);
 
-/** The error codes in links. */
+/** Returns the error codes in links. */
 export const codesLinked = (elements: readonly Element[]) =>
   links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
 
@@ -83,7 +83,7 @@ export function expectFrame(elements: readonly Element[]): void {
   expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
   const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
   expect(new Set(ids).size).toBe(ids.length);
-  // One `expect` for all, because a page has thousands of attributes.
+  // Calls `expect` once for all attributes, because a page has thousands.
   const names = new Set(elements.flatMap(({ attributes }) => [...attributes.keys()]));
   expect([...names].filter((name) => /^(on|style$|src$)/.test(name))).toEqual([]);
   const known = new Set(ids);

@@ -7,8 +7,8 @@ import { useDirectory } from '../harness/service.ts';
 import { useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans that PostgreSQL logs for the statements of a service. They include statements in functions and triggers, which
-// EXPLAIN does not show.
+// Reads the plans that PostgreSQL logs for the statements of a service. They include statements in functions and triggers,
+// which EXPLAIN does not show.
 
 type Logged = {
   readonly 'Query Text': string;
@@ -39,7 +39,7 @@ async function readPlans(): Promise<readonly Logged[]> {
   return [...log.matchAll(/ ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => JSON.parse(text) as Logged);
 }
 
-test('uses no plan that the settings exclude, or that is expensive enough to compile', async () => {
+test('uses no plan that the settings exclude, or that is expensive enough for PostgreSQL to compile', async () => {
   const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
   try {
     await callTheUsual(service.client);
@@ -55,7 +55,7 @@ test('uses no plan that the settings exclude, or that is expensive enough to com
   }
   const ofWriters = plans.filter(({ Settings }) => Settings?.enable_seqscan === 'off');
   const texts = new Set(ofWriters.map((logged) => logged['Query Text'].trim()));
-  // The log contains the switch, the clock inside a function, and the head of the audit log inside a trigger.
+  // The log must contain the switch, the clock inside a function, and the head of the audit log inside a trigger.
   for (const part of ['left join switch on disabled', 'clock_timestamp() + coalesce', 'from audit_head where']) {
     expect(
       [...texts].some((text) => text.includes(part)),

@@ -17,14 +17,17 @@ import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans for events with a hundred days of them, as many as a service with the default retention has.
+// Tests the plans for events with a hundred days of events, as many as a service with the default retention has.
 
 const DAYS = 100;
 const server = await useServer();
 const client = await useConnection(server.connection);
 let reader: pg.Client;
 
-/** One batch per minute, with three events of the program and one of another program. The last hundred are not relayed. */
+/**
+ * Inserts one batch per minute, with three events of the program and one of another program. The last hundred batches are
+ * not relayed.
+ */
 const FILL = `
   select make_event_partition('event', current_date - age) from generate_series(0, ${DAYS}) as age;
   select make_event_partition('event_position', (current_date - make_interval(months => age))::date)
@@ -57,7 +60,7 @@ async function planOf(of: pg.Client, { text, values }: Statement): Promise<Plan>
   return rows[0]['QUERY PLAN'][0].Plan as Plan;
 }
 
-/** The partitions of a table that a connection has locked since its transaction began. */
+/** Returns the partitions of a table that a connection has locked since its transaction began. */
 async function lockedPartitions(of: pg.Client, table: string): Promise<readonly string[]> {
   const { rows } = await of.query(
     `select distinct relname from pg_locks join pg_inherits on inhrelid = relation join pg_class on pg_class.oid = relation
@@ -116,7 +119,7 @@ describe.each([
     expect(scansOf(await planOf(reader, statement))).toEqual([]);
   });
 
-  test('finds waiting events for the relay by their index, and reads no table whole', async () => {
+  test('finds waiting events for the relay by their index, and reads no whole table', async () => {
     const writer = await connect({ ...server.connection, options: '-c role=transfer_service_background' });
     try {
       for (const [name, value] of [...WITHIN_LIMITS, ...WRITER_SETTINGS])
@@ -162,7 +165,7 @@ describe('the drop of an old partition', () => {
     const settings = ['min_duration = 0', 'nested_statements = on', 'format = json', "level = 'notice'"];
     await superuser.query(`load 'auto_explain'; ${settings.map((one) => `set auto_explain.log_${one};`).join(' ')}`);
     superuser.on('notice', listen);
-    // A full month that ends with a row of each kind.
+    // Inserts a full month that ends with a row of each kind.
     await superuser.query(
       `insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
         select gen_random_uuid(), 1, 1, gen_random_uuid(), moment, number, false, moment
@@ -172,7 +175,7 @@ describe('the drop of an old partition', () => {
   });
   afterAll(() => superuser.end());
 
-  test('reads no month of positions whole while it holds the locks, and refuses a month with a needed row', async () => {
+  test('reads no whole month of positions while it holds the locks, and refuses a month with a row that is still needed', async () => {
     for (const [difference, isDropped] of [
       [-1, false],
       [0, true],
@@ -189,7 +192,7 @@ describe('the drop of an old partition', () => {
     }
   });
 
-  test('refuses a month whose only needed row belongs to one program, or is shared', async () => {
+  test('refuses a month whose only needed row belongs to one program or to all', async () => {
     for (const isShared of [false, true]) {
       await superuser.query('begin');
       await deleteUpTo(0);
@@ -218,13 +221,13 @@ describe('the drop of an old partition', () => {
 
 const rowsOf = (plan: Plan): number => Number(Reflect.get(plan, 'Plan Rows'));
 
-/** Relations that are read without an index. */
+/** Returns the relations that are read without an index. */
 function wholeReadsOf(plan: Plan): readonly string[] {
   const own = plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? ''] : [];
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)];
 }
 
-/** Partitions with rows that are read whole or sorted. */
+/** Returns the partitions with rows that are read whole or sorted. */
 function scansOf(plan: Plan): readonly string[] {
   const isWhole = /^(Seq Scan|Sort)$/.test(plan['Node Type']) && plan['Total Cost'] > 50 && rowsOf(plan) > 1000;
   return [

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 
-/** The number of rows in the tables, enough that reading a whole table is never the cheaper plan. */
+/** The number of cards. The tables are so large that reading a whole table is never the cheaper plan. */
 export const CARDS = 20_000;
 const TRANSFERS = 60_000;
 
@@ -38,7 +38,7 @@ export async function fill(client: pg.Client): Promise<void> {
   await fillAround(client);
 }
 
-/** The ids are ascending, as in the service. */
+/** Inserts the cards. Their ids ascend, as in the service. */
 async function fillCards(client: pg.Client): Promise<void> {
   await client.query(
     `with made as (
@@ -59,7 +59,7 @@ async function fillCards(client: pg.Client): Promise<void> {
   );
 }
 
-/** The ids are ascending, as in the service. Every status and type occurs, some only long ago. */
+/** Inserts the transfers. Their ids ascend, as in the service. Every status and type occurs, some only long ago. */
 async function fillTransfers(client: pg.Client): Promise<void> {
   await client.query(
     `with numbered as (
@@ -130,7 +130,7 @@ async function fillAround(client: pg.Client): Promise<void> {
      select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
      from transfer limit 20000`,
   );
-  // Nearly all are approved. A few have another end, and fewer are open.
+  // Nearly all attempts are approved. A few have another end, and fewer are open.
   await client.query(
     `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
        tries, looks, misses, created_at, updated_at)

@@ -17,10 +17,13 @@ function nodesOf(plan: Plan): readonly Plan[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }
 
-/** The filter of the programs' policy. It discards no rows that the statement has requested. */
+/** Matches the filter of the programs' policy. It discards no rows that the statement has requested. */
 const POLICY = /\(?COALESCE\(\(program_id = ANY \((?:\(InitPlan \d+\)\.col1|\$\d+)\)\), false\)\)?/g;
 
-/** Both directions that exist. PostgreSQL before 17 may filter by them row by row, which discards nothing. */
+/**
+ * Matches a filter for both directions, which are all that exist. PostgreSQL before 17 may check it row by row, but it
+ * discards nothing.
+ */
 const BOTH_DIRECTIONS = /\(?direction = ANY \('\{in,out\}'::text\[\]\)\)?/g;
 
 function filterOf({ Filter }: Plan): string {
@@ -33,19 +36,22 @@ function isGrowing(plan: Plan): boolean {
 
 const nameOf = (plan: Plan): string => `${plan['Node Type']} ${plan['Index Name'] ?? plan['Relation Name'] ?? ''}`;
 
-/** Growing tables that are read whole. */
+/** Returns the growing tables that are read whole. */
 export function wholeReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => node['Node Type'] === 'Seq Scan' && isGrowing(node))
     .map(nameOf);
 }
 
-/** A higher cost belongs to a report, or to a node that a setting excludes: before PostgreSQL 18 that adds 1e10. */
+/**
+ * The highest cost that is allowed. A higher cost belongs to a report, or to a node that a setting excludes: before
+ * PostgreSQL 18 that adds 1e10.
+ */
 const MOST_COST = 1_000_000;
 
 /**
- * Faults of a plan under {@link WRITER_SETTINGS}: a table of any size that is read whole because there is no other way, and a
- * cost that makes PostgreSQL compile the plan if `jit` is on.
+ * Returns the faults of a plan under {@link WRITER_SETTINGS}. One fault is a table of any size that is read whole because
+ * there is no other way. The other is a cost that makes PostgreSQL compile the plan if `jit` is on.
  */
 export function forbiddenReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
@@ -53,19 +59,19 @@ export function forbiddenReads(plan: Plan): readonly string[] {
     .map((node) => `${nameOf(node)}, cost ${node['Total Cost']}`);
 }
 
-/** The relations that a plan reads, with repetitions. */
+/** Returns the relations that a plan reads, with repetitions. */
 export function relationsRead(plan: Plan): readonly string[] {
   return nodesOf(plan).flatMap((node) => node['Relation Name'] ?? []);
 }
 
-/** Scans of growing tables that discard rows, so they use the wrong index. */
+/** Returns scans of growing tables that discard rows, so they use the wrong index. */
 export function halfProbes(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^\(*\)*$/.test(filterOf(node)))
     .map((node) => `${nameOf(node)}: ${node.Filter}`);
 }
 
-/** Scans of growing tables that do not follow the order of an index, so they cannot stop early. */
+/** Returns scans of growing tables that do not follow the order of an index, so they cannot stop early. */
 export function endlessReads(plan: Plan): readonly string[] {
   const unordered = nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^Index (Only )?Scan$/.test(node['Node Type']))
@@ -73,7 +79,7 @@ export function endlessReads(plan: Plan): readonly string[] {
   return [...unordered, ...nodesOf(plan).filter(sortsAll).map(nameOf)];
 }
 
-/** Whether a node sorts rows of a growing table without a limit. */
+/** Returns whether a node sorts rows of a growing table without a limit. */
 function sortsAll(plan: Plan): boolean {
   return /Sort$/.test(plan['Node Type']) && rowsOf(plan).some(isUnbounded);
 }
@@ -83,7 +89,7 @@ function isUnbounded(plan: Plan): boolean {
   return isGrowing(plan) || rowsOf(plan).some(isUnbounded);
 }
 
-/** The nodes that supply a node's rows, without the nodes of single values. */
+/** Returns the nodes that supply a node's rows, without the nodes that compute single values. */
 function rowsOf(plan: Plan): readonly Plan[] {
   return (plan.Plans ?? []).filter((inner) => !/^(Init|Sub)Plan$/.test(inner['Parent Relationship'] ?? ''));
 }

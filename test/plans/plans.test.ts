@@ -81,7 +81,7 @@ import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from 
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** Has the policies of the program's requests in every plan. */
+/** A connection of a program. Every plan for it contains the program's policies. */
 let reader: pg.Client;
 
 beforeAll(async () => {
@@ -108,7 +108,7 @@ const transfer = { programId: PROGRAM, transferId: after };
 const always = { from: null, to: null };
 const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 
-/** The time of a request, in the middle of the stored rows. */
+/** The period of a request, in the middle of the stored rows. */
 const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
 
 const OF_REQUEST = { requestId: after, subjects: ['tr_x'] };
@@ -121,7 +121,7 @@ const AUDIT_CHUNK = { after: 1n, until: 50_000n, count: 1000, maxExamined: 5000 
 
 const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
-/** Reads of a program outside transactions, with the plan for these values. */
+/** Reads of a program outside transactions, each with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
   ['the newest transfer', readNewestTransfer(PROGRAM)],
@@ -144,7 +144,7 @@ const READS: readonly (readonly [string, Statement])[] = [
 const programs = [PROGRAM, randomUUID()];
 const within = { ...always, cardIds: [], amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
 
-/** Reads of a search, by the value. */
+/** Reads of a search, by the kind of value. */
 const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['transfers by id', findTransfersById(programs, [after], 6)],
   ['transfers by reference', findTransfersByReference(programs, 'filled 7', 6)],
@@ -234,7 +234,7 @@ const FILTERS: readonly (readonly [string, TransferFilter])[] = [
   ['everything', Object.assign({}, NO_FILTER, ...PARTS.map(([, part]) => part)) as TransferFilter],
 ];
 
-/** A first and a later page of list_transfers, and a page of export_transfers. */
+/** Returns a first and a later page of list_transfers, and a page of export_transfers. */
 function pagesOf(filter: TransferFilter): readonly Statement[] {
   const maxExamined = isFiltered(filter) ? 5000 : 21;
   return [
@@ -264,7 +264,7 @@ const CARD_FILTERS: readonly (readonly [string, CardFilter])[] = [
   ),
 ];
 
-/** A first and a later page of list_cards. */
+/** Returns a first and a later page of list_cards. */
 function pagesOfCards(filter: CardFilter): readonly Statement[] {
   const maxExamined = isCardFiltered(filter) ? 5000 : 21;
   return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, maxExamined }));
@@ -275,7 +275,7 @@ const ATTEMPT_FILTERS: readonly AttemptFilter[] = (['open', ...ATTEMPT_STATUSES]
   [null, 'rare'].flatMap((connectorId) => [null, PROGRAM].map((programId) => ({ status, connectorId, programId }))),
 );
 
-/** Reads and writes of a transaction by key, with the one plan for every call. */
+/** Reads and writes of a transaction by key. Every call uses the same plan. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the accounts', lockAccounts(cards, [])],
   ['locking the free accounts', lockAccounts(cards, [], 'skip')],
@@ -332,7 +332,7 @@ describe.each([
   });
 
   test.each(SEARCHES)(
-    'probes each program in a search for %s, and stops when there are enough results',
+    'stops in each program as soon as a search for %s has enough results',
     async (_name, statement) => {
       for (const how of ['custom', 'generic'] as const) {
         const plan = await planOf(client, statement, how);
@@ -369,13 +369,13 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'compares a bounded number of attempts in searches with any filter: %s plan',
+    'examines a bounded number of attempts in searches with any filter: %s plan',
     async (how) => {
       for (const filter of ATTEMPT_FILTERS) {
         for (const last of [null, after]) {
           const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
           const plan = await planOf(client, statement, how);
-          // Attempts that are open or ended without money are few, so they can be sorted. The same applies if the planner expects
+          // Few attempts are open or ended without money, so they can be sorted. The same applies if the planner expects
           // few.
           const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
           const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);

@@ -16,8 +16,9 @@ import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, type Plan, relationsRead } from './plan.ts';
 
-// The plans of a timeline and of failed deliveries on full tables. Each statement is about one transfer, card or program. Its
-// reads may grow with the limits of the timeline or the number of webhooks, but never with the tables.
+// Tests the plans of a timeline and of failed deliveries on full tables. Each statement is about one transfer, card or
+// program. The number of rows that it reads may grow with the limits of the timeline or the number of webhooks, but never
+// with the tables.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
@@ -25,7 +26,10 @@ let reader: pg.Client;
 
 const ERRORS = 60_000;
 
-/** Errors of a hundred cards and three operations, deliveries, and a transaction with events in each second of a day. */
+/**
+ * Inserts errors of a hundred cards and three operations, deliveries, and a transaction with events in each second of a
+ * day.
+ */
 const FILL = `
   insert into error (request_id, created_at, program_id, operation, code, status, type, message, card_name, transfer_id, causes)
     select uuid_at(moment), moment, '${PROGRAM}', (array['create_transfer', 'capture_transfer', 'reverse_transfer'])[1 + number % 3],
@@ -130,7 +134,7 @@ function planIn({ rows }: pg.QueryResult): Plan {
   return rows[0]['QUERY PLAN'][0].Plan as Plan;
 }
 
-/** Tables that are read whole, except the clock's table with its one row. */
+/** Returns the tables that are read whole, except the clock's table with its one row. */
 function wholeReadsOf(plan: Plan): readonly string[] {
   const own = plan['Node Type'] === 'Seq Scan' ? relationsRead({ ...plan, Plans: [] }) : [];
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)].filter(
@@ -138,7 +142,7 @@ function wholeReadsOf(plan: Plan): readonly string[] {
   );
 }
 
-/** Reading an empty partition whole costs nothing. */
+/** Returns whether a partition is empty. Reading such a partition whole costs nothing. */
 const isEmpty = (name: string): boolean => empty.has(name);
 let empty: ReadonlySet<string> = new Set();
 
@@ -156,7 +160,7 @@ describe.each([
 
   test.each(
     READS.flatMap(([name, statement]) => [[name, 'custom', statement] as const, [name, 'generic', statement] as const]),
-  )('reads no table whole and follows the order of indexes for %s (%s plan)', async (_name, how, statement) => {
+  )('reads no whole table and follows the order of indexes for %s (%s plan)', async (_name, how, statement) => {
     const plan = await planOf(statement, how);
     const faults = [...wholeReadsOf(plan), ...endlessReads(plan)];
     expect(faults, JSON.stringify(plan, null, 1)).toEqual([]);

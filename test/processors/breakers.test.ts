@@ -11,7 +11,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
-/** A connector to an adapter with this handler. */
+/** Returns a connector to an adapter with this handler. */
 async function connectorTo(connectorId: string, answer: RequestListener) {
   const adapter = createServer(answer).listen(0, '127.0.0.1');
   afterAll(() => {
@@ -28,7 +28,7 @@ async function connectorTo(connectorId: string, answer: RequestListener) {
     ca: null,
     traits: TRAITS,
   } as const;
-  // There is no time limit for responses, even on a slow machine.
+  // Responses have no time limit, so the test also passes on a slow machine.
   const limits = { ...CONNECTOR_LIMITS, answerTimeoutMilliseconds: 3_600_000 };
   return openHttpConnector({ ...settings, connectorId, secrets: [NOTICE_SECRET] }, { limits });
 }

@@ -2,9 +2,9 @@ import pg from 'pg';
 import { waitFor } from '../harness/process.ts';
 
 /**
- * Places where the service waits, because a trigger takes a lock there that the test holds: before it writes a claim, the mark
- * that an order is sent, an answer to each question, or a notice. The last two are at a COMMIT, of a stored notice and of a new
- * transfer.
+ * Points at which the service can be made to wait, because a trigger takes a lock there that the test holds. They are
+ * before it writes a claim, before it marks an order as sent, before it records an answer to each question, and before it
+ * records a notice. The last two are at the COMMIT of a stored notice and of a new transfer.
  */
 export const GATES = {
   claim: 1,
@@ -25,9 +25,9 @@ const LOCK = (gate: string, connectorId: string): string =>
   `perform pg_advisory_xact_lock_shared(${GATE_SPACE} + ${gate}, hashtext(${connectorId}) & x'7fffffff'::int);`;
 
 /**
- * Decides from the status of the attempt before and after the change what the lane or the job is about to write. The lock belongs
- * to the gate and the connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have
- * not been sent wait without the lock limit of half a second. Otherwise two services that retry after a second could alternate
+ * Decides from the status of the attempt before and after the change what is about to be written. The lock belongs to the
+ * gate and the connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have not
+ * been sent wait without the lock limit of half a second. Otherwise two services that retry after a second could alternate
  * forever and never wait at the same time.
  */
 export const GATE_TRIGGERS = `

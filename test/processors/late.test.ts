@@ -18,7 +18,7 @@ async function say(trial: Trial, status: string, times: number): Promise<void> {
   await untilHandled();
 }
 
-/** Waits without moving the clock, because an order on its way could then arrive too late. */
+/** Waits without moving the clock. Otherwise an order on its way could arrive too late. */
 async function untilShown(trial: Trial, status: string): Promise<void> {
   for (const id of trial.transferIds) {
     await waitFor(`${id} to be ${status}`, async () => (await stage.show(id)).status === status);
@@ -36,7 +36,7 @@ async function breaksOf(trial: Trial): Promise<readonly Record<string, unknown>[
   return stage.query(text, [trial.transferIds]);
 }
 
-test('an approval after the failure is one break and one posting, even if it is repeated', async () => {
+test('an approval after the failure makes one break and one posting, even if it is repeated', async () => {
   const trial = new Trial(stage, 'inquired_0');
   await trial.begin(() => ({ executes: false, reply: 'decline' }));
   await untilShown(trial, 'failed');
@@ -56,7 +56,7 @@ test('an approval after the failure is one break and one posting, even if it is 
   for (const id of trial.transferIds) await expectSaid(id);
 });
 
-/** Checks that every place that shows the money of a failed transfer says that it has moved. */
+/** Checks that every place that shows the money of a failed transfer says that the money has moved. */
 async function expectSaid(transferId: string): Promise<void> {
   const { client } = stage.service;
   const [found = {}] = await stage.query(
@@ -94,7 +94,7 @@ async function expectSaid(transferId: string): Promise<void> {
     expect(response.headers.get('Idempotent-Replayed')).toBe('true');
     return response.headers.get('Money-Moved');
   };
-  // The first response says unknown. Once it is no longer stored, the replay shows the current transfer.
+  // The first response says unknown. Once that response is no longer stored, the replay shows the current transfer.
   expect(await replayed()).toBe('unknown');
   await stage.query("delete from event where subject_id = $1 and type = 'transfer.pending'", [transferId]);
   expect(await replayed()).toBe('yes');
@@ -102,7 +102,7 @@ async function expectSaid(transferId: string): Promise<void> {
   const opened = await client.cases.create({ transfer_id: transferId });
   expect(opened.money_moved).toBe('yes');
 
-  // The transfer has its reference again, which was free while no money had moved.
+  // The transfer has its reference again. The reference was free while no money had moved.
   const reference = `late ${transferId}`;
   await stage.query("update transfer set reference = $1 where 'tr_' || replace(transfer_id::text, '-', '') = $2", [
     reference,
@@ -121,7 +121,7 @@ async function expectSaid(transferId: string): Promise<void> {
   expect(ended?.late_approval_settled_at).not.toBeNull();
 }
 
-test('a decline after the approval is a break and moves nothing', async () => {
+test('a decline after the approval makes a break and moves nothing', async () => {
   const trial = new Trial(stage, 'inquired_1');
   await trial.begin();
   await untilShown(trial, 'completed');
@@ -132,7 +132,10 @@ test('a decline after the approval is a break and moves nothing', async () => {
   for (const id of trial.transferIds) await expectContradicted(id);
 });
 
-/** Checks that every place that shows the money says that the processor contradicts itself, until an operator settles it. */
+/**
+ * Checks that every place that shows the money says that the processor contradicts itself, until an operator settles the
+ * break.
+ */
 async function expectContradicted(transferId: string): Promise<void> {
   const { client } = stage.service;
   const said = async () => {
@@ -168,7 +171,7 @@ async function expectContradicted(transferId: string): Promise<void> {
   expect(settled.attempt?.contradiction_settled_at).not.toBeNull();
 }
 
-test('notices about unknown attempts are one break for each attempt that they name', async () => {
+test('notices about unknown attempts make one break for each attempt that they name', async () => {
   const send = (noticeId: string, attemptId: string) =>
     stage.query(
       `insert into processor_notice (connector_id, notice_id, body, received_at) values ('inquired_2', $1, $2, service_now())`,
@@ -176,7 +179,7 @@ test('notices about unknown attempts are one break for each attempt that they na
     );
   for (const notice of ['one', 'two', 'three']) await send(notice, 'theirs');
   await untilHandled();
-  // The same notice does not reopen a closed break.
+  // A repeated notice does not reopen a closed break.
   await stage.query(
     "update processor_break set closed_at = now(), closed_by = 'key', resolution = '' where amount = 5",
   );

@@ -4,32 +4,35 @@ import { type AddressInfo, createConnection, createServer, type Server, type Soc
 import { COMPILED } from '../harness/process.ts';
 import type { Question } from './stand-in.ts';
 
-/** What a line does with a new connection: it resets it, or lets a request through. */
+/** What a line does with a new connection: reset it, or let a request through. */
 export type Connecting = 'pass' | 'reset';
 
 /** What a line does with a request to the processor. */
 export type Carrying =
   | 'pass'
-  /** Half of it arrives, then both sides are cut. */
+  /** Half of the request arrives, then both sides are cut. */
   | 'cut'
-  /** Half of it arrives, then nothing. */
+  /** Half of the request arrives, then nothing. */
   | 'silence'
-  /** It arrives byte by byte. */
+  /** The request arrives byte by byte. */
   | 'slow'
-  /** A part of its body changes on the way. */
+  /** A part of the request's body changes on the way. */
   | 'malformed'
-  /** Its amount changes on the way. */
+  /** The request's amount changes on the way. */
   | 'wrong_amount'
-  /** Half of it arrives, and the rest when the promise resolves. */
+  /** Half of the request arrives, and the rest when the promise resolves. */
   | Promise<void>;
 
-/** The actions of a line, by the number of the connection, or by the number of the request among its kind for one attempt. */
+/**
+ * The actions of a line. They depend on the number of the connection, or on the number of the request among its kind for
+ * one attempt.
+ */
 export type LineScript = {
   readonly connecting?: (nth: number) => Connecting;
   readonly carrying?: (question: Question, nth: number) => Carrying;
 };
 
-/** The connection of one connector to the processor. It loses or changes requests and passes answers. */
+/** The connection of one connector to the processor. It can lose or change requests. It passes answers on unchanged. */
 export class Line {
   readonly #port: number;
   readonly #seen = new Map<string, number>();
@@ -54,7 +57,7 @@ export class Line {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Sets the script from now on. */
+  /** Uses the script from now on. */
   play(script: LineScript): void {
     this.#script = script;
     this.#connections = 0;
@@ -112,7 +115,7 @@ async function readRequest(client: Socket): Promise<Buffer> {
 }
 
 async function carry(request: Buffer, carrying: Carrying, client: Socket, server: Socket): Promise<void> {
-  // In the middle of the body, where the first half looks like an order.
+  // Cuts in the middle of the body, where the first half looks like an order.
   const half = request.length - 40;
   switch (carrying) {
     case 'pass':
@@ -146,7 +149,7 @@ async function carry(request: Buffer, carrying: Carrying, client: Socket, server
   }
 }
 
-/** A program that passes connections on. The test can stop it while its port stays open. */
+/** A program that passes connections on. When the test stops it, its port stays open. */
 const PASS_ON = `
   const { createConnection, createServer } = require('node:net');
   const server = createServer((client) => {
@@ -159,11 +162,11 @@ const PASS_ON = `
   });
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
 
-/** This many connections can wait to be accepted. The others ensure that the queue is full. */
+/** The number of connections that can wait to be accepted. The other connections ensure that the queue is full. */
 const PLACES = 2;
 const CONNECTIONS = 5;
 
-/** The host of a processor. It can stop responding: then it accepts and refuses no new connections. */
+/** The host of a processor. It can be made to stop responding. It then neither accepts nor refuses new connections. */
 export class Host {
   readonly #child: ChildProcess;
   readonly #port: number;

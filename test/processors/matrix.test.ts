@@ -5,7 +5,7 @@ import { runTogether } from './cells/run-together.ts';
 import { CELLS, coverage, PAIRS, WITHOUT_MEANING } from './matrix.ts';
 import { Stage } from './stage.ts';
 
-/** `npm test` runs one cell of each kind, `npm run verify` all of them. */
+/** The cells that `npm test` runs, one of each kind. `npm run verify` runs all cells. */
 const FEW = [
   'send, executed: cut (inquired)',
   'send, not executed: malformed (inquired)',
@@ -19,7 +19,7 @@ const FEW = [
 const groups = groupsOf(isThorough ? CELLS : CELLS.filter(({ name }) => FEW.includes(name)));
 
 describe('the table', () => {
-  test('has a cell, or a reason for having none, for every step with every fault', () => {
+  test('has a cell for every step with every fault, or a reason for having none', () => {
     const { filled, withoutMeaning, missing } = coverage();
     expect(missing).toEqual([]);
     expect(filled.filter((pair) => withoutMeaning.includes(pair))).toEqual([]);

@@ -32,7 +32,7 @@ export const WITHOUT_MEANING: Readonly<Partial<Record<Pair, string>>> = {
   ...Object.fromEntries(FAULTS.map((fault) => [`settle: ${fault}`, NO_SETTLEMENT])),
 };
 
-/** The pairs with a cell, the pairs without a meaning, and the missing ones. */
+/** Returns the pairs with a cell, the pairs without a meaning, and the missing pairs. */
 export function coverage() {
   const filled = new Set(CELLS.flatMap(({ pairs }) => pairs));
   return {

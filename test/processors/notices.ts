@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
 
-/** How a notice reaches the service: in one piece, byte by byte, or cut before its sender gets the response. */
+/**
+ * How a notice reaches the service: in one piece, byte by byte, or with a connection that its sender cuts before the
+ * response.
+ */
 export type Delivery = 'whole' | 'slow' | 'cut';
 
 /** A notice of a processor. */

@@ -19,7 +19,7 @@ async function createUnclaimed(trial: Trial): Promise<void> {
   await stage.gates.untilWaiting('claim', trial.connectorId);
 }
 
-/** The open transactions of the service that wait for nothing. */
+/** Finds open transactions of the service that wait for nothing. */
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
 test('delays no other connector when one is slow, limits it to max_in_flight calls, and keeps no transaction open', async () => {
@@ -33,7 +33,7 @@ test('delays no other connector when one is slow, limits it to max_in_flight cal
     const other = new Trial(stage, 'inquired_0');
     await other.begin();
     for (const id of other.transferIds) expect((await stage.untilEnded(id)).status).toBe('completed');
-    // At most two calls at the same time, even if a call ended without an answer and the next one began.
+    // At most two calls run at the same time, even if a call ended without an answer and the next one began.
     expect(calls.most).toBe(2);
     await waitFor('no open transaction', async () => (await stage.query(IDLE_IN_TRANSACTION)).length === 0);
   } finally {
@@ -75,7 +75,7 @@ test('sends nothing new to a connector without valid answers until its health ch
   const open = "select from connector_state where connector_id = 'inquired_2' and opened_at is not null";
   await waitFor('the breaker to open', async () => (await stage.query(open)).length > 0);
   await waiting.begin();
-  // Some orders of the first trial may be held too.
+  // Some orders of the first trial may also be held.
   const held = `select from processor_attempt where status = 'ready' and looks > 0
     and 'tr_' || replace(transfer_id::text, '-', '') = any ($1)`;
   await waitFor('both to be held', async () => (await stage.query(held, [waiting.transferIds])).length === 2);
@@ -94,7 +94,7 @@ describe('while an operator has disabled a connector', () => {
       [trial.transferIds],
     );
 
-  test('holds unsent orders, sends them once it is enabled, and continues with other connectors', async () => {
+  test('holds unsent orders, sends them once the connector is enabled, and does not delay other connectors', async () => {
     const trial = new Trial(stage, 'inquired_7');
     await createUnclaimed(trial);
     await change(trial.connectorId, true);
@@ -113,7 +113,7 @@ describe('while an operator has disabled a connector', () => {
     for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
   });
 
-  test('asks the processor about orders that were sent', async () => {
+  test('still asks the processor about orders that were sent', async () => {
     const trial = new Trial(stage, 'inquired_9');
     await trial.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'cut' : 'answer' }));
     await trial.untilAsked('send');
@@ -137,7 +137,7 @@ describe('while an operator has disabled a connector', () => {
   });
 });
 
-test('does not start without a connector that has open transfers', async () => {
+test('does not start if the settings lack a connector that has open transfers', async () => {
   const { held, release } = hold();
   const trial = new Trial(stage, 'inquired_3');
   try {
@@ -162,7 +162,7 @@ test('ends the calls in flight soon after a stop, and later asks about them with
     await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
     await stage.gates.close('mark', silent.connectorId);
     await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
-    // These would be enough to open the breaker if the connector had not answered them.
+    // These calls would be enough to open the breaker if the connector had not answered them.
     for (let more = 0; more < 4; more += 1) await silent.create();
     await stage.gates.untilWaiting('mark', silent.connectorId);
     await answered.untilAsked('send');
@@ -183,7 +183,7 @@ test('ends the calls in flight soon after a stop, and later asks about them with
   for (const id of silent.transferIds) expect(stage.processor.about(id, 'inquire')).not.toEqual([]);
 });
 
-test('two services with one connector claim different attempts and send each one once', async () => {
+test('two services with one connector claim different attempts and send each attempt once', async () => {
   const trial = new Trial(stage, 'inquired_6');
   await trial.prepare();
   const second = await stage.startSecond();
@@ -191,7 +191,8 @@ test('two services with one connector claim different attempts and send each one
     await stage.gates.close(gate, trial.connectorId);
     await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId);
-    // A waiting process claims no more attempts, so the other one claims these. It may have been too late for the first ones.
+    // A waiting process claims no more attempts, so the other process claims these. The other process may have been too
+    // late for the first ones.
     for (let pair = 0; pair < 9; pair += 1) await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId, 2);
     // Moves the clock past the lease of their claims.

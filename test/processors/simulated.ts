@@ -21,9 +21,12 @@ export type Simulated = {
   readonly process: SimulatorProcess;
   readonly secret: string;
   readonly call: (call: Call, order: object | string, signing?: Signing) => Promise<Returned>;
-  /** The facts that the book has about an attempt, in order and without times. */
+  /** Returns the facts that the book has about an attempt, in order and without times. */
   readonly facts: (attemptId: string) => readonly string[];
-  /** The amount that the attempt has moved according to the book, in minor units. Counts every execution. 0 if reversed. */
+  /**
+   * Returns the amount that the attempt has moved according to the book, in minor units. Counts every execution. 0 if
+   * reversed.
+   */
   readonly moved: (attemptId: string) => number;
 };
 
@@ -78,7 +81,7 @@ export async function checked(url: string, secret: string, token = 'sim_approve'
   return results;
 }
 
-/** A receiver that stores signed notices, as the service does. `statuses` are its first responses. */
+/** Starts a receiver that stores signed notices, as the service does. `statuses` are its first responses. */
 export async function noticeReceiver(secret: () => string, statuses: readonly number[] = []) {
   const notices: Notice[] = [];
   const left = [...statuses];
@@ -86,7 +89,7 @@ export async function noticeReceiver(secret: () => string, statuses: readonly nu
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    // The body is invalid only as an event, because a notice has no type.
+    // The body of a notice is invalid only as an event, because a notice has no type.
     await verifyWebhook(body, request.headers, secret()).catch((error: unknown) => {
       if (Reflect.get(Object(error), 'reason') !== 'invalid_body') throw error;
     });

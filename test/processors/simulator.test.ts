@@ -44,7 +44,7 @@ test('keeps every rule of the contract', async () => {
 });
 
 test.each([
-  // The answer of /send, the answer of a later inquiry, and the moved amount.
+  // Each row has the answer of /send, the answer of a later inquiry, and the moved amount.
   ['approve', { status: 'approved', amount: 1000 }, 'approved', 1000],
   ['slow=0.2', { status: 'approved', amount: 1000 }, 'approved', 1000],
   ['decline=51', { status: 'declined', code: '51', retry_after_seconds: null }, 'declined', 0],
@@ -76,7 +76,7 @@ test.each([
   expect(isSandboxBehavior(text)).toBe(readBehavior(text) !== undefined);
 });
 
-test('the contract of adapters accepts the longest retry_after_seconds of the sandbox, and nothing longer', () => {
+test("the contract of adapters accepts the sandbox's longest retry_after_seconds, and nothing longer", () => {
   const order = { attemptId: `pat_${'0'.repeat(32)}`, amount: 100n, currency: 'USD' };
   const outcomeFor = (retryAfterSeconds: number) => {
     const answer = { attempt_id: order.attemptId, status: 'declined', amount: 100, currency: 'USD' };
@@ -109,7 +109,7 @@ function nothing(text: string): [string, undefined] {
   return [text, undefined];
 }
 
-test('reads a behavior from a token, and declines an unknown one as an unknown card', async () => {
+test('reads a behavior from a token, and declines the card of an unknown behavior as unknown', async () => {
   const { call } = await simulated();
   const answer = async (token: string) => (await call('send', order(null, { processor_token: token }))).record;
   expect(await answer('sim_decline=51')).toMatchObject({ status: 'declined', code: '51' });
@@ -120,7 +120,7 @@ test('reads a behavior from a token, and declines an unknown one as an unknown c
 test.each([
   ['silent_executed', 'approved', 1000],
   ['silent_not_executed', 'not_found', 0],
-])('does not answer for %s, but an inquiry returns the outcome', async (behavior, inquired, moved) => {
+])('gives no answer for %s, but an inquiry returns the outcome', async (behavior, inquired, moved) => {
   const { call, process, moved: movedFor, facts } = await simulated();
   const one = order(behavior);
   const sending = call('send', one);
@@ -179,7 +179,7 @@ test('sends notices for pending, late and duplicate until they are received', as
   await sending;
 });
 
-test('does not find a late order before it is executed, and does not execute it after its not_after', async () => {
+test('does not find a late order before it executes it, and does not execute the order after its not_after', async () => {
   const { call, facts, moved, process } = await simulated();
   const late = order('late=0.5', { not_after: new Date(Date.now() + 100).toISOString() });
   const sending = call('send', late);
@@ -195,7 +195,7 @@ test('does not find a late order before it is executed, and does not execute it 
   await sending;
 });
 
-test('does not execute an order that was reversed while it was pending', async () => {
+test('does not execute an order that was reversed while pending', async () => {
   const { call, facts, moved } = await simulated();
   const [one, other] = [order('pending=0.3'), order('pending=0.3')];
   await call('send', one);
@@ -227,7 +227,7 @@ test('remembers every answered order after a kill, and finishes orders in progre
   const { processId } = await first.process.running();
   process.kill(processId, 'SIGKILL');
   await vi.waitFor(() => expect(() => process.kill(processId, 0)).toThrow(), PATIENCE);
-  // A kill can truncate the last line.
+  // A kill can leave the last line incomplete.
   appendFileSync(join(first.directory, 'book.jsonl'), '{"at":"2030-01-31T12:00');
   const second = await simulated({ directory: first.directory, noticeUrl: receiver.url });
   secrets.push(second.secret);

@@ -12,12 +12,12 @@ export type StageDatabase = {
   readonly proxy: DatabaseProxy | undefined;
   /** The address of the database without the proxy. */
   readonly url: () => Promise<string>;
-  /** Sends SIGKILL to all processes of the server. The returned function tells whether another server has replaced it. */
+  /** Sends SIGKILL to all processes of the server. The returned function says whether another server has replaced it. */
   readonly kill: () => Promise<() => Promise<boolean>>;
   readonly remove: () => Promise<void>;
 };
 
-/** A database that the service starts. */
+/** Opens a database that the service itself starts. */
 export async function openEmbedded(): Promise<StageDatabase> {
   const { path, remove } = await ledgerDirectory();
   const url = async () => (await embeddedServerOf(path)).databaseUrl;
@@ -31,7 +31,7 @@ export async function openEmbedded(): Promise<StageDatabase> {
   return { settings: { DATA_DIR: path }, directory: path, proxy: undefined, url, kill, remove };
 }
 
-/** A database behind a proxy, which keeps running if the service is killed. */
+/** Opens a database behind a proxy. The database keeps running if the service is killed. */
 export async function openWired(): Promise<StageDatabase> {
   const { path, remove } = await temporaryDirectory();
   const { connection, embedded, stop } = await startServer();

@@ -10,16 +10,16 @@ import { type Delivery, sendNotice } from './notices.ts';
 import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
 
-/** How far the clock is ahead now, compared with when an order was sent. */
+/** Returns how far the clock is ahead now, compared with when an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
   where 'pat_' || replace(attempt_id::text, '-', '') = $1 and tries = $2`;
 
-/** When the service next looks at the attempt of a transfer, by its own clock, and how far that clock is ahead. */
+/** Returns when the service next looks at the attempt of a transfer, by its own clock, and how far that clock is ahead. */
 const NEXT_LOOK = `select status, ceil(extract(epoch from next_at - service_now()))::int as wait,
     round(extract(epoch from service_now() - clock_timestamp()))::int as ahead
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1 order by attempt_id desc limit 1`;
 
-/** The attempt of a transfer, as notices name it. */
+/** Returns the attempt of a transfer, as notices name it. */
 const OF_TRANSFER = `select connector_id, 'pat_' || replace(attempt_id::text, '-', '') as attempt_id, amount, trim(currency) as currency
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
@@ -43,14 +43,14 @@ const TRAITS = {
 };
 
 /**
- * The kind of connector that a cell needs: it can be asked, only a reversal settles an unknown outcome, or it goes through a line
- * or a host of the test.
+ * The kind of connector that a cell needs. One kind can be asked. For another, only a reversal settles an unknown outcome.
+ * The others go through a line or a host of the test.
  */
 export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
 
 /**
- * Connectors that all lead to the stand-in. Cells that run together and can be asked have separate connectors, so that no breaker
- * opens for another cell. A reversal works even if a breaker is open. A service has at most 50.
+ * Connectors that all lead to the stand-in. Cells that run together and can be asked have separate connectors, so that no
+ * cell opens the breaker of another. A reversal works even if a breaker is open. A service has at most 50 connectors.
  */
 export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<Way, number>>>> = {
   embedded: { inquired: 31, reversed: 18, lined: 0, stopped: 0 },
@@ -59,13 +59,15 @@ export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<W
 
 const WRONG_CLOCK = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 
-/** The error of the clock of the service's machine in hours. It changes with every start. */
+/** The error of the machine's clock in hours. It changes with every start of the service. */
 const WRONG_HOURS = [3, -3] as const;
 
 export type StageOptions = {
   /** A program that replaces the service. */
   readonly main?: string | undefined;
-  /** Whether the connections to the database and to processors go through the test. The database then outlives the service. */
+  /**
+   * Whether the connections to the database and to processors go through the test. The database then outlives the service.
+   */
   readonly isWired?: boolean;
 };
 
@@ -151,7 +153,7 @@ export class Stage {
     return this.#database.proxy;
   }
 
-  /** The next connector of a kind. */
+  /** Returns the next connector of a kind. */
   nextConnector(way: Way): string {
     const used = this.#used[way];
     this.#used[way] = used + 1;
@@ -207,7 +209,7 @@ export class Stage {
 
   async #openPool(): Promise<pg.Pool> {
     const pool = new pg.Pool({ connectionString: await this.#database.url(), max: 4 });
-    // A kill of the server ends these connections.
+    // These connections end when the server is killed.
     pool.on('error', () => undefined);
     return pool;
   }
@@ -265,7 +267,7 @@ export class Stage {
     return read[0] as Result;
   }
 
-  /** Creates a card at a connector. Its token is its id. */
+  /** Creates a card at a connector. The card's token is its id. */
   async createCard(connectorId: string): Promise<string> {
     const card_id = `card_${randomBytes(6).toString('hex')}`;
     await this.post('/api/v0.1/core/card', { card_id, connector_id: connectorId, processor_token: card_id });
@@ -286,7 +288,7 @@ export class Stage {
     await this.#moveClockTo(this.#seconds + seconds);
   }
 
-  /** Moves run in sequence, and none moves back. */
+  /** Moves the clock. Calls run in sequence, and none moves the clock back. */
   async #moveClockTo(seconds: number): Promise<void> {
     const move = async (): Promise<void> => {
       if (seconds <= this.#seconds) return;
@@ -303,8 +305,8 @@ export class Stage {
   }
 
   /**
-   * Waits until a transfer has ended. Moves the clock to the next look at the transfer, but not while a question is open, so that
-   * the service's time does not depend on the speed of the machine.
+   * Waits until a transfer has ended. Moves the clock to the service's next look at the transfer, but not while a question
+   * is open. So the service's time does not depend on the speed of the machine.
    */
   async untilEnded(transferId: string): Promise<Shown> {
     let shown: Shown | undefined;
@@ -322,14 +324,14 @@ export class Stage {
   async #bringOn(transferId: string): Promise<boolean> {
     const [row] = await this.query(NEXT_LOOK, [transferId]);
     if (row === undefined) return true;
-    // The service never looks at either again.
+    // The service never looks at this attempt again.
     if (row.wait === null) return false;
     const isDue = Number(row.wait) <= 0 || this.processor.isAsked(transferId);
     if (!isDue) await this.#moveClockTo(Number(row.ahead) + Number(row.wait));
     return true;
   }
 
-  /** Whether the time of an order has passed. The clock may have been moved since the order was sent. */
+  /** Returns whether the time of an order has passed. The clock may have been moved since the order was sent. */
   async #isOver({ attempt_id, repeat, not_after }: ArrivedOrder): Promise<boolean> {
     for (;;) {
       const rows = await this.query(AHEAD, [attempt_id, repeat ? 2 : 1]).catch(() => undefined);
@@ -356,7 +358,7 @@ export class Stage {
     return sendNotice({ url, connectorId: String(connectorId), secret: this.#secret, body, delivery });
   }
 
-  /** The balance of a card's clearing account in minor units. */
+  /** Returns the balance of a card's clearing account in minor units. */
   async clearing(cardId: string): Promise<number> {
     const [row] = await this.query(
       `select account.balance from account join card using (program_id, account_id) where card.name = $1`,

@@ -33,18 +33,18 @@ export type Reply =
   | 'decline'
   | 'pending';
 
-/** The time of a slow answer: longer than a round of the service, but shorter than its time limit. */
+/** The duration of a slow answer in milliseconds: longer than a round of the service, but shorter than its time limit. */
 const SLOW_MILLISECONDS = 2_000;
 
 /** What the stand-in does with a question: whether it executes it, and how it replies once `until` resolves. */
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;
-  /** It moves less than ordered and says so, until a question without this arrives. */
+  /** Executes less than ordered and says so, until a question arrives that does not set this. */
   readonly isShort?: boolean;
   /** Delays the execution. A delayed question is not executed if its sender has disconnected, unless it `waitsOutside`. */
   readonly before?: Promise<void>;
-  /** The delay is on the way to the processor, so the question arrives even if its sender has disconnected. */
+  /** Delays the question on the way to the processor, so that it arrives even if its sender has disconnected. */
   readonly waitsOutside?: boolean;
   /** Delays the answer after the execution. */
   readonly until?: Promise<void>;
@@ -53,13 +53,13 @@ export type Doing = {
 /** Decides about the nth question of its kind for a token, counted from 0. */
 export type Script = (order: ArrivedOrder, nth: number) => Doing;
 
-/** Whether an order is too late to be executed. */
+/** Returns whether an order is too late to be executed. */
 export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 
 /**
- * An adapter with a book in the process of the test, so it outlives the service. It executes an order as often as the order is
- * sent, because a processor that recognises keys would hide duplicates. It does not execute orders whose time has passed or that
- * were reversed.
+ * An adapter with a book in the process of the test, so it outlives the service. It executes an order as often as the order
+ * is sent, because a processor that recognises keys would hide duplicates. It does not execute orders whose time has passed
+ * or that were reversed.
  */
 export class StandIn {
   readonly orders: ArrivedOrder[] = [];
@@ -70,7 +70,7 @@ export class StandIn {
   /** Attempts that were executed with less than ordered. */
   readonly #short = new Set<string>();
   readonly #scripts = new Map<string, Script>();
-  /** Attempts that it has promised never to execute. */
+  /** Attempts that the stand-in has promised never to execute. */
   readonly #refused = new Set<string>();
   /** The number of open questions by transfer. A question ends when its sender disconnects. */
   readonly #open = new Map<string, number>();
@@ -78,7 +78,7 @@ export class StandIn {
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
   readonly #secret: string;
   readonly #isOver: IsOver;
-  // A request is not an order if its second half never arrives.
+  // A request counts as an order only when its second half has arrived.
   readonly #server = createServer((request, response) => void this.#serve(request, response).catch(() => undefined));
 
   constructor(secret: string, isOver: IsOver) {
@@ -105,29 +105,29 @@ export class StandIn {
     this.#scripts.set(token, script);
   }
 
-  /** The amount in the book for a transfer id of the API. */
+  /** Returns the amount in the book for a transfer id of the API. */
   moved(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#book.get(id) ?? 0), 0);
   }
 
-  /** The number of executions for a transfer, reversed or not. */
+  /** Returns the number of executions for a transfer, reversed or not. */
   executions(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#executions.get(id) ?? 0), 0);
   }
 
-  /** Whether it has refused an order of a transfer because its time had passed or it was reversed. */
+  /** Returns whether the stand-in has refused an order of a transfer because its time had passed or it was reversed. */
   hasRefused(transferId: string): boolean {
     return this.about(transferId).some((order) => this.#refused.has(order.attempt_id));
   }
 
-  /** Whether a question about a transfer is open and its sender still waits. */
+  /** Returns whether a question about a transfer is open and its sender still waits. */
   isAsked(transferId: string): boolean {
     return (this.#open.get(transferId) ?? 0) > 0;
   }
 
-  /** Counts from now on the open questions about some tokens: the current number, and the most at the same time. */
+  /** Counts from now on the open questions about some tokens: the current number, and the highest so far. */
   watch(tokens: readonly string[]): { readonly open: number; readonly most: number } {
     const watch = { tokens: new Set(tokens), open: 0, most: 0 };
     this.#watches.push(watch);

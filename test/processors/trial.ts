@@ -9,8 +9,8 @@ import type { Question, Script } from './stand-in.ts';
 export const TYPES = ['load', 'unload'] as const;
 
 /**
- * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that it was executed
- * after the failure, as a break with its posting.
+ * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that it was
+ * executed after the failure. There is then a break with its posting.
  */
 export type End = 'completed, executed 1' | 'failed, executed 0' | 'failed, executed 1' | 'failed, executed 1 late';
 
@@ -19,7 +19,7 @@ export type Counts = {
   readonly executed: number;
   /** Transfers that were executed or created more than once. */
   readonly doubled: number;
-  /** Transfers that only one side moved. */
+  /** Transfers that moved on only one side. */
   readonly lost: number;
 };
 
@@ -36,11 +36,11 @@ type Facts = {
   readonly moved: { readonly there: number; readonly here: number };
 };
 
-/** An open break about a contradiction of the processor. */
+/** Finds an open break about a contradiction of the processor. */
 const CONTRADICTED = `select from processor_break where kind = 'contradiction' and closed_at is null
   and 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
-/** A break about a late execution, and its posting. */
+/** Finds a break about a late execution, and its posting. */
 const LATE = `select from processor_attempt join processor_break using (break_id)
   join posting on posting.cause_id = break_id
   where 'tr_' || replace(processor_attempt.transfer_id::text, '-', '') = $1 and processor_break.kind = 'late_approval'
@@ -54,7 +54,7 @@ const TRANSFERS_OF_CARD = `select from transfer join card using (program_id, car
 export class Trial {
   readonly stage: Stage;
   readonly connectorId: string;
-  /** A promise for scripts. */
+  /** A promise that scripts can wait for. */
   readonly hold: ReturnType<typeof hold> = hold();
   readonly #cards: string[] = [];
   readonly #transfers: Made[] = [];
@@ -99,7 +99,7 @@ export class Trial {
     }
   }
 
-  /** Begins to create the transfers, with this many concurrent requests for each, until there is a response. */
+  /** Begins to create the transfers. For each, this many concurrent requests are repeated until there is a response. */
   createMeanwhile(times = 1): void {
     const made = TYPES.map(async (type, index) => {
       const cardId = this.#cards[index] ?? '';
@@ -119,7 +119,7 @@ export class Trial {
     this.#underWay.catch(() => undefined);
   }
 
-  /** Resolves when all this work is done. */
+  /** Resolves when all work added by `goOn` is done. */
   async whenDone(): Promise<void> {
     await this.#underWay;
   }
@@ -197,7 +197,8 @@ export class Trial {
     const { end, executions, moved, outcome } = facts;
     ok(executions <= 1, `executed ${executions} times`);
     equal(moved.there, moved.here, 'the book of the processor');
-    // An order that the processor refused as too late has failed in every cell, because the clock moves for all of them.
+    // If the processor refused an order as too late, the transfer has failed in every cell, because the clock moves for all
+    // of them.
     const isRefused = end === 'failed, executed 0' && stage.processor.hasRefused(transferId);
     ok(isRefused || ends.some((one) => one === end), `the end of a transfer of type ${type}: ${end}`);
     equal(outcome, 'final');

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
 
-// `npm run generate` writes these numbers, and with --check it fails if a text has another one.
+// `npm run generate` writes these numbers into texts. With --check it fails if a text has another number.
 
 const LONGEST_HOLD_DAYS = MAX_HOLD_MILLISECONDS / 86_400_000;
 
-test('replaces a number in a guide or in code that disagrees with its constant, even across lines', () => {
+test('replaces a number in a guide or in code that differs from its constant, even across lines', () => {
   expect(withFigures('so holds of up to\n31 days count')).toBe(`so holds of up to\n${LONGEST_HOLD_DAYS} days count`);
   expect(withFigures("fail('a hold lasts at most 31 days.')")).toBe(
     `fail('a hold lasts at most ${LONGEST_HOLD_DAYS} days.')`,

@@ -20,7 +20,7 @@ describe.each(Object.keys(SECTIONS))('the generated sections of %s', (file) => {
     expect(withSections(file, changed)).toBe(read(file));
   });
 
-  it('need their markers', () => {
+  it('cannot be generated without their markers', () => {
     expect(() => withSections(file, read(file).replace('<!-- end of generated: ', '<!-- end: '))).toThrow(
       'has no place for',
     );
@@ -40,7 +40,7 @@ describe('the diagrams', () => {
 });
 
 it('docs/console.md has every screen with its scope, in the order of the table', () => {
-  // Read as text: the table names screens, which only a browser can load.
+  // The table is read as text, because it names screens, which only a browser can load.
   const table = read('console/app/routes.ts');
   const entries = [...table.matchAll(/path: '([^']+)',\n {4}title: '([^']+)',[\s\S]*?scope: (?:'([^']+)'|undefined)/g)];
   const guide = read('docs/console.md');
@@ -51,7 +51,7 @@ it('docs/console.md has every screen with its scope, in the order of the table',
   );
 });
 
-/** What the guide tells a reader to do about an error, by the first row that fits: its first cell. */
+/** Returns what the guide tells a reader to do about an error. That is the first cell of the first row that fits. */
 function rowFor(code: ErrorCode): string {
   const [, table = ''] = read('docs/errors-and-retries.md').split('## What to do');
   const rows = [...table.matchAll(/^\| (.+?) \| .+ \|$/gm)].map(([, cell = '']) => cell);

@@ -27,13 +27,13 @@ test('docs/logs.md lists every event that the source logs, and no others', () =>
 
 test('only the log writes to standard error: no console and no other pino', () => {
   const others = globSync('server/**/*.ts', { cwd: root }).filter((file) => {
-    // Commands print for people.
+    // Commands print their output for people.
     if (/^server.host.(?:commands.|administration\.ts$)/.test(file)) return false;
     const text = readFileSync(join(root, file), 'utf8');
     return /\bconsole\.\w+\(|from 'pino'|process\.stderr\.write\(/.test(text);
   });
   expect(others.sort()).toEqual([
-    // It prints why a stop failed or a start was refused.
+    // This file prints why a stop failed or a start was refused.
     'server/host/start/ending.ts',
     'server/main.ts',
     'server/observe/log/log.ts',

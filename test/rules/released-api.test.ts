@@ -9,7 +9,7 @@ const read = (name: string): JsonObject =>
 const RELEASED = read('openapi.released.json');
 const CURRENT = read('openapi.json');
 
-/** A changeable document. */
+/** A document that a test can change. */
 // biome-ignore lint/suspicious/noExplicitAny: a test changes it anywhere.
 type Open = any;
 
@@ -26,7 +26,9 @@ const bodyOf = (document: Open): Open => document.components.schemas.CreateTrans
 const replyOf = (document: Open): Open => document.components.schemas.TransferRecord;
 const changes = (properties: Open, name: string, change: (schema: Open) => void) => change(properties[name]);
 
-/** Sums above 2^53 - 1 are strings now, where 0.1.0 responded with 500. Readers of smaller sums notice nothing. */
+/**
+ * Sums above 2^53 - 1 are strings now. 0.1.0 responded with 500 in these cases, so readers of smaller sums notice nothing.
+ */
 const NOW_ALSO_STRINGS = [
   'GET /api/v0.1/core/card/{card_id}/limits: 200.in.limits[].used',
   'GET /api/v0.1/core/card/{card_id}/limits: 200.out.limits[].used',
@@ -38,12 +40,15 @@ const NOW_ALSO_STRINGS = [
   `${field}: pattern was none and is ^-?[1-9][0-9]{15,}$`,
 ]);
 
-/** Cards that no URL could address, because URLs drop `.` and `..`. */
+/** Card ids that no URL could address, because URLs drop `.` and `..`. */
 const NOT_DOTS =
   'POST /api/v0.1/core/card: body.card_id: pattern was ^[\\x21-\\x7e]+$ and is ' +
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
-/** Requests of operators that wait for an approval. No rule exists until an operator adds one, and callers of 0.1.0 add none. */
+/**
+ * Requests of operators that can wait for an approval. They wait only if an operator has added a rule, and callers of 0.1.0
+ * add none.
+ */
 const WAITS_FOR_APPROVAL = [
   'POST /api/v0.1/core/transfer',
   'POST /api/v0.1/core/transfer/{transfer_id}/reverse',
@@ -56,8 +61,9 @@ const WAITS_FOR_APPROVAL = [
 ].map((operation) => `${operation}: it can succeed with 202 now`);
 
 /**
- * Values that 0.1.0 refused or found nothing for, although its document allowed them: ids of another form, unknown event types,
- * error codes, operations and actions, and statuses that no attempt has. The document now excludes them. No further request is refused.
+ * Values that 0.1.0 refused or found nothing for, although its document allowed them: ids of another form, unknown event
+ * types, error codes, operations and actions, and statuses that no attempt has. The document now excludes these values. The
+ * service refuses no more requests than before.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,

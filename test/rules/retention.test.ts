@@ -5,7 +5,7 @@ import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.
 
 const read = (file: string): string => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
 
-/** The table in docs/retention.md, as rows of cells. */
+/** The rows of the table in docs/retention.md, as cells. */
 const rows = read('docs/retention.md')
   .split('\n')
   .filter((line) => line.startsWith('| '))

@@ -36,7 +36,7 @@ function lint(folder: string): readonly string[] {
     cwd: folder,
     encoding: 'utf8',
   });
-  // For Biome, an unreadable plugin is only a notice.
+  // Biome reports an unreadable plugin only as a notice.
   if (/ errored: /.test(run.stdout)) throw new Error(run.stdout);
   return [...run.stdout.matchAll(/^::(?:error|warning) title=(.*?),file=(.*?),line=(\d+),.*?::(.*)$/gm)].map(
     ([, rule = '', file = '', line, sentence]) =>
@@ -75,7 +75,7 @@ describe.each([
     expect(beginnings(problems, [...says].sort())).toEqual([...says].sort());
   });
 
-  it('is not reported for the closest text that is allowed', () => {
+  it('is not reported for the most similar text that is allowed', () => {
     expect(about(clean, check())).toEqual([]);
   });
 });
@@ -88,7 +88,7 @@ describe.each(tidyExamples)('$rule', ({ broken, clean, says }) => {
     expect(beginnings(problems, says)).toEqual(says);
   });
 
-  it('is not reported for the closest text that is allowed', () => {
+  it('is not reported for the most similar text that is allowed', () => {
     expect(inspect(asFiles(clean))).toEqual([]);
   });
 });
@@ -97,7 +97,7 @@ describe('the programs', () => {
   const run = (program: string, folder: string) =>
     spawnSync(process.execPath, [join(ROOT, program), folder], { encoding: 'utf8' });
 
-  it('fail when the parser read too little to find anything', () => {
+  it('fail when the parser reads too little to find anything', () => {
     const folder = layOut({ 'domain/card.ts': 'export {};\n' });
     folders.push(folder);
     const { status, stdout } = run('tools/imports.ts', folder);
@@ -126,8 +126,9 @@ describe('the programs', () => {
 });
 
 /**
- * What is written even if a required standby is missing. No response depends on it, and a second run changes nothing: leases,
- * outcomes and positions of deliveries, the error log, times of use, breakers, retention, and secrets under a new key.
+ * Writes that are made even if a required standby is missing. No response depends on them, and a second run changes
+ * nothing. They are leases, outcomes and positions of deliveries, the error log, times of use, breakers, retention, and
+ * secrets under a new key.
  */
 const WRITES_WITHOUT_GUARD = [
   'server/background/delivery/leases.ts',
@@ -149,7 +150,7 @@ const WRITES_WITHOUT_GUARD = [
   'server/subjects/webhooks/vault.ts',
 ];
 
-it('every write passes the guard of a required standby, except those that are listed', () => {
+it('every write passes the guard of a required standby, with a few listed exceptions', () => {
   const found = globSync('server/**/*.ts', { cwd: ROOT }).filter(
     (file) =>
       !file.endsWith('.test.ts') &&

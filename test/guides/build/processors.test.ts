@@ -13,19 +13,19 @@ const read = (file: string): string => readFileSync(new URL(`../../../${file}`, 
 
 const GUIDE = read('docs/processors.md');
 
-/** The listing after a text of the guide. */
+/** Returns the listing that follows a text of the guide. */
 function listingAfter(text: string): string {
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];
   return listing;
 }
 
-/** The cells of the table with this head. */
+/** Returns the cells of the table with this head. */
 function listedAfter(head: string): readonly (readonly string[])[] {
   const [, ...rows] = (GUIDE.split(`${head}\n`)[1] ?? '').split('\n\n')[0]?.split('\n') ?? [];
   return rows.map((row) => row.split('|').slice(1, -1));
 }
 
-// The reader's sandbox has the connectors of the guide's file.
+// The reader's sandbox has the connectors from the guide's file.
 const directory = mkdtempSync(join(tmpdir(), 'connectors-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 const CONNECTORS = join(directory, 'connectors.json');
@@ -40,7 +40,7 @@ followGuide('processors', {
   },
   environment: { ADAPTER_SECRET: newSecret() },
   runsOn: /node adapter\//,
-  // The adapter that breaks a rule.
+  // This command checks the adapter that breaks a rule.
   fails: /check \S+:3001/,
 });
 
@@ -96,7 +96,7 @@ test('the guide says which error each code of a decline causes', () => {
   const shown = rows.flatMap(([codes, error]) => (codes as string[]).map((code) => [code, error]));
   expect(shown.map(([code]) => [code, codeOfDecline(code as string)])).toEqual(shown);
   const all = Array.from({ length: 100 }, (_, code) => String(code).padStart(2, '0'));
-  // The guide counts 05 among the other codes.
+  // The guide lists 05 among the other codes.
   expect(shown.map(([code]) => code).toSorted()).toEqual(all.filter((code) => isMappedCode(code) && code !== '05'));
 });
 

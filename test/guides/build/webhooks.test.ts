@@ -1,7 +1,7 @@
 import { followGuide } from '../guide-trial.ts';
 
 followGuide('webhooks', {
-  // The first webhook and the event of its transfer, rather than the latest ones.
+  // Uses the first webhook and the event of its transfer, not the latest ones.
   fillIn: (command, output) => {
     const find = (pattern: RegExp, placeholder: string) => pattern.exec(output)?.[1] ?? placeholder;
     return command

@@ -8,10 +8,10 @@ import { GUIDES_BY_MEMBER, type GuideStep, readGuide } from '../guide-reader.ts'
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
 const TIME_IN_TEXT = /20\d\d-\d\d-\d\dT[0-9:.]+Z/g;
 
-/** A member of a response with its complete value. A value that the guide shortens cannot be compared. */
+/** Matches a field of a response with its complete value. A shortened value in a guide cannot be compared. */
 const MEMBER = /"([A-Za-z_]+)":("[^"…]*"|-?\d+|true|false|null)/g;
 
-/** In milliseconds. Due work is settled within about a second. */
+/** In milliseconds. Due work settles within about a second. */
 const PATIENCE = 120_000;
 
 describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
@@ -37,7 +37,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return answer.headers.get('content-type') === 'text/event-stream' ? beginningOf(answer, shown) : answer.text();
   }
 
-  /** The text of a stream until it has everything that the guide shows. */
+  /** Reads a stream until its text has everything that the guide shows. */
   async function beginningOf({ body }: Response, shown: string): Promise<string> {
     const decoder = new TextDecoder();
     const lines = shown.split('\n').filter((line) => /^(retry|id|event): /.test(line));
@@ -50,14 +50,14 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return text;
   }
 
-  /** The members that the guide shows and the response does not have. */
+  /** Returns the fields that the guide shows and the response lacks. */
   function missingIn(answer: string, shown: string): readonly string[] {
     const plain = answer.replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');
     const expected = shown.replaceAll(/\n\s+/g, ' ').replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');
     return [...expected.matchAll(MEMBER)].map(([member]) => member).filter((member) => !plain.includes(member));
   }
 
-  it.each(steps.map((step) => [step.line, step] as const))('line %i gets the shown response', async (_line, step) => {
+  it.each(steps.map((step) => [step.line, step] as const))('line %i gets the response shown', async (_line, step) => {
     const until = Date.now() + (step.method === 'GET' ? PATIENCE : 0);
     let answer = await send(step);
     while (missingIn(answer, step.shown).length > 0 && Date.now() < until) {

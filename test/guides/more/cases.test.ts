@@ -26,7 +26,7 @@ const helpDesk = createServer(async (request, response) => {
   }
   stored.set(path, body);
   response.writeHead(204).end();
-  // Like other help desks, it reports every comment, even the bridge's own.
+  // Like other help desks, it reports every comment, even a comment by the bridge.
   if (path.includes('/comments/')) await tell({ id: path, case_id: caseId, author: 'bridge', text: body.text });
 });
 await new Promise<void>((listening) => helpDesk.listen(0, '127.0.0.1', listening));
@@ -56,24 +56,24 @@ test('the bridge copies each message to the other side once, without echoes', as
   const case_id = opened?.case_id ?? '';
   const ticket = `/tickets/${case_id}`;
   await vi.waitFor(() => expect(stored.get(ticket)).toMatchObject({ text: 'Where is my transfer?' }), 120_000);
-  // From the help desk: a comment, the same one again, and a comment with a wrong token.
+  // Sends from the help desk: a comment, the same comment again, and a comment with a wrong token.
   const comment = { id: 'c1', case_id, author: 'Ada', text: 'Which one?' };
   expect([await tell(comment), await tell(comment), await tell(comment, 'wrong')]).toEqual([204, 204, 401]);
-  // To the help desk: a message from the caller, and a message that support wrote elsewhere.
-  await client.cases.reply(case_id, { text: 'That of noon.', external_id: 'desk-of-the-caller' });
+  // Sends to the help desk: a message from the caller, and a message that support wrote elsewhere.
+  await client.cases.reply(case_id, { text: 'The one from noon.', external_id: 'desk-of-the-caller' });
   await client.cases.answer(case_id, { text: 'Thank you.' });
   const comments = () => [...stored].flatMap(([path, body]) => (path.startsWith(`${ticket}/comments/`) ? [body] : []));
-  await vi.waitFor(() => expect(comments()).toEqual([{ text: 'That of noon.' }, { text: 'Thank you.' }]), 120_000);
+  await vi.waitFor(() => expect(comments()).toEqual([{ text: 'The one from noon.' }, { text: 'Thank you.' }]), 120_000);
   const solved = { id: 'c2', case_id, author: 'Ada', text: 'It has arrived.', solved: true };
   expect([await tell(solved), await tell(solved)]).toEqual([204, 204]);
-  // In strict order this is the last event.
+  // Events arrive in strict order, and this is the last one.
   await vi.waitFor(() => expect(stored.get(`${ticket}/solved`)).toEqual({ text: 'It has arrived.' }), 120_000);
   expect(comments()).toHaveLength(2);
   const { status, messages } = await client.cases.get(case_id);
   expect(status).toBe('resolved');
   expect(messages).toMatchObject([
     { from: 'support', text: 'Which one?', external_author: 'Ada', external_id: 'desk-c1' },
-    { from: 'caller', text: 'That of noon.' },
+    { from: 'caller', text: 'The one from noon.' },
     { from: 'support', text: 'Thank you.', external_id: null },
   ]);
   // The bridge refuses unsigned requests.

@@ -40,7 +40,7 @@ describe('says what to do about', () => {
     expect(RUNBOOK).toContain(`the event \`${type}\``);
   });
 
-  // The names of delivery failures, and their log lines.
+  // The names of delivery failures, and the log lines about them.
   const errors = [...read('server/background/outbound/send-failure.ts').matchAll(/^ {2}\| '([a-z_]+)'/gm)].map(
     ([, name = '']) => name,
   );
@@ -64,7 +64,7 @@ describe('says what to do about', () => {
 });
 
 followGuide('webhooks-runbook', {
-  // Nothing listens there, so that the test of the webhook fails.
+  // Nothing listens at this URL, so the webhook's test event fails.
   prepare: async (_folder, url) => {
     const created = await fetch(`${url}/api/v0.1/core/webhook`, {
       method: 'POST',

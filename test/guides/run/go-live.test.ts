@@ -1,12 +1,12 @@
 import { chmod } from 'node:fs/promises';
 import { followGuide } from '../guide-trial.ts';
 
-/** Commands that set variables. Every command runs in a new shell, so they are repeated. */
+/** Commands that set variables. Every command runs in a new shell, so these are repeated before it. */
 const remembered: string[] = [];
 
 followGuide('go-live', {
   startsService: true,
-  // If the tests run as root, PostgreSQL runs as another user, who needs access to the ledger.
+  // If root runs the tests, PostgreSQL runs as another user, who needs access to the ledger.
   prepare: (folder) => chmod(folder, 0o711),
   fails: /^curl http:\/\/transfers\.example\.com:8080/,
   fillIn: (command) => {

@@ -3,7 +3,7 @@ import { type CreateTransferBatchBody, TransferService, TransferServiceError } f
 import type { ServiceProcess } from '../process.ts';
 import type { RawResponse } from '../raw-request.ts';
 
-/** After this many attempts the tests fail, even on a busy machine. */
+/** The maximum number of attempts. A test that needs more fails, even on a busy machine. */
 const MAX_ATTEMPTS = 600;
 
 const PAUSE_MILLISECONDS = 200;
@@ -22,9 +22,8 @@ export async function patiently<Result>(call: () => Promise<Result>): Promise<Re
 }
 
 /**
- * Creates the transfers in batches. If the service was slow a moment ago, it refuses the last rows of a large batch as more than
- * it
- * can do in time. They are sent again with their keys, as integrators do.
+ * Creates the transfers in batches. If the service was slow a moment ago, it refuses the last rows of a large batch, which
+ * it could not finish in time. They are sent again with their keys, as integrators do.
  */
 export async function createAll(
   { transfers }: TransferService,
@@ -54,8 +53,8 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
 }
 
 /**
- * Repeats a request while the response is 503. On a slow machine, the service may refuse some of many requests before it begins
- * them.
+ * Repeats a request while the response is 503. On a slow machine, the service may refuse some of many requests before it
+ * begins them.
  */
 export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
   for (let attempt = 1; ; attempt += 1) {
@@ -74,7 +73,8 @@ export function patientClient(url: string, key?: string): TransferService {
 }
 
 /**
- * Gives the service a client that retries, for the setup of the console's tests. Calls `onStop` when a test stops the database.
+ * Returns the service with a client that retries, for the setup of the console's tests. Calls `onStop` when a test stops
+ * the database.
  */
 export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
   const client = patientClient(service.url);

@@ -37,7 +37,7 @@ export async function startCluster(directory: string, binaries: string, workers:
   const [coordinator, ...others] = nodes;
   if (coordinator === undefined) throw new Error('a cluster has a coordinator');
   if (isNew) {
-    // Not in the template, because the extension gives each node an id.
+    // This is not in the template, because the extension gives each node an id.
     await Promise.all(nodes.map((node) => asSuperuser(node, (client) => client.query('create extension citus'))));
     await asSuperuser(coordinator, async (client) => {
       await client.query('select citus_set_coordinator_host($1, $2)', [coordinator.connection.host, PORT]);
@@ -79,7 +79,7 @@ async function startFiles(directory: string, binaries: string): Promise<CitusNod
   return { connection: { host, port: PORT, user: SERVICE, database: SERVICE }, server };
 }
 
-/** Runs work in the database of the service as a superuser. */
+/** Runs a function in the database of the service as a superuser. */
 export async function asSuperuser(
   { connection }: Pick<CitusNode, 'connection'>,
   run: (client: pg.Client) => Promise<unknown>,
@@ -95,7 +95,7 @@ export async function makePlace({ coordinator }: CitusCluster): Promise<LocatedL
   return distribute(coordinator.connection);
 }
 
-/** Opens a ledger on a cluster with one worker, as if the worker were a single PostgreSQL. */
+/** Opens a ledger on a cluster with one worker, and treats the worker as a single PostgreSQL. */
 export async function openCitusPlacement(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const { coordinator, workers, stop } = await startCluster(dataDirectory, binaries, 1);
   const [worker] = workers;

@@ -39,7 +39,10 @@ export type StockPostgres = {
   readonly stop: () => Promise<void>;
 };
 
-/** The main process. If it ends unexpectedly, it is restarted, as by an operator's supervisor. */
+/**
+ * A PostgreSQL server, with its main process. If the process ends unexpectedly, it is restarted, as an operator's
+ * supervisor does.
+ */
 export class PostgresServer {
   readonly #command: readonly [string, ...string[]];
   /** Path of PostgreSQL's own log. */
@@ -51,7 +54,7 @@ export class PostgresServer {
 
   /** `host` is the directory of its socket. `settings` are added to initdb's defaults. */
   constructor(postgres: string, files: string, host: string, user: ServerUser, settings: readonly string[] = []) {
-    // The other settings only separate it from other servers on this machine.
+    // The other settings only keep it apart from other servers on this machine.
     const all = ['listen_addresses=', `unix_socket_directories=${host}`, ...settings];
     this.#command = [postgres, '-D', files, ...all.flatMap((setting) => ['-c', setting])];
     this.#host = host;
@@ -95,13 +98,13 @@ export class PostgresServer {
     });
     closeSync(log);
     this.#child = child;
-    // An aborted test must not leave a server.
+    // Ends the server if the test is aborted.
     const end = (): void => void child.kill('SIGQUIT');
     process.once('exit', end);
     child.once('exit', () => {
       process.off('exit', end);
       if (this.#child === child) this.#child = undefined;
-      // After a SIGKILL, its children keep the files open for a moment.
+      // After a SIGKILL, the children of the main process keep the files open for a moment.
       if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
     });
   }
@@ -155,7 +158,7 @@ async function initialize(
   });
 }
 
-/** Runs the statements that `migrate` prints as a superuser, for a role with rights in its own database only. */
+/** Runs as a superuser the statements that `migrate` prints, for a role with rights only in its own database. */
 export async function provision({ connection }: Pick<StockPostgres, 'connection'>): Promise<void> {
   const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
   await superuser.connect();

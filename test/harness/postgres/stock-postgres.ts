@@ -34,7 +34,7 @@ function skipIf(isSkipped: boolean, context: TestContext, notRun: string): void 
   context.skip(notRun);
 }
 
-/** Skips a test of a ledger without tables. On Citus, every ledger has its tables before the service starts. */
+/** Skips a test that needs a ledger without tables. On Citus, every ledger has its tables before the service starts. */
 export function requireNoTables(context: TestContext): void {
   skipIf(CITUS_BINARIES !== undefined, context, 'a placement has its tables before a service starts on it');
 }
@@ -42,15 +42,14 @@ export function requireNoTables(context: TestContext): void {
 const started = new Map<string, Promise<StockPostgres>>();
 
 /**
- * Adds the DATABASE_URL of the server of DATA_DIR to a service's settings, if the tests run on stock binaries and the settings
- * name
- * no other database.
+ * Adds a DATABASE_URL to a service's settings: that of the server in DATA_DIR. Does nothing unless the tests run on stock
+ * binaries and the settings name no other database.
  */
 export async function withStockPostgres(
   settings: Readonly<Record<string, string>>,
 ): Promise<Readonly<Record<string, string>>> {
   const { DATA_DIR, DATABASE_URL } = settings;
-  // Another service on the ledger of a placement.
+  // This is another service on the ledger of a placement.
   if (CITUS_BINARIES !== undefined && DATABASE_URL !== undefined)
     return { DATABASE_SCHEMA: SCHEMA_OF_PLACEMENT, ...settings };
   if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;

@@ -24,7 +24,7 @@ const END_TIME = 10_000;
 
 /** Ends the processes that still use directories of the run, and removes the directories. */
 export async function endLeftovers(templates: string): Promise<void> {
-  // A worker that has not ended yet removes its own directories.
+  // A worker that is still running removes its own directories.
   await until(() => notesIn(templates).every(({ owner }) => !runs(owner)));
   for (const { path } of notesIn(templates)) {
     await until(() => {
@@ -41,7 +41,7 @@ async function until(isDone: () => boolean): Promise<void> {
   while (!isDone() && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 50));
 }
 
-/** Reads the records. Their processes may remove some during the read. */
+/** Reads the records. Their processes may remove some in the meantime. */
 function notesIn(templates: string): readonly Note[] {
   const place = placeOf(templates);
   if (!existsSync(place)) return [];
@@ -87,6 +87,6 @@ function end(processId: number): void {
     const isPostgres = readFileSync(`/proc/${processId}/comm`, 'utf8').startsWith('postgres');
     process.kill(processId, isPostgres ? 'SIGQUIT' : 'SIGKILL');
   } catch {
-    // Already ended.
+    // The process has already ended.
   }
 }

@@ -1,7 +1,8 @@
 import { test } from 'vitest';
 
 /**
- * Ends the shared resources of a worker's test files when the worker ends. After a crash of the worker, `endLeftovers` does so.
+ * Functions that end the shared resources of a worker's test files when the worker ends. If the worker crashes,
+ * `endLeftovers` cleans up instead.
  */
 const endings: (() => Promise<unknown>)[] = [];
 
@@ -19,7 +20,10 @@ export function endWithWorker(end: () => Promise<unknown>): void {
   endings.push(end);
 }
 
-/** Call this at the top of each file that uses shared resources, because vitest only ends fixtures that a file uses. */
+/**
+ * Makes sure that the worker ends its shared resources. Call this at the top of each file that uses shared resources,
+ * because vitest only ends fixtures that a file uses.
+ */
 export function useWorker(): void {
   worker.beforeAll(({ kept }) => void kept);
 }

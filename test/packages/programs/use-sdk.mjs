@@ -1,4 +1,4 @@
-// Uses the SDK like a user, in a folder with its tarball installed. Takes the URL of a sandbox, and prints the results
+// Uses the SDK as a user does, in a folder with its tarball installed. Takes the URL of a sandbox, and prints the results
 // as JSON.
 import { once } from 'node:events';
 import { createServer } from 'node:net';

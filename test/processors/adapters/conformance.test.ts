@@ -63,13 +63,13 @@ const DEVIATIONS: readonly (readonly [Deviation, readonly string[]])[] = [
   ['forgets_early_reversals', ['reverse_before_send']],
 ];
 
-test('passes an adapter without a deviation in every rule', async () => {
+test('passes an adapter that has no deviation', async () => {
   const secret = newSecret();
   const results = await checked(await startDeviating(null, secret), secret);
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
 });
 
-test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (deviation, broken) => {
+test.each(DEVIATIONS)('finds that an adapter with the deviation %s breaks %j', async (deviation, broken) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
   const failed = results.filter(({ outcome }) => outcome === 'failed');
@@ -77,10 +77,10 @@ test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (devia
   for (const { came } of failed) expect(came).toMatch(/^\S.*\.$/s);
 });
 
-test('an adapter that reads first and writes later executes two concurrent orders twice', async () => {
+test('finds that an adapter that reads first and writes later executes two concurrent orders twice', async () => {
   const secret = newSecret();
   const url = await startDeviating('looks_first_and_writes_later', secret);
-  // The other orders would wait for a second order.
+  // Only this rule sends two orders at once. The orders of other rules would wait for a second one.
   const rule = RULES.find(({ name }) => name === 'send_at_once');
   await expect(rule?.check(new Trial(adapterAt(url, secret), 'card_1'))).rejects.toThrow('There are two executions');
 });
@@ -137,7 +137,7 @@ test('prints the results as JSON, with the given token', async () => {
   expect(rules[0]).toMatchObject({ rule: 'health', outcome: 'failed', came: 'It answered with 200 and {}.' });
 });
 
-test('fails one rule if no adapter responds, and skips the others', async () => {
+test('fails one rule if no adapter responds, and skips the other rules', async () => {
   const { output, exitCode } = await checkCommand(await deadUrl(), newSecret());
   expect(output).toMatch(
     /^failed {2}health\n(?:.|\n)*no answer: connect ECONNREFUSED(?:.|\n)*\n0 of 1 rules passed, 1 failed\n$/,

@@ -36,7 +36,10 @@ export type Deviation =
 
 type Attempt = { readonly order: Order; status: string; reference: string };
 
-/** Starts an adapter that keeps the contract except for one deviation, or none for null. Stops it at the end of the test. */
+/**
+ * Starts an adapter that keeps the contract except for one deviation, or entirely for null. Stops it at the end of the
+ * test.
+ */
 export async function startDeviating(deviation: Deviation | null, secret: string): Promise<string> {
   const attempts = new Map<string, Attempt>();
   const does = (one: Deviation): boolean => one === deviation;
@@ -89,7 +92,7 @@ function accepts(request: IncomingMessage, body: Buffer, { does, secret }: World
   if (does('one_signature') && signature.includes(' ')) return false;
   const now = String(Math.floor(Date.now() / 1000));
   const isOther = headers['webhook-timestamp'] !== undefined && headers['webhook-timestamp'] !== now;
-  // Verifies a signature with another time as if the time did not matter.
+  // Accepts a signature with another time, as if the time did not matter.
   if (does('any_time') && isOther && Math.abs(Number(headers['webhook-timestamp']) - Number(now)) > 300) return true;
   if (does('any_path')) return ['/send', '/inquire', '/reverse'].some((path) => isSigned(request, path, body, secret));
   return isSigned(request, url, body, secret);
@@ -97,7 +100,7 @@ function accepts(request: IncomingMessage, body: Buffer, { does, secret }: World
 
 const waiting = new Map<string, () => void>();
 
-/** Delays the first order of an attempt until the second one has been read too. */
+/** Delays the first order of an attempt until the adapter has read a second one. */
 async function untilAnother(attemptId: string): Promise<void> {
   const first = waiting.get(attemptId);
   if (first !== undefined) return first();

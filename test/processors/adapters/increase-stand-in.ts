@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The fields that Increase requires in a card push transfer, as in its documentation. */
+/** The fields that Increase's documentation requires in a card push transfer. */
 const REQUIRED = [
   'business_application_identifier',
   'card_token_id',
@@ -24,7 +24,7 @@ const REQUIRED = [
 
 type Transfer = Readonly<Record<string, unknown>> & { readonly id: string; readonly idempotency_key: string | null };
 
-/** What happens to the next request for a transfer: created without a response, answered with 500, or refused by a limit. */
+/** A fault in the next request for a transfer: created without a response, answered with 500, or refused by a limit. */
 type Mishap = 'created_then_cut' | 'server_error' | 'rate_limited';
 
 /** A stand-in for the part of the vendor's API that the example uses, with its state, idempotency and errors. */
@@ -33,7 +33,7 @@ export class IncreaseStandIn {
   readonly #apiKey: string;
   readonly #transfers: Transfer[] = [];
   readonly #bodies = new Map<string, string>();
-  /** The mishaps of the next requests for a transfer. */
+  /** The faults of the next requests for a transfer. */
   readonly mishaps: Mishap[] = [];
   /** The number of requests for a transfer so far. */
   posts = 0;

@@ -26,7 +26,7 @@ async function start(apiKey = 'key_of_the_test') {
 
 const pushed = (more: Parameters<typeof order>[1] = {}) => order(null, { processor_token: TOKEN, ...more });
 
-test('keeps every rule except the rules of reversals, which it does not support', async () => {
+test('keeps every rule except those about reversals, which it does not support', async () => {
   const { adapter } = await start();
   const results = await checked(adapter.url, adapter.secret, TOKEN);
   expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
@@ -66,7 +66,7 @@ test('reports the outcome of a transfer in the terms of the contract', async () 
   expect((await adapter.call('inquire', pending)).record?.status).toBe('pending');
 });
 
-test("finds a transfer by its key after a lost response, and repeats only the service's own repeats", async () => {
+test('finds a transfer by its key after a lost response, and sends the order again only if the service does', async () => {
   const { increase, adapter } = await start();
   const one = pushed();
   increase.mishaps.push('created_then_cut');
@@ -83,7 +83,7 @@ test("finds a transfer by its key after a lost response, and repeats only the se
   }
 });
 
-test('finds a repeated order by the id in the conflict after its other fields have changed', async () => {
+test('finds a repeated order by the id in the conflict, even if its other fields have changed', async () => {
   const { increase, adapter, startAdapter } = await start();
   const one = pushed();
   const first = await adapter.call('send', one);
@@ -98,7 +98,7 @@ test('finds a repeated order by the id in the conflict after its other fields ha
   expect(increase.transfersOf(one.attempt_id)).toHaveLength(1);
 });
 
-test('reports a refusal by Increase as not executed, but as uncertain for a repeated order', async () => {
+test('reports a refusal by Increase as not executed, or as uncertain if the order is a repeat', async () => {
   const { adapter } = await start();
   const noCard = pushed({ processor_token: 'no_card' });
   expect((await adapter.call('send', noCard)).record?.status).toBe('not_executed');
@@ -109,7 +109,7 @@ test('reports a refusal by Increase as not executed, but as uncertain for a repe
   expect((await adapter.call('send', { ...late, repeat: true })).status).toBe(503);
 });
 
-test('executes nothing with a wrong API key, and an inquiry fails', async () => {
+test('executes nothing and fails inquiries with a wrong API key', async () => {
   const { adapter } = await start('another_key');
   const one = pushed();
   expect((await adapter.call('send', one)).record?.status).toBe('not_executed');

@@ -35,7 +35,7 @@ test('remembers its answers after a kill', async () => {
   await adapter.call('reverse', reversed);
   await adapter.kill();
   appendFileSync(attempts, '{"attempt_id":"att_that was cut');
-  // Two starts, because the truncated line must not break the second one either.
+  // Starts twice, because the truncated line must not break the second start either.
   for (let again = 0; again < 2; again += 1) {
     const restarted = await startExample('minimal-adapter', files, adapter.secret);
     expect((await restarted.call('send', { ...approved, repeat: true })).record).toEqual(first[0]?.record);
@@ -51,7 +51,7 @@ test('executes an order once if it was killed just before or after it asked the 
   const [executed, lost] = [order(), order()];
   await adapter.call('send', executed);
   await adapter.kill();
-  // Recreates the files after two kills: between asking the processor and storing the answer, and before asking.
+  // Recreates the files after two kills: one between asking the processor and storing the answer, and one before asking.
   const stored = readFileSync(attempts, 'utf8').split('\n');
   const sending = stored.filter((line) => line.includes('"sending"'));
   expect(sending).toHaveLength(1);
@@ -71,7 +71,7 @@ test('executes an order once if it was killed just before or after it asked the 
   }
 });
 
-test('asks the processor if its file is missing, and denies nothing that was executed', async () => {
+test('asks the processor if its own file is missing, and never denies an executed order', async () => {
   const { adapter, files, attempts, payments } = await start();
   const [asked, sent] = [order(), order()];
   for (const one of [asked, sent]) await adapter.call('send', one);
@@ -84,7 +84,7 @@ test('asks the processor if its file is missing, and denies nothing that was exe
   for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
 });
 
-test('does not accept another amount at the processor as the order', async () => {
+test('refuses to treat another amount at the processor as the order', async () => {
   const { adapter, files, attempts, processor } = await start();
   const one = order();
   await adapter.call('send', one);

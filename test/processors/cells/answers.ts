@@ -12,17 +12,17 @@ const BAD: Readonly<Partial<Record<Reply, Fault>>> = {
   slow: 'slow',
 };
 
-/** The step of a bad answer. For an order it is `read` if the order was executed, and `execute` if not. */
+/** The step at which a bad answer occurs. For an order it is `read` if the order was executed, and otherwise `execute`. */
 const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
   send: (executes) => (executes ? 'read' : 'execute'),
   inquire: () => 'inquire',
   reverse: () => 'reverse',
 };
 
-/** A transfer that was reversed fails, whether it had been executed or not. */
+/** Returns the end of a reversed transfer. The transfer fails, whether it had been executed or not. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
-/** Questions that get a bad answer the first time, executed or not. */
+/** Cells in which the first answer to a question is bad, after the question was executed or not. */
 const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((reply) =>
   [true, false].flatMap((executes) => {
     const what = executes ? 'executed' : 'not executed';
@@ -34,7 +34,8 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
       arrive: (trial) =>
         trial.begin((order, nth) => {
           if (order.question === question && nth === 0) return { executes, reply };
-          // Before an inquiry or a reversal there is an order with an unknown outcome. An order to reverse was executed.
+          // Before an inquiry or a reversal there must be an order with an unknown outcome. An order to reverse was
+          // executed.
           const isFirst = order.question === 'send' && nth === 0;
           if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
           return { executes: true, reply: 'answer' };
@@ -56,7 +57,7 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
   }),
 );
 
-/** The same answer twice. A service that reads it as no answer asks again. */
+/** Cells in which the same answer arrives twice. A service that treats it as no answer asks again. */
 const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const).map((question) => ({
   name: `${question}: the answer twice`,
   pairs: [`${STEP[question](true)}: twice`],
@@ -69,7 +70,7 @@ const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const
     }),
 }));
 
-/** Orders that arrive after their sender stopped waiting. They are no longer executed. */
+/** Cells in which an order arrives after its sender stopped waiting. Such an order is not executed. */
 const LATE: readonly Cell[] = (['inquired', 'reversed'] as const).flatMap((way) =>
   ([undefined, 'kill service'] as const).map((incident): Cell => {
     return {
@@ -157,5 +158,5 @@ const OTHERS: readonly Cell[] = [
   },
 ];
 
-/** The actions and answers of the processor. */
+/** The cells about actions and answers of the processor. */
 export const ANSWERS: readonly Cell[] = [...BADLY_ANSWERED, ...ANSWERED_TWICE, ...LATE, ...OTHERS];

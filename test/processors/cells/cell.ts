@@ -33,7 +33,7 @@ export const FAULTS = [
 export type Step = (typeof STEPS)[number];
 export type Fault = (typeof FAULTS)[number];
 
-/** A step and a fault in it. */
+/** A fault at a step. */
 export type Pair = `${Step}: ${Fault}`;
 
 /** Events in the service, or on its connections to the database, while the transfers of a cell are at a step. */
@@ -55,15 +55,15 @@ export type Cell = {
   /** The pairs of the matrix that this cell covers. */
   readonly pairs: readonly Pair[];
   readonly way: Way;
-  /** The correct ends. There are two if the speed of the machine decides. */
+  /** The correct ends. There are two if the speed of the machine decides between them. */
   readonly ends: readonly End[];
-  /** If it is missing, the processor or the connection to it causes the fault. */
+  /** If missing, the fault comes from the processor or from the connection to it. */
   readonly incident?: Incident;
   /** Whether the incident happens while the service waits at a gate that no transfer passes. */
   readonly isAtGate?: boolean;
   /** Brings the transfers to the step, or to the last point where other transfers can still be made. */
   readonly arrive: (trial: Trial) => Promise<void>;
-  /** Brings them to the step after the transfers of other cells have arrived, because they block all transfers there. */
+  /** Brings the transfers to the step after those of other cells have arrived, because they block all transfers there. */
   readonly approach?: (trial: Trial) => Promise<void>;
   /** Runs after the fault. */
   readonly after?: (trial: Trial) => Promise<void>;
@@ -77,7 +77,7 @@ const WIRED: readonly (Incident | undefined)[] = [
   'second service',
 ];
 
-/** Whether a cell needs a stage whose connections go through the test. */
+/** Returns whether a cell needs a stage whose connections go through the test. */
 export function isWired({ way, incident }: Cell): boolean {
   return way === 'lined' || way === 'stopped' || WIRED.includes(incident);
 }
@@ -89,7 +89,7 @@ export type Group = {
   readonly cells: readonly Cell[];
 };
 
-/** All groups of some cells. */
+/** Returns the groups into which some cells fall. */
 export function groupsOf(cells: readonly Cell[]): readonly Group[] {
   const groups = new Map<string, { readonly name: string; readonly isWired: boolean; readonly cells: Cell[] }>();
   for (const cell of cells) {
@@ -102,7 +102,7 @@ export function groupsOf(cells: readonly Cell[]): readonly Group[] {
   return [...groups.values()];
 }
 
-/** Whether the cells can run together without sharing a connector. */
+/** Returns whether the cells can run together without sharing a connector. */
 export function fits(cells: readonly Cell[], isWired: boolean): boolean {
   const counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
   const ways = Object.keys(counts) as Way[];

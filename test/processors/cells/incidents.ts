@@ -67,7 +67,7 @@ const BY_FAULT: readonly (readonly [Fault, Incident])[] = [
   ...OF_CONNECTIONS,
 ];
 
-/** Incidents while the processor has a question, before or after it executes the question. */
+/** Cells with an incident while the processor has a question, before or after it executes the question. */
 const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   (['reverse', 'inquire', 'send'] as const).flatMap((question) =>
     [true, false].map((isDone): Cell => {
@@ -97,7 +97,10 @@ const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   ),
 );
 
-/** The question that the processor has when the service reaches a gate, and the step. At the first two gates there is none. */
+/**
+ * The question that the processor has when the service reaches a gate, and the step. At the first two gates the processor
+ * has no question.
+ */
 const AT: Readonly<Partial<Record<Gate, readonly [question: Question | undefined, step: Step]>>> = {
   claim: [undefined, 'claim'],
   mark: [undefined, 'claim'],
@@ -139,7 +142,10 @@ function beforeWriting(gate: Gate, incident: Incident, pair: Pair, question: Que
   };
 }
 
-/** Incidents while the service is about to write: after the commit, after the claim, and before it records an answer. */
+/**
+ * Cells with an incident while the service is about to write: after the commit, after the claim, and before it records an
+ * answer.
+ */
 const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => [
   ...(Object.keys(AT) as Gate[]).flatMap((gate) => {
     const [question, step] = AT[gate] ?? [undefined, 'claim'];
@@ -148,12 +154,12 @@ const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => 
   ...(OF_SERVICE.some((one) => one === incident) ? atNotice(incident, `notice: ${fault}`) : []),
 ]);
 
-/** Two services claim the same attempts after the lease of the first one has ended. */
+/** Cells in which two services claim the same attempts, because the lease of the first one has ended. */
 const TAKEN_UP_TWICE: readonly Cell[] = (['claim', 'mark'] as const).map((gate) =>
   beforeWriting(gate, 'second service', 'claim: twice', undefined),
 );
 
-/** Incidents during the commit of a transfer. The caller repeats the request until there is a response. */
+/** Cells with an incident during the commit of a transfer. The caller repeats the request until it gets a response. */
 const AT_COMMIT: readonly Cell[] = [
   ...BY_FAULT.map(([fault, incident]): Cell => atCommit(`commit: ${incident}`, [`commit: ${fault}`], 1, incident)),
   atCommit('commit: the request twice at once', ['commit: twice'], 3),
@@ -176,5 +182,5 @@ function atCommit(name: string, pairs: readonly Pair[], times: number, incident?
   };
 }
 
-/** Incidents in the service, its database and the connections between them. */
+/** All cells with incidents in the service, its database and the connections between them. */
 export const AT_INCIDENTS: readonly Cell[] = [...DURING_CALL, ...BEFORE_WRITING, ...TAKEN_UP_TWICE, ...AT_COMMIT];

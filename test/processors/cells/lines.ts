@@ -5,7 +5,7 @@ import type { Cell, Fault } from './cell.ts';
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Applies to the first requests to send. Later ones pass. */
+/** Applies a fault to the first requests to send. Later requests pass. */
 const first = (carrying: Carrying): LineScript => ({
   carrying: (question, nth) => (question === 'send' && nth === 0 ? carrying : 'pass'),
 });
@@ -31,7 +31,7 @@ const LOST: readonly (readonly [Exclude<Carrying, 'pass' | Promise<void>>, Fault
 
 const SERVICE = ['kill service', 'kill PostgreSQL', 'clock'] as const;
 
-/** A request that is written in part, or that changes on the way. */
+/** Cells in which only a part of a request is written, or a request changes on the way. */
 const WRITTEN: readonly Cell[] = [
   ...LOST.map(([carrying, fault]) => onLine(`write: ${carrying}`, `write: ${fault}`, first(carrying))),
   ...SERVICE.map((incident): Cell => {
@@ -52,10 +52,10 @@ const WRITTEN: readonly Cell[] = [
   }),
 ];
 
-/** Every order has been marked as sent, even if its status has changed since. */
+/** Waits until every order has been marked as sent, even if its status has changed since. */
 const isConnecting = (trial: Trial) => trial.untilAttempts('sent_at is not null');
 
-/** A connection that is not made, or only later. */
+/** Cells in which a connection is not made, or is made only later. */
 const CONNECTED: readonly Cell[] = [
   onLine('connect: reset', 'connect: cut', { connecting: (nth) => (nth < TYPES.length ? 'reset' : 'pass') }),
   {
@@ -66,7 +66,7 @@ const CONNECTED: readonly Cell[] = [
     arrive: async (trial) => {
       await trial.stage.host(trial.connectorId).fallSilent();
       await trial.begin();
-      // The service records the reason, whether the order was not sent or its outcome is unknown.
+      // The service records the reason, whether the order was not sent or has an unknown outcome.
       await trial.untilAttempts('detail is not null');
     },
     after: async (trial) => trial.stage.host(trial.connectorId).answer(),
@@ -88,5 +88,5 @@ const CONNECTED: readonly Cell[] = [
   }),
 ];
 
-/** Requests on their way to the processor. */
+/** All cells about requests on their way to the processor. */
 export const ON_LINES: readonly Cell[] = [...WRITTEN, ...CONNECTED];

@@ -5,7 +5,7 @@ import type { Cell, Incident, Pair } from './cell.ts';
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Transfers that the processor executes later, and has executed. */
+/** Begins transfers that the processor answers with pending, then executes them. */
 async function executeLater(trial: Trial): Promise<void> {
   await trial.begin(() => ({ executes: false, reply: 'pending' }));
   await trial.untilAttempts("status = 'pending'");
@@ -19,7 +19,7 @@ async function untilAnswered(trial: Trial, id: string, facts: object, status: nu
   await waitFor(`a notice to be answered with ${status}`, isSo);
 }
 
-/** Notices about `pending` transfers, and how they arrive. */
+/** A cell about notices for `pending` transfers. `come` delivers the notices. */
 const cell = (name: string, fault: Pair, come: (trial: Trial, id: string) => Promise<void>): Cell => ({
   name: `notice: ${name}`,
   pairs: [fault],
@@ -58,7 +58,7 @@ const BADLY_SENT: readonly Cell[] = [
   },
 ];
 
-/** Notices in every order relative to the processor's answers. */
+/** Cells with notices in every order relative to the processor's answers. */
 const BESIDE_ANSWERS: readonly Cell[] = [
   {
     name: 'notice: twice, after the answer',
@@ -137,7 +137,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
   },
 ];
 
-/** Incidents while a notice is stored, or while its effects are written. */
+/** Cells with an incident while a notice is stored, or while its effects are written. */
 export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
   return (['stored', 'noticed'] as const).map((gate) => ({
     name: `before ${gate}: ${incident}`,
