@@ -48,10 +48,10 @@ import { auditOther, withoutHolderValues } from '../audit/audit.ts';
 import { toApprovalRecord, toEventPayload } from './record.ts';
 import { type Run, toRecord } from './subject.ts';
 
-/** The maker of a request: what they may do now, and the caller. */
+/** The maker of a request with their current permissions, and as a caller. */
 export type MakerNow = { readonly maker: Maker; readonly caller: Caller };
 
-/** Reads the maker of a request, and whether the key or the person may still send it. */
+/** Reads the maker of a request, and whether their key or the person may still send it. */
 export async function readMaker(service: Service, { requestedBy, operation }: ShownApproval): Promise<MakerNow> {
   const credential = await findCredential(service, requestedBy);
   const scopes = credential === undefined ? [] : scopesNow(credential);
@@ -74,7 +74,7 @@ export async function findCredential({ database }: Service, credentialId: string
 
 function scopesNow({ scopes, roles }: Credential): readonly string[] {
   if (scopes !== null) return inOrder(scopes);
-  // An operator has roles for all card programs.
+  // An operator's roles apply to all card programs.
   const access = (roles ?? []).flatMap((text) => readAccess(text) ?? []);
   return scopesOf(access.filter(({ programId }) => programId === null));
 }
@@ -96,7 +96,7 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
   const { body: schema, method, reach, query } = OPERATIONS[operation];
   const sent = approval.body === null ? {} : parseStrictJson(Buffer.from(approval.body));
   const reading = schema === undefined ? undefined : readFields(schema, sent, method === 'PATCH' ? 'patch' : 'body');
-  // The request was read once, by this version or an earlier one, which may have allowed more.
+  // An earlier version may have read the request, and may have allowed more than this one.
   if (reading !== undefined && 'problem' in reading) {
     throw schemaRefusal({ operation }, reading.problem.message, reading.problem.field);
   }
@@ -118,14 +118,15 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
 
 export type Ended = { readonly approval: ShownApproval; readonly now: number; readonly moneyMoved: MoneyMoved };
 
-// Invariant: An approved request is carried out once, even if several processes try, and never if its approval has failed
-// Kept by: for requests of card programs their idempotency key, under which a failure is stored too; for all others
-//   `noteCarriedOut` in their transaction (`auditOf`)
+// Invariant: An approved request is carried out at most once, even if several processes try, and never after its approval has
+// failed
+// Kept by: for requests of card programs, their idempotency key, under which failures are stored too. For other requests,
+// `noteCarriedOut` in their transaction (`auditOf`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
 /**
- * Carries out an approved request under its idempotency key, as the requester, and stores how that ended. A refusal ends the
- * approval too, and is not retried. Rejects if the outcome is not known: the job tries again.
+ * Carries out an approved request as the requester, under the request's idempotency key, and stores the result. A refusal ends the
+ * approval and is not retried. Rejects if the outcome is unknown. Then the job tries again.
  */
 export async function carryOut(service: Service, run: Run, approvalId: string, deadline: number): Promise<Ended> {
   const [row] = await readRows(service.database, readApproval({ approvalId }));
@@ -169,9 +170,9 @@ function movedBy(reply: AnyReply): MoneyMoved {
 }
 
 /**
- * Returns the result that the approval keeps. It is kept forever, so it has no text about the holder of a card, which an erasure would
- * not find. It also leaves out the secret of a new key or webhook, because everyone who can read the approval would see it. To get a
- * secret, the requester rolls the key or the webhook's secret.
+ * Returns the result to store with the approval. It is kept forever and an erasure would not find it, so it contains no text about
+ * the holder of a card. It also omits the secret of a new key or webhook, because everyone who can read the approval would see it.
+ * To get a secret, the requester rolls the key or the webhook's secret.
  */
 function toResult(operation: string, reply: AnyReply): string | null {
   const record = toRecord(reply);
@@ -182,8 +183,8 @@ function toResult(operation: string, reply: AnyReply): string | null {
 }
 
 /**
- * Stores how an approval ended. Another process may have carried the request out where this one was refused, or may be about to. So a
- * failure is decided in a transaction that excludes both: it finds what was carried out, and prevents that it happens later.
+ * Stores the end of an approval. If this process was refused, another process may have carried out the request, or may be about to.
+ * So a failure is decided in a transaction that excludes both: it finds what was already carried out, and prevents doing it later.
  */
 function end(service: Service, known: ShownApproval, outcome: Outcome, deadline: number): Promise<Ended> {
   const { approvalId } = known;
@@ -221,7 +222,7 @@ function end(service: Service, known: ShownApproval, outcome: Outcome, deadline:
   });
 }
 
-/** The idempotency key under which a request of a card program is carried out. Undefined for requests of the service. */
+/** Returns the idempotency key under which a card program's request is carried out. Undefined for requests of the service. */
 function keyOfProgram({ operation, programId, idempotencyKey }: ShownApproval): KeyInScope | undefined {
   if (OPERATIONS[operation as OperationId].reach !== 'program') return undefined;
   return keyInScope(programId ?? NO_PROGRAM, operation, idempotencyKey);
@@ -229,14 +230,14 @@ function keyOfProgram({ operation, programId, idempotencyKey }: ShownApproval): 
 
 function carriedOutBefore(approval: ShownApproval, response: StoredResponse | undefined): Outcome | undefined {
   if (approval.timesCarriedOut > 0) return CARRIED_OUT;
-  // Another request with the same key says nothing about this one.
+  // A result of a different request with the same key says nothing about this one.
   const request = { asSent: approval.fingerprint, ofMeaning: approval.meaning };
   if (response === undefined || response.code !== null || !isSame(response, request)) return undefined;
   const { body } = response;
   return { ...CARRIED_OUT, result: body === null ? null : toResult(approval.operation, { json: body }) };
 }
 
-/** The response that the request gets under its key from now on. */
+/** Returns the failure that a repetition of the request gets under its key. */
 function toFailure(
   { fingerprint, meaning, requestId }: ShownApproval,
   key: KeyInScope,
@@ -248,7 +249,7 @@ function toFailure(
 
 type Reported = Extract<ApprovalRecord['status'], 'approved' | 'failed' | 'rejected' | 'withdrawn' | 'expired'>;
 
-/** Inserts the event of a status. `call` is the request that has caused it. */
+/** Inserts the event of a status. `call` is the request that caused the status. */
 export function eventOf(
   status: Reported,
   record: ApprovalRecord,
@@ -261,7 +262,7 @@ export function eventOf(
   return insertEvents(batchId, [event], now, call);
 }
 
-/** Inserts the entry of the audit log about an end that no request has caused. */
+/** Inserts the audit log entry for an end that was not caused by a request. */
 export function auditOfEnd({ approvalId, programId }: ShownApproval, details: object): Statement {
   const subjectId = toWireId('apr', approvalId);
   return auditOther('end_approval', { actor: 'service', programId, subjectId, details: JSON.stringify(details) });

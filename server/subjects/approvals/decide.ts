@@ -38,7 +38,7 @@ export async function listApprovals(service: Service, call: Call<'list_approvals
   return { record };
 }
 
-/** get_approval: the approval, and while it is pending what its subject looks like now. */
+/** get_approval: returns the approval. While it is pending, also returns the current state of its subject. */
 export async function getApproval(
   run: Run,
   service: Service,
@@ -59,8 +59,8 @@ async function readOne(service: Service, sentId: string): Promise<{ approval: Sh
 }
 
 /**
- * approve_change: the approval, after its request was carried out. The balances, rules and switch of this moment apply. While
- * transfers are disabled the approval stays pending, because its refusal would end it.
+ * approve_change: carries out the request and returns the approval. The current balances, rules and switch apply. While transfers
+ * are disabled, the approval stays pending, because a refusal would end it.
  */
 export async function approveChange(
   { run, tryOut }: Runs,
@@ -83,13 +83,13 @@ export async function approveChange(
     const ended = await carryOut(service, run, approval.approvalId, call.deadline);
     return { record: toApprovalRecord(ended.approval, ended.now), moneyMoved: ended.moneyMoved };
   } catch (thrown) {
-    // The approval is given, and the job carries the request out: an error would deny that.
+    // The decision is stored, and the job will carry out the request. An error response would say the opposite.
     if (!(thrown instanceof OperationFailure)) throw thrown;
     return { record: decided.record, moneyMoved: thrown.moneyMoved === 'no' ? 'unknown' : thrown.moneyMoved };
   }
 }
 
-/** Whether a request that was carried out before has moved money, as far as its result shows. */
+/** Returns whether a request that was carried out earlier has moved money, judging by its result. */
 function movedBefore({ operation }: ApprovalRecord): 'no' | 'unknown' {
   return OPERATIONS[operation].movesMoney ? 'unknown' : 'no';
 }
@@ -128,7 +128,7 @@ const STATUS_AFTER = { approve: 'approved', reject: 'rejected', withdraw: 'withd
 
 type Decided = { readonly approval: ShownApproval; readonly record: ApprovalRecord; readonly isRepeated: boolean };
 
-/** Stores a decision. The same decision of the same caller again changes nothing. */
+/** Stores a decision. If the same caller repeats the decision, nothing changes. */
 async function decide(
   service: Service,
   call: DecisionCall,
@@ -206,12 +206,12 @@ async function readChecker(service: Service, { caller }: DecisionCall, operation
   return { credentialId, behind: credential?.behind ?? [credentialId], personId, mayDecide };
 }
 
-/** Ends one approval. Its work must be done by `deadline` (`performance.now()`, milliseconds). */
+/** Ends one approval. It must finish by `deadline` (a time of `performance.now()`, in milliseconds). */
 export type EndApproval = (deadline: number) => Promise<unknown>;
 
 /**
- * Finds the approvals that no other request ends, and returns how to end each: pending ones that have expired, and approved ones whose
- * process was stopped before it carried them out.
+ * Finds the approvals that no other request will end, and returns a function for each that ends it. They have expired while
+ * pending, or they were approved and the process stopped before it carried out their request.
  */
 export async function findUnsettled(service: Service, run: Run): Promise<readonly EndApproval[]> {
   const rows = await service.database.read(FIND_OPEN_APPROVALS);

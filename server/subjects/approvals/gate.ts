@@ -37,9 +37,8 @@ import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, 
 export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
- * Answers a request of an operator with an approval, if a rule matches it. The request is first carried out without writing
- * anything, so a request that would be refused is refused at once. Every other request is carried out at once.
- *
+ * Carries out a request of an operator, or answers with an approval if a rule matches it. In that case, the request is first tried
+ * without writing anything, so that a request that would be refused is refused immediately.
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation
  */
 export async function withApproval(
@@ -66,10 +65,10 @@ export async function withApproval(
   return await propose(service, call, current, { values: values === null ? null : JSON.stringify(values), summary });
 }
 
-/** A rule about amounts matches an unknown amount, so that this finds every rule that may match. */
+/** Rules about amounts match an unknown amount, so this finds every rule that may match. */
 const NOTHING_KNOWN = { amount: null, currency: null } as const;
 
-/** The operations that read what a request can be about, and the name of its id. */
+/** The operations that read the subject of a request, and the path parameter with its id. */
 const READS_SUBJECT = {
   get_program: 'program_id',
   get_transfer: 'transfer_id',
@@ -83,7 +82,7 @@ export function readsSubject(operation: string): operation is ReadsSubject {
   return Object.hasOwn(READS_SUBJECT, operation);
 }
 
-/** Reads a record for an operator, and adds the approval that a request about it waits for. */
+/** Reads a record for an operator, and adds the pending approval of a request about it. */
 export async function withPending(
   { database }: Service,
   policy: PolicyMemory,
@@ -106,7 +105,7 @@ export async function withPending(
   };
 }
 
-/** Refuses a batch of an operator if single transfers need an approval: no one could see what they approve. */
+/** Refuses an operator's batch if single transfers need an approval, because an approver could not see what they approve. */
 export async function refuseBatch(policy: PolicyMemory): Promise<void> {
   const { rules } = await policy.read();
   if (!rules.some(({ operation }) => operation === 'create_transfer')) return;
@@ -120,7 +119,7 @@ function keyOf(call: AnyCall): KeyInScope | undefined {
   return keyInScope(programOf(call) ?? NO_PROGRAM, call.operation, call.idempotencyKey);
 }
 
-/** Finds the approval that the idempotency key of a request has created. Refuses a different request. */
+/** Finds the approval that was created under the request's idempotency key. Refuses a different request with the same key. */
 async function findByKey(
   service: Service,
   call: AnyCall,
@@ -143,14 +142,14 @@ function sameRequest(approval: ShownApproval, call: AnyCall): ShownApproval {
 
 type Told = { readonly values: string | null; readonly summary: string };
 
-/** Stores the request with its approval, its event and its entry in the audit log. */
+/** Stores the request with its approval, event and audit log entry. */
 function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: Told): Promise<AcceptedReply> {
   const fingerprint = fingerprintOf(call);
   const programId = programOf(call);
   const key = keyOf(call);
   const makerId = credentialOf(call.caller) ?? NO_PROGRAM;
   const load = {
-    // Identical requests and requests with the same key wait for this one.
+    // Serializes identical requests and requests with the same key.
     names: lockNames([
       { programId: NO_PROGRAM, kind: 'approval', name: fingerprint.ofMeaning },
       ...(key === undefined ? [] : [key]),
@@ -213,7 +212,10 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
 
 const UNDECIDED = { decidedByName: null, timesCarriedOut: 0 } as const;
 
-/** A request without an idempotency key gets one: its approval is carried out at most once, however often that is tried. */
+/**
+ * Returns the key of a request, or a new one if it has none. With a key, the approval is carried out at most once, even if that is
+ * tried often.
+ */
 function keyFor(
   call: AnyCall,
   programId: string | null,

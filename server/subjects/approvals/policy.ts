@@ -12,9 +12,9 @@ import type { Database } from '../../store/connection/database.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 
-/** The policy as the gate needs it. */
+/** The parts of the policy that the gate needs. */
 export type CurrentPolicy = Pick<Policy, 'rules' | 'expiresAfterHours'> & {
-  /** Whether it was ever set. Without, no request has ever needed an approval. */
+  /** Whether the policy was ever set. If not, no request has ever needed an approval. */
   readonly isSet: boolean;
 };
 
@@ -28,11 +28,11 @@ const REMEMBERED_MILLISECONDS = 1000;
 export type PolicyMemory = {
   /** Returns the policy, at most a second old. Rejects if it cannot be read. */
   readonly read: () => Promise<CurrentPolicy>;
-  /** Forgets the policy, because this process has changed it. */
+  /** Discards the cached policy, because this process has changed it. */
   readonly forget: () => void;
 };
 
-/** Reads the policy when an operator's request needs it, and at most once a second. */
+/** Reads the policy when an operator's request needs it, but at most once a second. */
 export function openPolicyMemory(database: Database): PolicyMemory {
   let known: { readonly policy: Promise<CurrentPolicy>; readonly until: number } | undefined;
   return {
@@ -63,7 +63,7 @@ export async function getApprovalPolicy({
   return { record: toRecord(row === undefined ? { ...NO_RULES, changedAt: null, changedBy: null } : toPolicy(row)) };
 }
 
-/** change_approval_policy: the new policy. A policy with rules applies to its own changes too. */
+/** change_approval_policy: returns the new policy. If a policy has rules, they also apply to changes of the policy. */
 export async function changeApprovalPolicy(
   memory: PolicyMemory,
   service: Pick<Service, 'database'>,
@@ -99,7 +99,7 @@ function readRule(call: CallContext, sent: JsonValue, index: number): ApprovalRu
   return rule;
 }
 
-/** Refuses an unknown scope or field: a misspelt one would never match. */
+/** Refuses unknown scopes and fields, because a misspelled one would never match. */
 function checkChoices(call: CallContext, rule: ApprovalRule, at: string): void {
   for (const name of ['scopes', 'fields'] as const) {
     const items: readonly unknown[] = rule[name] ?? [];
@@ -111,7 +111,7 @@ function checkChoices(call: CallContext, rule: ApprovalRule, at: string): void {
   }
 }
 
-/** Refuses a rule that could never match, or would match more than its author meant. */
+/** Refuses a rule that could never match, or that would match more than its author expects. */
 function checkRule(call: CallContext, rule: ApprovalRule, at: string): void {
   const { operation, over, currency, scopes, fields } = rule;
   const refuse = (message: string, field: string): never => {

@@ -7,7 +7,7 @@ import type { ShownApproval } from '../../store/approval.ts';
 
 type Values = ApprovalRecord['values_then'];
 
-/** Returns the record of an approval at a moment, in milliseconds since 1970. */
+/** Returns the record of an approval at the time `now`, in milliseconds since 1970. */
 export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow: Values = null): ApprovalRecord {
   const { decidedBy, programId } = approval;
   return {
@@ -34,7 +34,10 @@ export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow
   };
 }
 
-/** The approval as events show it: without the body and the names of people, because no erasure searches events for them. */
+/**
+ * Returns the approval for events: without the request's body and without people's names, because no erasure searches events for
+ * them.
+ */
 export function toEventPayload(approval: ApprovalRecord): string {
   return JSON.stringify({ ...approval, body: null, requested_by_name: null, decided_by_name: null });
 }

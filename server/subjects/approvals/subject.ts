@@ -11,7 +11,7 @@ import type { AnyCall, AnyReply } from '../../calls/call.ts';
 /** Calls the handler of an operation. */
 export type Run = (call: AnyCall) => Promise<AnyReply>;
 
-/** The operation that reads what a request is about, and the fields of it that a second person needs to decide. */
+/** The operation that reads a request's subject, and the subject's fields that a second person needs to decide. */
 type Subject = { readonly operation: OperationId; readonly shows: readonly string[] };
 
 const PROGRAM: Subject = {
@@ -21,7 +21,7 @@ const PROGRAM: Subject = {
 const TRANSFER: Subject = { operation: 'get_transfer', shows: ['status', 'amount', 'currency', 'reversed_amount'] };
 const CARD: Subject = { operation: 'get_card', shows: ['status', 'currency', 'balance', 'available'] };
 
-/** The subject of each approvable request. Null if it has no values to compare. */
+/** The subject of each approvable request. Null if no values of it need comparing. */
 const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   create_transfer: CARD,
   reverse_transfer: TRANSFER,
@@ -39,7 +39,7 @@ const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
 
 type Found = Readonly<Record<string, unknown>>;
 
-/** Reads the subject of a request, as the API shows it. Null if it has none, or the subject does not exist. */
+/** Reads the subject of a request, as the API shows it. Null if there is none or it does not exist. */
 export async function readSubject(run: Run, call: AnyCall, operation: ApprovableId): Promise<Found | null> {
   const subject = SUBJECTS[operation];
   if (subject === null) return null;
@@ -48,7 +48,7 @@ export async function readSubject(run: Run, call: AnyCall, operation: Approvable
   return await readRecord(run, { ...call, params }, subject.operation);
 }
 
-/** Returns the values of a subject that an approval keeps. */
+/** Returns the subject's values that are stored with an approval. */
 export function valuesOf(operation: ApprovableId, found: Found | null): Found | null {
   const shows = SUBJECTS[operation]?.shows ?? [];
   return found === null ? null : Object.fromEntries(shows.map((name) => [name, found[name] ?? null]));
@@ -61,7 +61,7 @@ async function readRecord(run: Run, call: AnyCall, operation: OperationId): Prom
     const reply = await run({ ...read, operation, query: OPERATIONS[operation].query === undefined ? undefined : {} });
     return toRecord(reply);
   } catch (thrown) {
-    // The validation of the request itself reports what is missing.
+    // Not reported here, because the validation of the request itself will report it.
     if (thrown instanceof Refusal) return null;
     throw thrown;
   }
@@ -73,14 +73,14 @@ export function toRecord(reply: AnyReply): Found | null {
   return 'json' in reply ? (parseJson(reply.json) as Found) : null;
 }
 
-/** Inner UUID of the card program that a request is about, or null. */
+/** Returns the inner UUID of the card program that a request is about, or null. */
 export function programOf({ programId, params, body }: Pick<AnyCall, 'programId' | 'params' | 'body'>): string | null {
   if (programId !== '') return programId;
   const sent = params.program_id ?? body?.program_id;
   return typeof sent === 'string' ? (fromWireId('prog', sent) ?? null) : null;
 }
 
-/** The part of a request that the rules look at. */
+/** Returns the parts of a request that the rules check. */
 export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest {
   const { operation, body = {} } = call;
   const { amount: sent, currency, role } = body;
@@ -97,13 +97,13 @@ export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest
   };
 }
 
-/** The part of a transfer that can still be reversed. Null for anything else. */
+/** Returns the part of a transfer that can still be reversed. Null for other subjects. */
 function restOf(found: Found | null): bigint | null {
   const { amount, reversed_amount: reversed } = found ?? {};
   return typeof amount === 'number' && typeof reversed === 'number' ? BigInt(amount) - BigInt(reversed) : null;
 }
 
-/** Describes a request, for the sentence about it. */
+/** Describes a request in one sentence. */
 export async function summaryOf(run: Run, call: AnyCall, request: RuledRequest): Promise<string> {
   const programId = programOf(call);
   const params = programId === null ? {} : { program_id: toWireId('prog', programId) };

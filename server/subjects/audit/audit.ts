@@ -8,7 +8,7 @@ import { noteCarriedOut } from '../../store/approval.ts';
 import { type AuditNote, insertAuditEntries } from '../../store/audit.ts';
 import type { Statement } from '../../store/connection/database.ts';
 
-// Invariant: The audit log has no values about the holder of a card
+// Invariant: The audit log contains no values about the holder of a card
 // Kept by: `withoutHolderValues`
 // Tested by: `test/api/erasure`, `test/security/audit.test.ts`
 
@@ -50,14 +50,14 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
     ? JSON.stringify(withContext(parseJson(audited.details) as object, call))
     : audited.details;
   return [
-    // The role of a card program's requests cannot write approvals. Those requests have an idempotency key.
+    // Requests of card programs run as a database role that cannot write approvals. They have an idempotency key instead.
     ...(approvalId === undefined || reach === 'program' ? [] : [noteCarriedOut({ approvalId })]),
     insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }]),
   ];
 }
 
 /**
- * Adds the case that the operator works on, and the approval by which the action was carried out, to the details of an entry, unless
+ * Adds the case that the operator works on, and the approval of the action, to the details of an entry, unless
  * they already name one.
  */
 export function withContext(
@@ -72,9 +72,9 @@ export function withContext(
 }
 
 /**
- * Returns a card, a transfer, a reversal, a break or a change of one for the audit log. The log is kept forever, so it
- * contains no values about the holder of a card. It only lists the names of such fields that had a value (`omitted`). An
- * operator's note is such a field: it stays with the attempt or the break, where it can be erased.
+ * Returns a card, a transfer, a reversal, a break, or a change of one of these for the audit log. The log is kept forever, so it
+ * contains no values about the holder of a card. Instead, `omitted` lists the fields that had such a value. An operator's note is
+ * also omitted: it is stored with the attempt or the break, where it can be erased.
  */
 export function withoutHolderValues(record: object): object {
   return withoutValues(record, [...HOLDER_FIELDS, 'note']);

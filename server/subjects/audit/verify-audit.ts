@@ -15,7 +15,7 @@ import {
 } from '../../store/audit.ts';
 import type { Database } from '../../store/connection/database.ts';
 
-/** Entries read with one statement. */
+/** Number of entries that one statement reads. */
 const PORTION = 1000;
 
 export type AuditVerdict = {
@@ -29,11 +29,11 @@ export type AuditVerdict = {
 };
 
 /**
- * Reads the whole chain and recomputes every hash. Entries may be added in the meantime: the head is read first, and later
- * entries are only checked against each other.
- *
- * `expected` is a hash that was recorded outside the log earlier. A chain that was rewritten completely, or truncated
- * before that entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
+ * Reads the whole chain and recomputes every hash. Entries may be added in the meantime: the head is read first, and later entries
+ * are only checked against each other.
+ * `expected` is a hash that was recorded outside the log earlier. The chain does not contain it if the chain was rewritten
+ * completely, or truncated before that entry. Without `expected`, a chain that was truncated together with its head is not
+ * detected.
  */
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
   const [headRow] = await database.read(READ_AUDIT_HEAD);
@@ -61,7 +61,7 @@ export async function verifyAudit(database: Database, expected?: string): Promis
 }
 
 /**
- * Maximum entries that one request verifies. They take some 20 ms of reading and hashing, so other requests hardly wait.
+ * Maximum number of entries that one request verifies. Reading and hashing them takes some 20 ms, so other requests hardly wait.
  */
 const ENTRIES_PER_REQUEST = 1000;
 

@@ -48,7 +48,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
     limits,
     connectorId: body.connector_id ?? null,
   };
-  // A generated id is never taken, so only the caller's own is looked up.
+  // A generated id is never taken, so only the caller's own id is looked up.
   const own = ownName === undefined ? undefined : { programId, name: ownName };
   const atProcessor = readAtProcessor(body);
   return transactUnderKey(service, call, {
@@ -94,7 +94,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   });
 }
 
-/** Returns the caller's own id for the card. Ids in the form of generated ones are reserved. */
+/** Returns the caller's own id for the card. Refuses an id that has the form of generated ids. */
 function readOwnId(call: CreateCall): string | undefined {
   const { card_id: own } = call.body;
   if (own === undefined || fromWireId('card', own) === undefined) return own;
@@ -102,7 +102,7 @@ function readOwnId(call: CreateCall): string | undefined {
   throw schemaRefusal(call, message, '/card_id');
 }
 
-/** Refuses a connector without the processor's token for the card, and a token without a connector. */
+/** Refuses a connector without the processor's token for the card, or a token without a connector. */
 function refuseHalfConnector(call: CreateCall): void {
   const { connector_id: connector, processor_token: token } = call.body;
   if ((connector === undefined) === (token === undefined)) return;
@@ -114,7 +114,7 @@ function refuseHalfConnector(call: CreateCall): void {
   throw schemaRefusal(call, message, `/${missing}`);
 }
 
-/** Returns the card's identity at its processor, or undefined. A token that begins with `sim_` names a behavior. */
+/** Returns the card's identity at its processor, or undefined. In a sandbox, a token that begins with `sim_` names a behavior. */
 function readAtProcessor(
   body: CreateCall['body'],
 ): { readonly connectorId: string; readonly tokenHash: string } | undefined {
@@ -124,7 +124,7 @@ function readAtProcessor(
   return { connectorId, tokenHash: tokenHashOf(token) };
 }
 
-/** The refusal of a card that is already registered. `ownName` is that card, if it is in this program. */
+/** Returns the refusal of a card that is already registered. `ownName` is the registered card, if it is in this program. */
 function registeredBefore({ connector_id: connectorId }: CreateCall['body'], ownName: string | null): Refusal {
   const message =
     ownName === null

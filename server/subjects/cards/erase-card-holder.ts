@@ -19,8 +19,8 @@ import { auditOf } from '../audit/audit.ts';
 import { toCardRecord } from './read-cards.ts';
 
 /**
- * erase_card_holder: the progress of the erasure. The first request erases the fields of the card and records the erasure.
- * A job does the rest (erase-in-batches.ts). Later requests change nothing.
+ * erase_card_holder: returns the progress of the erasure. The first request erases the fields of the card and records the erasure.
+ * A job erases the rest (erase-in-batches.ts). Later requests change nothing.
  */
 export async function eraseCardHolder(
   service: Service,

@@ -33,20 +33,20 @@ import { eventIdOf } from '../../store/events/read-events.ts';
 import { eraseNotesOfAttempts, eraseNotesOfBreaks } from '../../store/processors/notes.ts';
 import { eraseTextsOfCases, toLastCase } from '../../store/support/case-texts.ts';
 
-// Invariant: When the holder of a card is erased, no text about the holder is left or comes back
+// Invariant: After the holder of a card is erased, no text about the holder is left or reappears
 // Kept by: this file, the trigger of `error`
 // Tested by: `test/api/erasure`, `test/store/erasure`, `test/delivery/erasure.test.ts`
 
 /** Limits and pauses of the job. Tests set other values. */
 export type ErasureSettings = {
-  /** Maximum number of rows that one transaction processes. It stays well within the statement timeout. */
+  /** Maximum number of rows that one transaction processes. So it stays well within the statement timeout. */
   readonly maxTransfers: number;
   readonly maxEvents: number;
   readonly maxErrors: number;
   readonly maxCases: number;
   /**
-   * Pause between the two rounds. In this time, everything ends that read the texts before they were erased, such as a
-   * request to a webhook, or an error that is about to be stored.
+   * Pause between the two rounds. It is longer than anything that read the texts before they were erased, such as a request to a
+   * webhook, or an error that is about to be stored.
    */
   readonly settleMilliseconds: number;
   /** Pause of an erasure after a failure. */
@@ -55,21 +55,21 @@ export type ErasureSettings = {
 
 export const ERASURE_SETTINGS: ErasureSettings = {
   maxTransfers: 500,
-  // All of them may be about the card. On a busy machine, 4,000 took up to 1.9 s.
+  // All of the events may be about the card. On a busy machine, 4,000 events took up to 1.9 s.
   maxEvents: 1500,
   maxErrors: 1000,
-  // A snapshot can have 16,000 characters, and all of them are searched.
+  // A snapshot can have 16,000 characters, and every snapshot is searched.
   maxCases: 200,
   settleMilliseconds: 60_000,
   retryMilliseconds: 60_000,
 };
 
-/** Maximum number of erasures that are processed in turns. */
+/** Maximum number of erasures that take turns. */
 const MAX_ERASURES = 10;
 
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** The result of a batch, or undefined if another process is working on this erasure. */
+/** The result of a batch. Undefined if another process is working on this erasure. */
 type Batch = { readonly isComplete: boolean } | undefined;
 
 export type ErasureReports = {
@@ -79,9 +79,9 @@ export type ErasureReports = {
 };
 
 /**
- * Processes all due erasures, batch by batch, until none is left. Each batch is a separate transaction. If a process is
- * killed, the erasure continues after its last committed batch. Several processes can do this at once: only one of them
- * does each batch.
+ * Processes all due erasures, batch by batch, until none is left. Each batch is a separate transaction. If a process is killed, the
+ * erasure continues after its last committed batch. Several processes can do this at once, because only one of them processes each
+ * batch.
  */
 export async function eraseInBatches(
   database: Database,
@@ -120,7 +120,7 @@ function eraseBatch(database: Database, erasure: CardErasure, settings: ErasureS
   }
 }
 
-/** Runs a batch under the lock of the erasure. Does nothing if another process works on it or has continued it. */
+/** Runs a batch under the lock of the erasure. Does nothing if another process is working on the erasure or has continued it. */
 async function run<Name extends string>(
   database: Database,
   erasure: CardErasure,
@@ -141,8 +141,8 @@ async function run<Name extends string>(
 }
 
 /**
- * Erases the texts of transfers and their reversals. Locks the account of the card first, so that no group that has read
- * the old texts can commit them.
+ * Erases the texts of transfers and their reversals. Locks the account of the card first, so that a group that has read the old
+ * texts cannot commit them.
  */
 function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId } = erasure;
@@ -162,7 +162,7 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
       ids.length === 0
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
-    // Operators can write notes about a transfer that has no texts itself.
+    // Operators may have written notes even about a transfer without texts.
     const all = { ...erasure, transferIds: transfers.map((row) => row.transfer_id as string) };
     const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all), expireApprovalsAbout(all)];
     return {
@@ -189,7 +189,7 @@ function eraseEvents(database: Database, erasure: CardErasure, settings: Erasure
   });
 }
 
-/** Returns the event without texts about the holder, or undefined if it is not about the card. */
+/** Returns the event without the texts about the holder, or undefined if it is not about the card. */
 function rewritten(
   event: FoundEvent,
   cardName: string,
@@ -200,7 +200,7 @@ function rewritten(
   return { event: { ...event, payload }, isChanged: payload !== event.payload };
 }
 
-/** Erases the texts of stored errors. For errors that are stored later, a trigger does this (migration 0021). */
+/** Erases the texts of stored errors. A trigger does this for errors that are stored later (migration 0021). */
 function eraseErrorTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { errors: eraseErrors(erasure, settings.maxErrors) };
   return run(database, erasure, load, ({ errors: found }) => {
@@ -211,8 +211,8 @@ function eraseErrorTexts(database: Database, erasure: CardErasure, settings: Era
 }
 
 /**
- * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This finds the
- * others, and cases that were written while the trigger ran.
+ * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This finds all others,
+ * including cases that were written while the trigger ran.
  */
 function eraseCases(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { cases: eraseTextsOfCases(erasure, settings.maxCases) };
@@ -229,7 +229,7 @@ function advance(erasure: CardErasure, done: Partial<ErasureProgress>): Statemen
 
 const NOTHING = { transfers: 0, events: 0, errors: 0, pauseMilliseconds: 0 } as const;
 
-/** Moves to the next step or to the second round, or completes the erasure. */
+/** Starts the next step or the second round, or completes the erasure. */
 function endStep(erasure: CardErasure, { settleMilliseconds }: ErasureSettings): Statement {
   const { round } = erasure;
   const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(erasure.step) + 1];

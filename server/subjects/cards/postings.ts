@@ -21,9 +21,9 @@ import {
 type StatementCall = Call<'list_postings'> | Call<'export_postings'>;
 
 /**
- * list_postings: a page of a card's statement, newest line first, with the opening and the closing balance, or
- * `card_not_found`. The cursor contains the number of the last line at the time of the first page. All pages therefore show
- * the same balances, and the statement excludes later postings.
+ * list_postings: returns a page of a card's statement, newest line first, with the opening and the closing balance, or throws
+ * `card_not_found`. The cursor contains the number of the card's last line when the first page was read. So all pages show the same
+ * balances, and exclude later postings.
  */
 export async function listPostings(service: Service, call: Call<'list_postings'>): Promise<Reply<'list_postings'>> {
   const { limit = DEFAULT_LIMIT } = call.query;
@@ -42,7 +42,7 @@ export async function listPostings(service: Service, call: Call<'list_postings'>
   return { record };
 }
 
-/** export_postings: a card's statement as CSV, oldest line first, up to its last line at the start of the export. */
+/** export_postings: returns a card's statement as CSV, oldest line first. It ends with the last line at the start of the export. */
 export async function exportPostings(
   service: Service,
   call: Call<'export_postings'>,
@@ -66,7 +66,7 @@ async function* readPages(service: Service, call: Call<'export_postings'>): Page
   }
 }
 
-/** Loads a card's statement for the period of the query, with one page of it. Throws `card_not_found`. */
+/** Loads one page of a card's statement for the period of the query. Throws `card_not_found`. */
 async function loadStatement(
   service: Service,
   call: StatementCall,
@@ -83,7 +83,7 @@ async function loadStatement(
 function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageRequest, 'upTo' | 'below'> {
   const { cursor } = call.query;
   if (cursor === undefined) return { upTo: null, below: null };
-  // A card's line numbers never exceed 15 digits, and they fit into a bigint of PostgreSQL.
+  // Line numbers of a card never have more than 15 digits, so they fit into a bigint of PostgreSQL.
   const [, upTo, below] = /^pst_([1-9][0-9]{0,14})_([1-9][0-9]{0,14})$/.exec(cursor) ?? [];
   if (upTo === undefined || below === undefined) throw cursorFault(call);
   return { upTo: BigInt(upTo), below: BigInt(below) };

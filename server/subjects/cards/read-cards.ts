@@ -34,7 +34,7 @@ export async function getCard(service: Service, call: Call<'get_card'>): Promise
   return { record: { ...record, balance_as_of: toWire(then?.balance ?? 0n) } };
 }
 
-/** list_cards: newest first, or by id if the query has a prefix. A page can be short and still have a cursor. */
+/** list_cards: lists cards newest first, or by id if the query has a prefix. A page can be short and still have a cursor. */
 export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
   const { programId, query } = call;
   const { limit = DEFAULT_LIMIT, cursor } = query;
@@ -65,10 +65,10 @@ export async function listCards(service: Service, call: Call<'list_cards'>): Pro
 
 const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
 
-/** Returns a card as the contract shows it, with today's status. */
+/** Returns a card as defined by the contract, with today's status. */
 export function toCardRecord(details: CardDetails): CardRecord {
   const { card } = details;
-  // The card's money is at its processor. The account holds approved amounts that the processor has not settled.
+  // The card's money is at its processor. The account holds only amounts that were approved and not settled.
   const account = card.connectorId === null ? details.account : NOTHING;
   return {
     card_id: card.name,

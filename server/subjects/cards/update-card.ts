@@ -49,7 +49,7 @@ type UpdateCall = Call<'update_card'>;
 type Updated = { readonly reply: RecordReply<CardRecord>; readonly sweptBy: string | undefined };
 
 /**
- * update_card: the card. The change happens under the lock of the card's account, so no transfer is decided by the old
+ * update_card: returns the card. The change happens under the lock of the card's account, so no transfer is decided with the old
  * status. Closing the card can move its balance to another card in the same transaction (a sweep).
  */
 export async function updateCard(service: Service, call: UpdateCall): Promise<Reply<'update_card'>> {
@@ -88,7 +88,9 @@ function readChange(call: UpdateCall): CardChange {
   };
 }
 
-/** The locks in their global order, then the reads. Only a change that may move the balance needs the funding account. */
+/**
+ * Returns the locks in their global order, then the reads. The funding account is needed only if the change may move the balance.
+ */
 function loadFor(programId: string, name: string, { balanceTo }: CardChange): Record<LoadName, Statement> {
   return {
     lockSwitch: shareSwitchAndLockNames([], 'wait'),
@@ -181,8 +183,8 @@ function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
 }
 
 /**
- * Returns the card, or undefined if there is none. A card that was created between the locks and the reads also counts as
- * missing, because its account is not locked.
+ * Returns the card, or undefined if there is none. A card that was created between the locks and the reads also counts as missing,
+ * because its account was not locked.
  */
 function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefined {
   const [row] = loaded.card;
@@ -191,12 +193,12 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * After an ambiguous commit, it is unknown whether money moved only if the request asked to move the balance. The error
+ * After an ambiguous commit, it is unknown whether money has moved, but only if the request asked to move the balance. The error
  * then names the transfer, so that the caller can look it up.
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
-  // The card already had the requested state. If its balance was moved, an earlier request did it.
+  // The card already had the requested state. If its balance was moved, an earlier request moved it.
   if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);

@@ -2,15 +2,15 @@ import type { DropReason } from '../../store/error.ts';
 import { ErrorStorage, type ErrorStorageOptions } from './error-storage.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
-/** Limits and intervals of the recorder. Tests set smaller ones. */
+/** Limits and intervals of the recorder. Tests set smaller values. */
 export type RecorderSettings = UnauthenticatedSettings & {
   /** Maximum number of errors in memory: about a second of a mass failure. */
   readonly maxQueuedErrors: number;
   /** Maximum memory of these errors. */
   readonly maxQueuedBytes: number;
-  /** Errors per statement. */
+  /** Number of errors per statement. */
   readonly batchSize: number;
-  /** Number of queued errors above which they go to the spool instead of the database. */
+  /** If more errors than this are queued, they go to the spool instead of the database. */
   readonly spoolFirstAbove: number;
   /** How long the first error of a batch waits for others. */
   readonly gatherMilliseconds: number;
@@ -36,7 +36,7 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   adoptIntervalMilliseconds: 60_000,
   pauseFactor: 4,
   maxStacksPerSecond: 200,
-  // At about 700 bytes per error: 70 MB at once, and at most 180 MB per day.
+  // At about 700 bytes per error, this stores at most 70 MB at once and 180 MB per day.
   maxUnauthenticatedBurst: 100_000,
   unauthenticatedPerSecond: 3,
   maxUnauthenticatedPerAddressMinute: 1_000,
@@ -45,13 +45,13 @@ export const RECORDER_SETTINGS: RecorderSettings = {
 /** Maximum size of the error spool on this machine while the database is unavailable: about fifty thousand errors. */
 export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
-/** A recorder that has been stopping for this long writes to the spool instead of the database. */
+/** If a stop takes longer than this, the recorder writes to the spool instead of the database. */
 const STOP_TIMEOUT_MILLISECONDS = 1_000;
 
 /** A recorded error without card numbers and keys, which is safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
-/** Errors that wait to be stored, and errors that were dropped since the process started. */
+/** The number of errors that wait to be stored, and of errors that were dropped since the process started. */
 export type RecorderFigures = {
   readonly queued: number;
   readonly spoolBytes: number;
@@ -60,8 +60,8 @@ export type RecorderFigures = {
 
 export type ErrorRecorder = {
   /**
-   * Queues a report. Takes a few microseconds and never throws. Returns undefined for an unauthenticated error above the
-   * budget, which must not be logged either.
+   * Queues a report. Takes a few microseconds and never throws. Returns undefined for an unauthenticated error above the budget,
+   * which must not be logged either.
    */
   readonly record: (report: ReportedError) => RecordedError | undefined;
   readonly figures: () => RecorderFigures;
@@ -70,9 +70,9 @@ export type ErrorRecorder = {
 };
 
 /**
- * Starts the recorder. Reports wait in a bounded queue. They are stored in batches, one statement at a time, with a pause
- * between statements, so that even a mass failure takes only a bounded share of the database. If the queue is full, errors
- * are dropped and counted. The same happens to unauthenticated errors above their budget.
+ * Starts the recorder. Reports wait in a bounded queue. They are stored in batches, one statement at a time, with pauses between
+ * statements. So even a mass failure takes only a limited share of the database's time. If the queue is full, errors are dropped
+ * and counted. Unauthenticated errors above their budget are also dropped and counted.
  */
 export async function startErrorRecorder(
   options: ErrorStorageOptions,
@@ -160,7 +160,7 @@ class Recorder {
       const started = performance.now();
       const batch = this.#take();
       while (batch.length > 0 && !(await this.#keep(batch, isCrowded))) {
-        // The database and the spool are unavailable. The batch stays first while the queue fills up.
+        // Both the database and the spool are unavailable. The batch stays at the front while the queue fills up.
         if (this.#isStopping) {
           this.#queue.unshift(...batch.map((error) => ({ error, bytes: 0 })));
           return;
@@ -171,7 +171,7 @@ class Recorder {
     }
   }
 
-  /** Loads spools into the database until the recorder stops. */
+  /** Loads the spools into the database, one after the other, until the recorder stops. */
   async #loadInTurn(): Promise<void> {
     const pause = async (milliseconds: number): Promise<boolean> => {
       await this.#pause(milliseconds);
@@ -214,7 +214,7 @@ class Recorder {
     return count;
   }
 
-  /** Limits the stacks per second, because in a mass failure they are all alike. */
+  /** Limits the number of stacks per second, because the stacks of a mass failure are all alike. */
   #shouldFormatStack(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) {
@@ -235,7 +235,7 @@ class Recorder {
   }
 
   #pause(milliseconds: number): Promise<void> {
-    // Bounded, because a statement that timed out took long but used few resources.
+    // The pause has a maximum, because a statement that timed out took long but used few resources.
     return this.#sleep(Math.min(milliseconds * this.#settings.pauseFactor, this.#settings.loadIntervalMilliseconds));
   }
 
@@ -248,7 +248,7 @@ class Recorder {
         this.#wakers.delete(wake);
         resolve();
       };
-      // The recorder alone does not keep the process running.
+      // The timer must not keep the process running.
       const timer = setTimeout(wake, milliseconds).unref();
       this.#wakers.add(wake);
     });
@@ -256,7 +256,7 @@ class Recorder {
 }
 
 type UnauthenticatedSettings = {
-  /** Maximum number at once, over all addresses. */
+  /** Maximum number of errors in a burst, over all addresses. */
   readonly maxUnauthenticatedBurst: number;
   /** Errors per second on average, over all addresses. */
   readonly unauthenticatedPerSecond: number;
@@ -269,8 +269,8 @@ const MINUTE_MILLISECONDS = 60_000;
 const MAX_ADDRESSES = 10_000;
 
 /**
- * Limits the recording of unauthenticated errors, which have no caller and no card program. Anyone on the network can
- * cause them without a key, and could fill the disk of the ledger.
+ * Limits the recording of unauthenticated errors, which have no caller and no card program. Without a limit, anyone on the network
+ * could fill the ledger's disk with them.
  */
 export class UnauthenticatedBudget {
   readonly #settings: UnauthenticatedSettings;

@@ -8,7 +8,7 @@ import {
   makeDirectories,
 } from '../../foundation/data-directory.ts';
 
-/** Lines of a spool and the offset after them. `torn` counts lines that a killed process left incomplete. */
+/** Lines of a spool and the offset after them. `torn` is the number of lines that a killed process left incomplete. */
 export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
 
 const FILE = 'error-spool.jsonl';
@@ -19,12 +19,11 @@ const MAX_READ_BYTES = 262_144;
 const NEW_LINE = 0x0a;
 
 /**
- * A file of JSON lines that stores errors while the database is unavailable. Lines are appended and read from the
- * beginning. When all are stored in the database, the file is truncated. The file survives a crash of the process. It is
- * not synced to disk, so a power failure can lose the last seconds.
- *
- * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So a
- * new process finds the spools of dead processes, and never touches the spool of a running one.
+ * A file of JSON lines that stores errors while the database is unavailable. Lines are appended at the end and read from the
+ * beginning. Once all are stored in the database, the file is truncated. The file survives a crash of the process. It is not synced
+ * to disk, so a power failure can lose the last seconds.
+ * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So a new
+ * process finds the spools of dead processes, and never touches the spool of a running one.
  */
 export class ErrorSpool {
   readonly directory: string;
@@ -71,8 +70,8 @@ export class ErrorSpool {
   }
 
   /**
-   * Appends one line per value: all lines or none. Returns false if they and `spare` more bytes do not fit. Rejects if the
-   * file cannot be written.
+   * Appends one line per value: all lines, or none. Returns false if the lines plus `spare` bytes do not fit. Rejects if the file
+   * cannot be written.
    */
   append(values: readonly object[], spare = 0): Promise<boolean> {
     return this.#inTurn(async () => {
@@ -81,7 +80,7 @@ export class ErrorSpool {
       try {
         await writeAll(this.#file, bytes, this.#size);
       } catch (error) {
-        // A full disk may have stored part of the bytes. This removes incomplete lines.
+        // A write to a full disk may have stored only part of the bytes. This removes incomplete lines.
         await this.#file.truncate(this.#size).catch(() => undefined);
         throw error;
       }
@@ -90,13 +89,13 @@ export class ErrorSpool {
     });
   }
 
-  /** Reads the next lines. They stay in the file until {@link advance}. */
+  /** Reads the next lines. They stay in the file until {@link advance} is called. */
   read(): Promise<SpoolPart> {
     return this.#inTurn(async () => {
       const length = Math.min(MAX_READ_BYTES, this.#size - this.#read);
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read);
       const end = buffer.lastIndexOf(NEW_LINE, bytesRead - 1) + 1;
-      // A part without a single complete line was not written by the service. It is skipped.
+      // If a part has no complete line, the service did not write it. It is skipped.
       if (end === 0) return { values: [], torn: length === 0 ? 0 : 1, next: this.#read + length };
       const values: unknown[] = [];
       let torn = 0;
@@ -136,11 +135,11 @@ export class ErrorSpool {
 }
 
 /**
- * Opens this process's own spool: the first one in a directory that no other process has locked. It may contain errors of a
- * dead process. Rejects if the directory cannot be used.
+ * Opens a spool for this process: the first numbered directory that no other process has locked. It may contain errors of a dead
+ * process. Rejects if the directory cannot be used.
  */
 export async function openOwnSpool(directory: string, maxBytes: number): Promise<ErrorSpool> {
-  // This may create the data directory. PostgreSQL's user must be able to traverse it.
+  // This may create the data directory, which PostgreSQL's user must be able to traverse.
   await makeDirectories(directory, 0o711);
   for (let number = 1; ; number += 1) {
     const spool = await ErrorSpool.open(join(directory, String(number)), maxBytes);
@@ -171,7 +170,7 @@ async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | u
   try {
     return await lockDataDirectory(directory, directory);
   } catch (error) {
-    // Tries the next number only after a lock by another process. Any other error would occur there too.
+    // Tries the next number only if another process has locked this one. Other errors would also occur there.
     if (error instanceof DataDirectoryInUse) return undefined;
     throw error;
   }

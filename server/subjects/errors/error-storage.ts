@@ -6,7 +6,7 @@ import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError
 import { REPORTED_TYPES } from '../../store/error-report.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
-/** Bytes of a spool that are reserved for the counts of dropped errors. */
+/** Number of bytes in a spool that are reserved for the counts of dropped errors. */
 const RESERVED_BYTES = 4_096;
 
 /** Pauses between two reads of a spool, given the duration of the last one. Resolves to false when it is time to stop. */
@@ -14,13 +14,13 @@ export type Pause = (milliseconds: number) => Promise<boolean>;
 
 export type ErrorStorageOptions = {
   readonly database: Database;
-  /** The directory of the spools of all processes, created if missing. */
+  /** The directory of all processes' spools. It is created if it is missing. */
   readonly spoolDirectory: string;
   /** Maximum size of one spool. */
   readonly maxSpoolBytes: number;
-  /** Called with a sentence when storing errors starts to fail, or works again. */
+  /** Called with a sentence when storing errors begins to fail, and when it works again. */
   readonly onProblem: (sentence: string, cause?: unknown) => void;
-  /** Called when errors were stored that cause events. */
+  /** Called after errors that cause events were stored. */
   readonly onReportable?: () => void;
 };
 
@@ -35,9 +35,9 @@ export class ErrorStorage {
   readonly #options: ErrorStorageOptions;
   readonly #spool: ErrorSpool | undefined;
   readonly #drops = new Map<DropReason, Drop>();
-  /** Errors that this process has dropped, whether or not the counts are stored. */
+  /** The errors that this process has dropped, whether or not the counts are stored. */
   readonly #dropped = new Map<DropReason, number>();
-  /** Drops whose statement is in progress or has an unknown outcome. */
+  /** Counts of drops that are being stored, or whose statement has an unknown outcome. */
   #sending: readonly Drop[] = [];
   #isDown = false;
   #isSpoolBroken = false;
@@ -71,8 +71,8 @@ export class ErrorStorage {
   }
 
   /**
-   * Stores errors in the database or the spool. Returns false if both are unavailable. `isCrowded` means that more
-   * errors wait than the database can store in time. Then the spool is tried first.
+   * Stores errors in the database or the spool. Returns false if both are unavailable. `isCrowded` means that more errors wait than
+   * the database can store in time. In that case, the spool is tried first.
    */
   async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
     if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);
@@ -99,7 +99,7 @@ export class ErrorStorage {
     await this.#storeDrops();
   }
 
-  /** Loads the spools of dead processes. */
+  /** Loads the spools of dead processes into the database. */
   async loadAbandoned(pause: Pause): Promise<void> {
     const { spoolDirectory, maxSpoolBytes } = this.#options;
     if (this.#spool === undefined || this.#isDown) return;
@@ -112,7 +112,7 @@ export class ErrorStorage {
     }
   }
 
-  /** Stores the counts of dropped errors and closes. Returns the number of errors that no stored count includes. */
+  /** Stores the counts of dropped errors and closes. Returns the number of errors that are not in any stored count. */
   async close(): Promise<number> {
     const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
     const isStored = !this.#isDown && (await this.#storeDrops());
@@ -189,7 +189,7 @@ export class ErrorStorage {
       return true;
     } catch (error) {
       if (!(error instanceof StoreFailure) || (error.rowAtFault && !error.lockTimeout)) throw error;
-      // A database that responds, for example with a lock timeout, does not count as unavailable.
+      // If the database responds, for example with a lock timeout, it does not count as unavailable.
       const isPassing = error.sqlState !== undefined && !error.connectionLost;
       if (!this.#isDown && !isPassing)
         this.#options.onProblem('the database is unavailable for errors: they are spooled', error);

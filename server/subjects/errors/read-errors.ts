@@ -23,15 +23,13 @@ import {
 } from '../../store/error.ts';
 import { auditOf } from '../audit/audit.ts';
 
-/** get_error: an error of the card program. Errors of other programs, or of none, are `error_not_found`. */
+/** get_error: returns an error of the card program. For errors of other programs or without a program, throws `error_not_found`. */
 export async function getError(service: Service, call: Call<'get_error'>): Promise<Reply<'get_error'>> {
   const error = await findError(service, call, call.programId);
   return { record: toLoggedErrorRecord(error) };
 }
 
-/**
- * Returns the error that the path names, in one card program, or in any if `programId` is null. Throws `error_not_found`.
- */
+/** Returns the error that the path names: in one card program, or in all if `programId` is null. Throws `error_not_found`. */
 async function findError(
   service: Service,
   call: CallContext & { readonly params: { readonly request_id: string } },
@@ -48,8 +46,8 @@ async function findError(
 }
 
 /**
- * inspect_error: any error with all stored details, including causes, or `error_not_found`. It shows more than a card
- * program may see, so the request is recorded in the audit log before the response is sent.
+ * inspect_error: returns any error with all stored details, including causes, or throws `error_not_found`. It shows more than a
+ * card program may see, so the request is recorded in the audit log before the response is sent.
  */
 export async function inspectError(service: Service, call: Call<'inspect_error'>): Promise<Reply<'inspect_error'>> {
   const error = await findError(service, call, null);
@@ -72,8 +70,8 @@ export async function listErrors(service: Service, call: Call<'list_errors'>): P
 }
 
 /**
- * search_errors: a page of all errors, with or without a card program, newest first. `dropped` is the number of errors in
- * the requested period that could not be recorded. The other filters do not apply to it.
+ * search_errors: returns a page of all errors, newest first, including errors without a card program. `dropped` is the number of
+ * errors in the requested period that could not be recorded. The other filters do not apply to that number.
  */
 export async function searchErrors(service: Service, call: Call<'search_errors'>): Promise<Reply<'search_errors'>> {
   const programId = readProgramFilter(call, call.query.program_id);
@@ -117,7 +115,7 @@ function invalidParameter(call: CallContext, name: string, message: string): Ref
   return schemaRefusal(call, message, `/${name}`);
 }
 
-/** A code never changes its type (specification, section 7.2), so a type selects its codes. */
+/** A code never changes its type (specification, section 7.2), so a type is equivalent to a set of codes. */
 function codesOf(code: string | undefined, type: string | undefined): readonly string[] {
   return Object.entries(ERRORS)
     .filter(([name, entry]) => (code ?? name) === name && (type ?? entry.type) === entry.type)

@@ -14,8 +14,8 @@ import { toOperatorErrorRecord } from '../../calls/records/error.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
 /**
- * Card numbers (valid by Luhn) with as many digits as the largest balance, a time in milliseconds since 1970, or a number
- * in between.
+ * Card numbers (valid by Luhn) with as many digits as the largest balance, as a time in milliseconds since 1970, or as a number in
+ * between.
  */
 const CARD_NUMBERS = ['4111111111111111', '4222222222222', '378282246310005'];
 
@@ -24,7 +24,7 @@ const balances = fc.oneof(
   fc.constantFrom(...CARD_NUMBERS).map((digits) => BigInt(digits)),
 );
 const currencies = fc.constantFrom(...Object.keys(CURRENCY_EXPONENTS));
-/** Up to the year 9999. */
+/** Times up to the year 9999. */
 const times = fc.oneof(fc.integer({ min: 0, max: 253_402_300_799_999 }), fc.constant(4_222_222_222_222));
 
 function entryOf(change: Partial<ReportedError>) {
@@ -56,7 +56,7 @@ function refusalOf(finding: Finding): Refusal {
   return finding.refusal;
 }
 
-describe('texts of the service that look like a card number but are not redacted', () => {
+describe('does not redact texts of the service that look like a card number', () => {
   test('amounts and the use of a limit, in checks', () => {
     fc.assert(
       fc.property(balances, balances, (balance, limit) => {

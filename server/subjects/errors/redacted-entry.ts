@@ -14,7 +14,7 @@ export type ReportedError = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** Address of the caller. It counts towards the budget of unauthenticated errors, and is not stored. */
+  /** The caller's address. It counts towards the budget of unauthenticated errors, and is not stored. */
   readonly address?: string | undefined;
   readonly method: string | undefined;
   readonly path: string | undefined;
@@ -39,15 +39,15 @@ export type ReportedError = {
 /** An entry of the error log, safe to store, and its approximate size in memory. */
 export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 
-/** Maximum characters of all request fields together. A marker replaces the rest. */
+/** Maximum number of characters in all fields of a request together. A marker replaces the rest. */
 export const MAX_REQUEST_LENGTH = 16_000;
 
-/** Approximate memory of an entry without its texts. */
+/** Approximate memory of an entry, not counting its texts. */
 const FIXED_BYTES = 600;
 
 /**
- * Returns the entry of the error log for a reported error. Anything that looks like a card number or an API key is
- * redacted, in every part of the report. Never throws. Without `stacks`, the causes have no stacks.
+ * Returns the error log entry for a reported error. Anything that looks like a card number or an API key is redacted in every part
+ * of the report. Never throws. If `stacks` is false, the causes have no stacks.
  */
 export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry {
   const budget = { left: MAX_REQUEST_LENGTH };
@@ -86,7 +86,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
 }
 
 /**
- * Returns the values that the check used. Ledger numbers are not redacted: a balance may have the digits of a card number.
+ * Returns the values that the check used. Numbers of the ledger are not redacted, although a balance may look like a card number.
  */
 function checksOf(saw: Seen, budget: { left: number }): Json {
   return Object.fromEntries(
@@ -97,7 +97,7 @@ function checksOf(saw: Seen, budget: { left: number }): Json {
   );
 }
 
-/** Redacts the headers of a webhook: any value may be a secret. */
+/** Redacts the values of a webhook's headers, because any of them may be secret. */
 function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fields'] {
   if (typeof fields?.headers !== 'object' || fields.headers === null) return fields;
   return { ...fields, headers: Object.fromEntries(Object.keys(fields.headers).map((name) => [name, REDACTED])) };
@@ -127,8 +127,8 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Redacts search terms, texts that people write in a case or a note, and the processor's token of a card. These texts name
- * no card, so the erasure of a card holder could not find them.
+ * Redacts search terms, texts that people write in a case or a note, and the processor's token of a card. They do not name a card,
+ * so the erasure of a card holder could not find them.
  */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
@@ -140,7 +140,7 @@ function cleanOrNull(text: string | undefined): string | null {
   return text === undefined ? null : withoutSecrets(text);
 }
 
-/** Also redacts percent-encoded secrets. */
+/** Redacts secrets in a path, including percent-encoded ones. */
 function cleanPath(path: string): string {
   if (!path.includes('%')) return withoutSecrets(path);
   try {

@@ -19,9 +19,9 @@ const MAX_REPORTS = 100;
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
- * Writes the due events error.recorded. The statement that stores errors only counts them. The events are written here, in
- * a separate transaction, so that a failure to write an event never prevents storing the error. Several processes can do
- * this at once: only one of them writes each event.
+ * Writes the events error.recorded that are due. The statement that stores errors only counts them. This separate transaction
+ * writes the events, so that a failure to write an event never prevents storing the error. Several processes can do this at once,
+ * because only one of them writes each event.
  */
 export async function reportErrors(database: Database): Promise<void> {
   const [row] = await readRows(database, READ_WHETHER_ERRORS_ARE_DUE);

@@ -3,14 +3,14 @@ import type { Service } from '../../calls/call.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 
-// Invariant: A request that waits for events holds no database connection, and counts neither as load nor as late
+// Invariant: A request that waits for events holds no database connection, and counts neither as load nor as a late request
 // Kept by: this file, `server/http/admission/watchers.ts`
 // Tested by: `test/http/waits.test.ts`, `test/api/events/waits.test.ts`
 
 /** The key for the events of all programs and of the service itself. Its last position is the last event number. */
 export const ALL_EVENTS = EVERY_PROGRAM;
 
-/** Interval of the polls while a request waits. It is the maximum delay of an event that another process has numbered. */
+/** Interval of the polls while a request waits. An event that another process has numbered is delayed by at most this time. */
 const POLL_MILLISECONDS = 100;
 
 /** Pause after a failed poll. */
@@ -19,9 +19,8 @@ const RETRY_MILLISECONDS = 1_000;
 type Waiter = { readonly programId: string; readonly position: number; readonly wake: () => void };
 
 /**
- * Wakes requests that wait for events. All waiters of a process share one poll of the last positions. The poll runs at
- * intervals, and whenever a request begins to wait, so that no earlier event is missed. Waiters hold no database
- * connection.
+ * Wakes requests that wait for events. All waiting requests of a process share one poll of the last positions, so they hold no
+ * database connections. The poll runs at intervals, and each time a request begins to wait, so that no earlier event is missed.
  */
 export class EventNews {
   readonly #database: Database;
@@ -30,7 +29,7 @@ export class EventNews {
   #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `database` must see all programs. */
+  /** `database` must have access to all programs. */
   constructor(database: Database) {
     this.#database = database;
   }
@@ -60,7 +59,7 @@ export class EventNews {
     });
   }
 
-  /** Wakes the waiters of these programs after this process's relay has numbered their events. */
+  /** Wakes the requests that wait for these programs, after this process's relay has numbered their events. */
   announce(programIds: readonly string[]): void {
     if (this.#waiters.size === 0 || programIds.length === 0) return;
     const changed = new Set([...programIds, ALL_EVENTS]);
@@ -79,7 +78,7 @@ export class EventNews {
         await this.#pollOnce();
       }
     } catch {
-      // The next request that reads events reports the failure.
+      // Not reported here, because the next request that reads events will report it.
       pauseMilliseconds = RETRY_MILLISECONDS;
     }
     this.#isPolling = false;

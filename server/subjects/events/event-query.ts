@@ -8,18 +8,18 @@ import type { EventSource } from './event-source.ts';
 
 export type ListCall = Call<'list_events'> | Call<'search_events'>;
 
-/** The query of a list. `after` is a position, or for operators a number. */
+/** The query of a list. `after` is a position, or a number for operators. */
 export type EventQuery = {
   readonly source: EventSource;
   readonly limit: number;
-  /** Null for a list with the newest event first. */
+  /** Null for a list with the newest events first. */
   readonly after: number | null;
   /** The end of the previous page, in the order of the list. Null for the first page. */
   readonly cursor: number | null;
   readonly waitMilliseconds: number;
 };
 
-/** Reads the query of a list. Refuses contradictions, and filters that nothing can match: they hide a mistake. */
+/** Reads the query of a list. Refuses contradictions, and filters that can never match, because they hide a mistake. */
 export function readEventQuery(call: ListCall): EventQuery {
   const { limit = DEFAULT_LIMIT, cursor, after, wait } = call.query;
   if (wait !== undefined && after === undefined && call.stream === undefined) {
@@ -41,7 +41,7 @@ export function readEventQuery(call: ListCall): EventQuery {
   };
 }
 
-/** Returns the start of a stream: after Last-Event-ID, or else after `after`. Null means the next event. */
+/** Returns the start of a stream: Last-Event-ID if it was sent, or else `after`. Null means the next event. */
 export function readStart(call: ListCall): number | null {
   const lastEventId = call.stream?.lastEventId;
   if (lastEventId === undefined) return call.query.after ?? null;

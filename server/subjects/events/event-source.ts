@@ -7,9 +7,9 @@ import { readEventPage, type StoredEvent } from '../../store/events/read-events.
 import { ALL_EVENTS } from './event-news.ts';
 
 export type EventSource = {
-  /** The card program, whose events are ordered by position. Undefined for all events, ordered by number. */
+  /** The card program. Its events are ordered by position. Undefined for all events, which are ordered by number. */
   readonly programId: string | undefined;
-  /** The id of the stored last position: the program, or {@link ALL_EVENTS}. */
+  /** The id under which the last position is stored: the program, or {@link ALL_EVENTS}. */
   readonly headOf: string;
   /** Limits all events to this program. */
   readonly onlyOf: string | undefined;
@@ -22,19 +22,19 @@ export type EventSource = {
 /** The events, in reading order. */
 export type EventsRead = {
   readonly events: readonly StoredEvent[];
-  /** Where to continue: the position (or number) of the last event that was read, even if the filters excluded it. */
+  /** The position (or number) to continue from: of the last event that was read, even if the filters excluded it. */
   readonly end: number;
   /** Whether there are more. */
   readonly hasMore: boolean;
 };
 
-/** Where to begin: after a position (or number), oldest first, or before it, newest first. */
+/** The start: after a position (or number), oldest first, or before it, newest first. */
 export type From = { readonly after: number } | { readonly before: number };
 
-/** Time limit for filling a page, in milliseconds. After that, the page contains the events found so far. */
+/** Time limit for filling a page, in milliseconds. After it, the page contains only the events found so far. */
 const SEARCH_MILLISECONDS = 1000;
 
-/** Time limit for a standby to confirm the events that were read, if commits wait for a standby. */
+/** Time limit for a standby to confirm the events that were read. It applies only if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3000;
 
 export function placeOf(source: EventSource, event: StoredEvent): number {
@@ -47,12 +47,10 @@ export async function readHead(database: Database, { headOf }: EventSource): Pro
 }
 
 /**
- * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may
- * be short or empty. `end` is the position to continue from.
- *
- * If commits wait for a standby, returns only events that the standby has: after a failover, different events could get the
- * positions of the others.
- *
+ * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may be short
+ * or empty. `end` is the position to continue from.
+ * If commits wait for a standby, returns only events that the standby has received. After a failover, other events could get the
+ * positions of the rest.
  * @throws {Refusal} events_expired
  */
 export async function readEvents(
@@ -67,7 +65,7 @@ export async function readEvents(
   return read;
 }
 
-/** Reads events, and adds their rows of `event_position` to `places`. */
+/** Reads events, and adds the rows of `event_position` that it used to `places`. */
 async function searchEvents(
   database: Database,
   source: EventSource,
@@ -82,7 +80,7 @@ async function searchEvents(
     const range = { programId, onlyOf, types, subjectId, limit: limit - events.length, ...next };
     const page = await readEventPage(database, range).catch((error) => Promise.reject(toOperationFailure(error)));
     if ('oldest' in page) {
-      // Returns the page with the events that it has. The next page is refused.
+      // Returns the events found so far. The request for the next page will be refused.
       if (events.length > 0) break;
       throw eventsExpired(source.headOf, 'after' in next ? next.after : 0, page.oldest);
     }

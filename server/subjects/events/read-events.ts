@@ -18,7 +18,7 @@ import type { EventService } from './event-news.ts';
 import { type EventQuery, type ListCall, readEventQuery, readStart } from './event-query.ts';
 import { type EventSource, type EventsRead, placeOf, readEvents, readHead, refuseDeleted } from './event-source.ts';
 
-/** list_events: a page of the card program's events, a wait for the next event, or a stream of events. */
+/** list_events: returns a page of the card program's events, waits for the next event, or opens a stream. */
 export function listEvents(service: EventService, call: Call<'list_events'>): Promise<Reply<'list_events'>> {
   return readList(service, call);
 }
@@ -28,7 +28,7 @@ export function searchEvents(service: EventService, call: Call<'search_events'>)
   return readList(service, call);
 }
 
-/** get_event: an event of the card program. Events of other programs, and of the service, are `event_not_found`. */
+/** get_event: returns an event of the card program. For events of other programs or of the service, throws `event_not_found`. */
 export async function getEvent(service: Service, call: Call<'get_event'>): Promise<Reply<'get_event'>> {
   return { json: writeEvent(await loadEvent(service, call.params.event_id, call.programId)) };
 }
@@ -37,7 +37,7 @@ export async function inspectEvent(service: Service, call: Call<'inspect_event'>
   return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
 }
 
-/** Returns a page of events. With `wait`, or as a stream, it includes future events. */
+/** Returns a page of events. With `wait`, or as a stream, it also covers future events. */
 async function readList(service: EventService, call: ListCall): Promise<TextReply | LiveReply> {
   const query = readEventQuery(call);
   if (call.stream !== undefined) return openStream(service, call, query);
@@ -52,7 +52,7 @@ async function readNewest({ database }: EventService, { source, cursor, limit }:
   return writePage({ source, read, position: last });
 }
 
-/** A list with the oldest event first. It can wait for the next event. */
+/** A list with the oldest events first. It can wait for the next event. */
 class ForwardList {
   readonly #service: EventService;
   readonly #call: ListCall;
@@ -66,7 +66,7 @@ class ForwardList {
     this.#turns = forEachPiece(call);
   }
 
-  /** Returns the page after a position. If it is empty, the reply waits for the next event until `until`. */
+  /** Returns the page after a position. If the page is empty, waits for the next event until `until`. */
   async read(after: number, until: number): Promise<TextReply | LiveReply> {
     const { source, limit } = this.#query;
     return this.#end(await readAfter(this.#service, this.#call, source, after, limit), until);
@@ -109,19 +109,19 @@ function writePage(page: {
 }
 
 /**
- * Events that are read and sent at once. They take a few hundred kilobytes, the most that a slow reader keeps in memory.
+ * Number of events that are read and sent together. They take a few hundred kilobytes, the most that a slow reader keeps in memory.
  */
 const STREAM_LIMIT = 100;
 
 /** How long a browser waits before it reconnects to a stream that has ended. */
 const RECONNECT_MILLISECONDS = 1_000;
 
-/** Opens a stream. An invalid start is refused before the stream begins, with an error record. */
+/** Opens a stream. An invalid start is refused with an error record before the stream begins. */
 async function openStream(service: EventService, call: ListCall, query: EventQuery): Promise<StreamReply> {
   const start = readStart(call);
   if (start === null) {
     const head = await readHead(service.database, query.source);
-    // The position is sent to the reader, so a standby must have it. readEvents waits for that.
+    // The position is sent to the reader, so a standby must have received it. readEvents waits for that.
     await readEvents(service.database, query.source, { before: head + 1 }, 1);
     return { stream: streamFrom(service, call, query, head) };
   }
@@ -130,8 +130,8 @@ async function openStream(service: EventService, call: ListCall, query: EventQue
 }
 
 /**
- * Returns a stream of the events after a position (or number). It begins with the events that were already read. First it
- * sends the position as an `id` without an event. A reader that disconnects before its first event resumes there.
+ * Returns a stream of the events after a position (or number). It begins with the events that were already read. Before them, it
+ * sends the position as an `id` without an event, so that a reader that disconnects before its first event can resume there.
  */
 function streamFrom(
   { database, news }: EventService,
@@ -156,7 +156,7 @@ function streamFrom(
     forNews: (milliseconds, signal) => news.wait(source.headOf, position, milliseconds, signal),
     pulse: () => {
       if (position === sent) return ':\n\n';
-      // After a reconnection, the events that the filters excluded need not be read again.
+      // The stream remembers how far it has read, so that a reader that reconnects does not search the excluded events again.
       sent = position;
       return `:\nid: ${position}\n\n`;
     },
@@ -164,15 +164,13 @@ function streamFrom(
 }
 
 // Invariant: A reader of events misses none and gets none twice, even if it is disconnected
-// Kept by: positions; this file refuses a position after which events are missing
+// Kept by: positions; this file refuses a position if later events are missing
 // Tested by: `test/api/events`
 
 /**
- * Reads events after a position (or number) that a caller has sent. If there are none, the position must be the last one.
- *
- * A later position comes from another service, or from a database that was restored from a backup. A caller that waited for
- * the next position would miss all events until then. If the position is earlier, the events after it were deleted.
- *
+ * Reads events after a position (or number) that a caller has sent. If there are none, the position must be the last one. A later
+ * position comes from another service, or the database was restored from a backup. A caller that waited there would miss all events
+ * up to that position. An earlier position is refused if the events after it were deleted.
  * @throws {Refusal} `<operation>_schema`, events_expired
  */
 async function readAfter(
@@ -203,7 +201,7 @@ function notYet(call: ListCall, after: number, head: number): Refusal {
 
 /**
  * Limits how many waits and streams read at the same time. One event can wake many of them, and they must leave database
- * connections to requests. The queues hold the maximum number of waits and streams, of one card program and of all.
+ * connections for requests. The queues have room for the maximum number of waits and streams, of one card program and of all.
  */
 const liveReaders = new Turns({ atOnce: 3, waitingOfOne: 128, waitingOfAll: 8192 });
 
@@ -212,16 +210,16 @@ function inLiveTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<
   return liveReaders.take(call, read);
 }
 
-/** A read that several waits share. It needs its turn only until `until`, the latest of their deadlines. */
+/** A read that several waits share. Its turn must come before `until`, the latest of their deadlines. */
 type SharedRead = { readonly read: Promise<EventsRead>; until: number; hasBegun: boolean };
 
-/** Reads for waits that have not ended, by the page that they read. */
+/** Shared reads that have not ended, by the page that they read. */
 const readsForWaits = new WeakMap<Database, Map<string, SharedRead>>();
 
 /**
- * Works like {@link readAfter} for a wait that was woken. An event wakes all waits of its program at once, and most of them
- * need the same page, so they share one read. If that read began before the event, it finds nothing, and its waits
- * continue. A wait whose deadline passes before the read gets its turn is refused alone.
+ * Reads like {@link readAfter}, for a wait that was woken. An event wakes all waits of its program at once, and most need the same
+ * page, so they share one read. If that read began before the event, it finds nothing, and its waits continue. If the read does not
+ * begin before the deadline of one wait, only that wait is refused.
  */
 export async function readForWait(
   service: Service,
@@ -254,7 +252,7 @@ export async function readForWait(
   return inOwnTime(shared, deadline);
 }
 
-/** Returns the result of a shared read, or the refusal of a wait whose deadline passes before the read has begun. */
+/** Returns the result of a shared read, or refuses a wait whose deadline passes before the read begins. */
 function inOwnTime(shared: SharedRead, deadline: number): Promise<EventsRead> {
   if (deadline === Number.POSITIVE_INFINITY) return shared.read;
   const late = Promise.withResolvers<never>();

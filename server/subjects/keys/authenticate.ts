@@ -7,22 +7,22 @@ import type { Database, Row } from '../../store/connection/database.ts';
 import { type ApiKey, findKeys, noteKeyUses, toApiKey } from '../../store/key.ts';
 
 // Invariant: A revoked key is refused in every process within a second
-// Kept by: this file (except for reading the status while the database does not respond: `docs/health.md`)
+// Kept by: this file. The exception is reading the status while the database does not respond: `docs/health.md`
 // Tested by: `test/security/keys.test.ts`, `test/start/status.test.ts`
 
 /** How long a key is accepted from the cache, in milliseconds. After that, a revoked key is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;
 
 /**
- * How long after its last look-up an operator's key is accepted for reading the status while the database does not respond.
- * Without this, the status could not be read when it matters most, because no key can be looked up.
+ * While the database does not respond, an operator's key can still read the status for this time after its last look-up. Otherwise
+ * no one could read the status when it matters most, because no key can be looked up.
  */
 const OUTAGE_MILLISECONDS = 3_600_000;
 
-/** Maximum number of cached keys. Beyond it, the cache is cleared. */
+/** Maximum number of cached keys. If there are more, the cache is cleared. */
 const MAX_CACHED = 10_000;
 
-/** `lastUntil` is the time until which an operator's key is accepted for the status while the database does not respond. */
+/** `lastUntil` is the time until which an operator's key can read the status while the database does not respond. */
 type Known = { readonly caller: KeyCaller; readonly until: number; readonly lastUntil: number };
 
 type KeyCaller = Extract<Caller, { readonly keyId: string }>;
@@ -31,14 +31,11 @@ type LookUp = { readonly startedAt: number; readonly caller: Promise<KeyCaller> 
 
 /**
  * Creates the function that checks Bearer keys. It returns the caller of a key, or throws a Refusal `unauthenticated`. If the
- * database fails, the operation fails; that is never a 401.
- *
- * A valid key is cached by its hash, and concurrent requests share one look-up, so a key is looked up at most once a
- * second. A result is used for at most a second, counted from the start of its look-up. A revoked key is therefore refused
- * within a second, no matter how slow the database is.
- *
- * With `readsStatus`, an operator's key that was valid within the last hour is accepted if the database fails.
- *
+ * database fails, the operation fails. That is never a 401.
+ * A valid key is cached by its hash, and concurrent requests share one look-up, so each key is looked up at most once a second. A
+ * result is used for at most a second, counted from the start of its look-up. So a revoked key is refused within a second, even if
+ * the database is slow.
+ * If `readsStatus` is true and the database fails, an operator's key is accepted if it was valid within the last hour.
  * `onUse` is called with the id of every accepted key. It must not throw. For a cached key, the check throws or returns
  * immediately. For any other key, it rejects or resolves.
  */
@@ -85,7 +82,7 @@ export function openAuthentication(
     onUse(caller.keyId);
     return caller;
   };
-  /** Returns the caller of an operator's key that cannot be looked up now. For other keys, and after a refusal, rethrows. */
+  /** Returns the caller of an operator's key that cannot be looked up now. Rethrows for other keys, and after a refusal. */
   const findLast = (sent: string, failure: unknown): KeyCaller => {
     const known = cache.get(hash('sha256', sent, 'base64'));
     const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
@@ -100,8 +97,8 @@ export function openAuthentication(
 }
 
 /**
- * Finds the row of a key. One statement finds all keys that are needed in one turn of the event loop. With a thousand keys
- * in use, each is looked up every second, and separate statements would reduce the rate of transfers by a sixth.
+ * Finds the row of a key. One statement finds all keys that are needed in one turn of the event loop. With a thousand keys in use,
+ * each is looked up every second, and separate statements would reduce the rate of transfers by a sixth.
  */
 function openKeySearch(database: Database): (parts: KeyParts) => Promise<Row | undefined> {
   type Waiting = KeyParts & PromiseWithResolvers<Row | undefined>;
@@ -143,8 +140,8 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
 }
 
 /**
- * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part that finds the key, a secret of 256 random
- * bits, and a checksum that detects a mistyped key without a query.
+ * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`. The first part is public and finds the key. Then follow a secret of
+ * 256 random bits, and a checksum that detects a mistyped key without a query.
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
@@ -175,21 +172,21 @@ function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Minimum time between two written uses of a key. */
+/** Minimum time between two writes of a key's last use. */
 const WRITTEN_MILLISECONDS = 60_000;
 
 /** Maximum number of keys in one statement, so that it stays well within its time limit. */
 const PORTION = 1000;
 
-/** Collects uses of keys. A job writes them, so that requests need not. */
+/** Collects the uses of keys. A job writes them, so that requests do not have to. */
 export type KeyUses = {
   /** Notes a use. Costs a map look-up. */
   readonly note: (keyId: string) => void;
-  /** Writes the noted uses: at most one per key and minute. */
+  /** Writes the collected uses: at most one per key and minute. */
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty record of uses. Failed writes are retried on the next write. */
+/** Opens an empty collection of uses. Failed writes are retried on the next write. */
 export function openKeyUses(database: Database): KeyUses {
   const written = new Map<string, number>();
   const noted = new Set<string>();

@@ -34,12 +34,12 @@ import { readPerson } from '../../store/person.ts';
 import { auditOf } from '../audit/audit.ts';
 import { newKey } from './authenticate.ts';
 
-// Invariant: No key gives another key an operator scope that it lacks
+// Invariant: A key cannot give another key an operator scope that it lacks
 // Tested by: `test/security/roles.test.ts`
 
 type CreateCall = Call<'create_key'>;
 
-/** create_key: the key. Only this response contains its secret. A replay does not. */
+/** create_key: returns the key. Only this response contains the secret. A replay does not. */
 export async function createKey(service: Pick<Service, 'database'>, call: CreateCall): Promise<Reply<'create_key'>> {
   const { body } = call;
   const sentId = readProgramId(call);
@@ -109,7 +109,7 @@ function refuseBoth(call: CreateCall): void {
   throw schemaRefusal(call, "'scopes' and 'role' exclude each other. Send one of them.", '/role');
 }
 
-/** Returns the scopes of a new key: the sent ones, or a role's. Throws create_key_schema or forbidden. */
+/** Returns the scopes of a new key: the scopes that were sent, or the scopes of a role. Throws create_key_schema or forbidden. */
 function readScopes(call: CreateCall, isBound: boolean): readonly KeyScope[] {
   const { role } = call.body;
   const scopes = role === undefined ? readSentScopes(call) : inOrder(ROLES[role]);
@@ -147,10 +147,9 @@ function isScope(sent: unknown): sent is KeyScope {
 }
 
 /**
- * Refuses a key with operator scopes that the caller lacks. Otherwise `keys:write` alone would amount to all of them.
- * Rolling a key counts like creating one, because the caller gets a working secret. A caller can grant scopes of card
- * programs without having them: an operator who creates keys for a program's servers need not be able to move its money.
- *
+ * Refuses a key with operator scopes that the caller lacks. Otherwise a caller with `keys:write` could give itself all of them. The
+ * same applies to rolling a key, because the caller gets a working secret. A caller can grant scopes of card programs without
+ * having them: an operator who creates keys for a program's servers need not be able to move its money.
  * @throws {Refusal} forbidden
  */
 function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: 'create' | 'roll'): void {
@@ -204,11 +203,11 @@ function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
   return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
 }
 
-/** How long the old key remains valid by default: clients have a day to switch to the new key. */
+/** How long the old key remains valid by default. Clients have a day to switch to the new key. */
 export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
- * roll_key: a new key with the scopes of the old one. Both work until the old one expires. The caller sets when each of
+ * roll_key: returns a new key with the scopes of the old one. Both work until the old one expires. The caller sets when each of
  * them expires, but a roll never extends the old key. A replay rolls nothing and does not contain the secret.
  */
 export async function rollKey(service: Service, call: Call<'roll_key'>): Promise<Reply<'roll_key'>> {
@@ -234,7 +233,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
         createdAt: now,
         expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
         lastUsedAt: null,
-        // The caller that rolls a key knows its secret.
+        // The caller that rolls a key gets the new secret, so it counts as the creator.
         createdBy: credentialOf(call.caller) ?? null,
       };
       const shown = toKeyRecord(created);
@@ -262,7 +261,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
   });
 }
 
-/** Refuses to roll a key that was already rolled, or no longer works: clients are already without a key. */
+/** Refuses to roll a key that was already rolled or no longer works, because its clients are already without a key. */
 function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
   const { key_id: sentId } = call.params;
   if (key.revokedAt !== null) {

@@ -23,13 +23,13 @@ function pass(seconds: number): void {
   for (let at = 0; at < seconds; at += 1) bursts.tick();
 }
 
-test('proposes a code of Server or Process Errors from five a minute and ten times the rate of the hour before', () => {
+test('proposes a code of Server or Process Errors that occurs five times a minute and ten times as often as in the hour before', () => {
   note(4);
   note(50, 'insufficient_funds', 409);
   expect(bursts.find()).toEqual([]);
   note(1);
   expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 5, in_hour_before: 0 }]);
-  // A minute later they belong to the hour before. Six in a minute are more than ten times that rate.
+  // A minute later these five belong to the hour before. Six in a minute are more than ten times that rate.
   pass(61);
   expect(bursts.find()).toEqual([]);
   note(6);
@@ -37,12 +37,12 @@ test('proposes a code of Server or Process Errors from five a minute and ten tim
   pass(61);
   note(60);
   pass(61);
-  // There are 71 in the hour before. Eleven in a minute are less than ten times that rate, and twelve are more.
+  // The hour before now has 71. Eleven in a minute are less than ten times that rate, and twelve are more.
   note(11);
   expect(bursts.find()).toEqual([]);
   note(1);
   expect(bursts.find()).toMatchObject([{ in_last_minute: 12, in_hour_before: 71 }]);
-  // After more than an hour they are forgotten.
+  // After more than an hour the counts are forgotten.
   pass(2 * 3600);
   note(5);
   expect(bursts.find()).toEqual([{ code: 'unknown_create_transfer', in_last_minute: 5, in_hour_before: 0 }]);

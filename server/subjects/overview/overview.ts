@@ -14,13 +14,13 @@ import { TransferCounts } from './transfer-counts.ts';
 
 const SECOND_MILLISECONDS = 1_000;
 
-/** Requests within a second get the same bytes, so ten consoles cost as much as one. */
+/** All requests within this time get the same bytes, so ten consoles cost as much as one. */
 const CACHED_MILLISECONDS = 1_000;
 
-/** How often the database is read while the overview is requested. */
+/** How often the database is read while someone requests the overview. */
 const READ_MILLISECONDS = 5_000;
 
-/** An older reading is not shown. A request then waits for a new one. */
+/** A reading that is older than this is not shown. A request then waits for a new one. */
 const MAX_READ_AGE_MILLISECONDS = 10_000;
 
 const DAY_MILLISECONDS = 86_400_000;
@@ -29,7 +29,7 @@ const EVERYTHING = { programId: null, type: null } as const;
 
 type ReadStatus = (service: Service) => Promise<ServiceStatus>;
 
-/** The data read from the database, and the start of the reading in the time of `performance.now()`. */
+/** The data read from the database, and when the read began, in the time of `performance.now()`. */
 type Reading = {
   readonly status: ServiceStatus;
   readonly hours: Overview['hours'];
@@ -38,7 +38,7 @@ type Reading = {
   readonly at: number;
 };
 
-/** Makes the overview for operators. Its charts show this process. Figures also cover all processes together. */
+/** Creates the overview for operators. Its charts show only this process. Its figures also cover all processes together. */
 export class OverviewMaker {
   readonly counts = new TransferCounts();
   readonly #requests: RecentRequests;
@@ -66,7 +66,7 @@ export class OverviewMaker {
   }
 
   start(): void {
-    // This timer does not keep the process running.
+    // The timer must not keep the process running.
     this.#timer ??= setInterval(() => this.tick(), SECOND_MILLISECONDS).unref();
   }
 
@@ -149,7 +149,7 @@ export class OverviewMaker {
   }
 }
 
-/** Returns null if the database does not respond. The limits of its connection then end the statement. */
+/** Reads the hours. Returns null if the database does not respond: the limits of its connection then end the statement. */
 async function readHours(database: Database): Promise<Overview['hours']> {
   const from = new Date(hourOf(databaseTime() - DAY_MILLISECONDS));
   const rows = await database.read(readTransferCounts(from, EVERYTHING)).catch(() => undefined);
@@ -168,8 +168,8 @@ const MINUTES = 60;
 const NONE: Totals = new Map();
 
 /**
- * Finds codes of Server and Process Errors that suddenly occur often in the responses of this process. Keeps the totals of
- * the last minute by second, and of the hour before by minute.
+ * Finds codes of Server and Process Errors that suddenly occur often in the responses of this process. Keeps the totals of the last
+ * minute by second, and of the hour before it by minute.
  */
 export class Bursts {
   readonly #counter: ResponseCounter;

@@ -12,13 +12,13 @@ import {
 } from '../../store/overview/service-process.ts';
 import { figuresOf } from './recent-requests.ts';
 
-/** Three times the interval between two writes of a process's row, plus a few seconds for a busy database. */
+/** A process counts as alive for this long after its last write: three write intervals, plus a few seconds for a busy database. */
 const ALIVE_SECONDS = 35;
 
-/** No database has more processes. */
+/** More than the number of processes on any database. */
 const MAX_PROCESSES = 100;
 
-/** The processes of the service on one database. Each stores a row with its figures of the last minute and the time. */
+/** The processes of the service on one database. Each stores a row with the time and its figures of the last minute. */
 export class Processes {
   readonly #own = {
     processId: randomUUID(),
@@ -54,8 +54,8 @@ export class Processes {
     const others = listed.filter((one) => one.processId !== processId);
     const own: ListedProcess = { ...this.#own, version: this.#version, minute, seenAt: new Date(), secondsAgo: 0 };
     const all = [...others, own].toSorted((left, right) => left.startedAt.getTime() - right.startedAt.getTime());
-    // If the clock is set back, a running process soon stores a row with the new time. The row of a dead process stays in
-    // the future.
+    // If the clock is set back, the times of all rows are in the future. A running process soon stores a row with the new time, but
+    // the row of a dead process stays in the future.
     const isAlive = ({ secondsAgo }: ListedProcess): boolean => Math.abs(secondsAgo) <= ALIVE_SECONDS;
     return {
       all: figuresOf(all.filter(isAlive).map((one) => one.minute)),

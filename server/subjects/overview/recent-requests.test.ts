@@ -16,7 +16,7 @@ const transfer = (status: number | undefined, code?: ErrorCode, milliseconds = 4
   milliseconds,
 });
 
-/** `pass` ends seconds. `skip` lets time pass without a tick. */
+/** `pass` lets seconds pass with their ticks. `skip` lets time pass without a tick. */
 function open() {
   const counter = new ResponseCounter();
   const requests = new RecentRequests(counter);
@@ -35,7 +35,7 @@ function open() {
   return { requests, note: counter.note, pass, skip };
 }
 
-test('a process that has just started', () => {
+test('shows no figures for a process that has just started', () => {
   const { requests } = open();
   expect(requests.now()).toMatchObject({ seconds: 0, transfers_per_second: 0, requests: 0, success_ratio: null });
   expect(requests.recent(END)).toMatchObject({ transfers: [], errors: [], ends_at: END.toISOString() });
@@ -159,7 +159,7 @@ test('adds the rates of several processes, and computes percentiles over all req
   });
 });
 
-test('has figures without a process, and with a process that has just started', () => {
+test('computes figures for no process and for a process that has just started', () => {
   const nothing = { seconds: 0, transfers_per_second: 0, requests: 0, success_ratio: null, p99_milliseconds: null };
   expect(figuresOf([])).toMatchObject(nothing);
   expect(figuresOf([minuteOf({ milliseconds: 0 })])).toMatchObject(nothing);

@@ -5,19 +5,19 @@ import type { StoredMinute } from '../../store/overview/service-process.ts';
 
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };
 
-/** Current figures cover the last minute. Shorter periods have too few requests for a 99th percentile. */
+/** Current figures cover the last minute. A shorter period has too few requests for a 99th percentile. */
 const NOW_SECONDS = 60;
 
-/** A quarter of an hour in points of five seconds is as much as a chart can show, and six kilobytes of JSON. */
+/** A quarter of an hour in points of five seconds takes six kilobytes of JSON, and a chart cannot show more points. */
 const POINT_SECONDS = 5;
 const MAX_POINTS = 180;
 
-/** Maximum number of codes with a separate line in the chart. The others are added up. */
+/** Maximum number of codes with separate lines in the chart. The others are added up in one line. */
 const MAX_CODES = 8;
 
 const OTHER_CODES = 'other';
 
-/** The counts of one or more seconds. The objects of single seconds are reused after a minute. */
+/** The counts of one or more seconds. The objects for single seconds are reused after a minute. */
 class Interval {
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
@@ -67,7 +67,7 @@ const NOTHING: Point = {
 
 /**
  * Keeps statistics of this process's recent responses: the last minute by second, and the last quarter of an hour by point.
- * Outcomes and latencies cover requests that move money. Codes cover all responses except strays.
+ * Outcomes and latencies cover requests that move money. Codes cover all responses except those to stray requests.
  */
 export class RecentRequests {
   readonly #counter: ResponseCounter;
@@ -100,7 +100,7 @@ export class RecentRequests {
     if (this.#ended % POINT_SECONDS === 0) this.#addPoint(now);
   }
 
-  /** Sets a second to the counts since the end of the last one. */
+  /** Fills a second with the counts since the end of the previous one. */
   #collect(second: Interval): void {
     const { series, outcomes, latencies } = this.#counter;
     for (const name of OUTCOMES) {
@@ -118,7 +118,7 @@ export class RecentRequests {
     }
   }
 
-  /** Returns the counts of the last minute, or since the start of the process if that is more recent. */
+  /** Returns the counts of the last minute, or since the start of the process if it started later. */
   minute(): StoredMinute {
     const sum = new Interval();
     for (let age = 1; age <= Math.min(this.#ended, NOW_SECONDS); age += 1) sum.add(this.#second(age));
@@ -170,7 +170,7 @@ export class RecentRequests {
   }
 
   #addPoint(now: number): void {
-    // A suspended process has added no points. The chart shows a gap.
+    // A suspended process has added no points, so the chart shows a gap.
     const missed = Math.min(Math.round((now - this.#pointEndedAt) / 1000 / POINT_SECONDS) - 1, MAX_POINTS);
     for (let count = 0; count < missed; count += 1) this.#points.push(NOTHING);
     this.#pointEndedAt = now;

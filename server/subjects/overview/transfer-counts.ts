@@ -4,22 +4,22 @@ import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { storeTransferCounts, type TransferCount } from '../../store/overview/transfer-count.ts';
 
-// Invariant: A transfer is counted once in the hour in which it was created, even if counts are stored twice
+// Invariant: A transfer is counted once, in the hour in which it was created, even if counts are stored twice
 // Kept by: each process stores its own totals, not increments
 // Tested by: `test/api/overview.test.ts`
 
-/** Maximum number of rows in a statement. It takes a few milliseconds, even with thousands of busy card programs. */
+/** Maximum number of rows in a statement. So it takes only a few milliseconds, even with thousands of busy card programs. */
 const MAX_ROWS = 1_000;
 
 type OfProgram = { readonly counts: Record<TransferType, number>; readonly stored: Record<TransferType, number> };
 
 /**
- * Counts the transfers that this process creates, in memory, until a job stores the counts. A transfer costs one look-up. A
- * killed process loses its unstored counts: ten seconds at most.
+ * Counts the transfers that this process creates, in memory, until a job stores the counts. Each transfer costs one look-up in a
+ * map. If the process is killed, at most the counts of ten seconds are lost.
  */
 export class TransferCounts {
   readonly #processId = randomUUID();
-  /** By hour and inner UUID of the program: the current hour, and earlier hours that are not completely stored. */
+  /** Counts by hour and the program's inner UUID: the current hour, and earlier hours that are not completely stored. */
   readonly #hours = new Map<number, Map<string, OfProgram>>();
   #hour: number;
   #programs: Map<string, OfProgram>;

@@ -14,7 +14,10 @@ type ListCall = Call<'list_access'> | Call<'export_access'>;
 
 type Found = { readonly holderId: string; readonly record: AccessRecord };
 
-/** list_access: "Who can move money?" A person has the roles of the last sign-in, which the provider may have changed since. */
+/**
+ * list_access answers the question "Who can move money?". A person has the roles of the last sign-in. The identity provider may
+ * have changed them since.
+ */
 export async function listAccess(service: Service, call: Call<'list_access'>): Promise<Reply<'list_access'>> {
   const { limit = DEFAULT_LIMIT, cursor, scope, moves_money: movesMoney } = call.query;
   const { items, next } = await readFiltered<Found>({
@@ -26,7 +29,7 @@ export async function listAccess(service: Service, call: Call<'list_access'>): P
     idOf: ({ holderId }) => holderId,
   });
   const data = items.map(({ record }) => record);
-  // All cursors of this list have this prefix, even if the last holder is a person.
+  // All cursors of this list have this prefix, even if the last item is a person.
   return { record: { data, next_cursor: next === null ? null : toWireId('key', next) } };
 }
 
@@ -47,7 +50,7 @@ async function* readPages(service: Service, call: Call<'export_access'>): Pages 
   } while (after !== null);
 }
 
-/** Reads at most `count` matching holders among the next `maxExamined`. */
+/** Reads at most `count` matching key holders among the next `maxExamined`. */
 async function readChunk(
   { database }: Service,
   { query: { scope, moves_money: movesMoney } }: ListCall,
@@ -80,7 +83,7 @@ function toAccessRecord({
   const access = (roles ?? []).flatMap((text) => readAccess(text) ?? []);
   const allowed = scopes === null ? scopesOf(access) : inOrder(scopes);
   const own = roleOf(allowed);
-  // A session is for all card programs, or for the one that the person chose.
+  // A session is for all card programs, or for the program that the person chose.
   const boundTo = scopes === null ? (access.find((one) => one.programId !== null)?.programId ?? null) : programId;
   const abilities = abilitiesOf(allowed);
   return {

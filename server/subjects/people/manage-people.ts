@@ -54,7 +54,7 @@ export function unblockPerson(service: Service, call: Call<'unblock_person'>): P
   return change(service, call, (person) => ({ ...person, blockedAt: null }));
 }
 
-/** erase_person: also blocks the person, because the next sign-in would store the name again. */
+/** erase_person: erases the name and email, and blocks the person, because the next sign-in would store both again. */
 export function erasePerson(service: Service, call: Call<'erase_person'>): Promise<Reply<'erase_person'>> {
   return change(service, call, (person, now) => ({
     ...person,
@@ -87,7 +87,7 @@ async function change<Id extends ChangeId>(
       const writes = [updatePerson(person), ...ended, ...forgotten, ...auditOf(call, audited)];
       return { record, subjectId: personId, writes };
     },
-    // An erasure deletes the names in stored responses.
+    // An erasure deletes names from stored responses, so this reads the record again.
     recall: () => readRecord(service, sentId),
   });
   return reply as Reply<Id>;

@@ -84,7 +84,7 @@ async function moveFunding(
       reference: reference === null ? null : readMovementReference(programId, reference),
       lockAccounts: lockFundingAccounts(programId, currency),
       counted: counted === undefined ? null : readCountedMovements({ actors: [counted] }),
-      // The threshold applies to the funding in the program's own currency, and a deposit cannot take the funding below it.
+      // The threshold applies only to the funding in the program's own currency. A deposit cannot take the funding below it.
       threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
     },
     decide: ({ lockAccounts, threshold, reference: taken, counted: rows }, moment) => {
@@ -104,7 +104,7 @@ async function moveFunding(
   return { ...reply, moneyMoved: 'yes' };
 }
 
-/** Counts a withdrawal for the limits of its operator. Throws the refusal. */
+/** Counts a withdrawal towards the limits of its operator. Throws the refusal. */
 function countWithdrawal(
   { operatorLimits = new Map() }: Service,
   actor: string,
@@ -184,10 +184,10 @@ export async function listFundingMovements(
   const { reference = null } = call.query;
   const filter = { reference, metadata: readPair(call) };
   const record = await readPage(service, call, {
-    // All cursors of this list have this prefix, even if the last movement is a withdrawal.
+    // All cursors of this list have this prefix, even if the last item is a withdrawal.
     prefix: 'dep',
     statement: (after, count) => listStatement(programId, filter, after, count),
-    // A client uses this look-up to decide whether to send a request again, so its result must survive a failover.
+    // A client uses the look-up by reference to decide whether to send a request again, so the result must survive a failover.
     isProof: reference !== null,
     read: toFundingMovement,
     idOf: ({ movement }) => movement.movementId,
@@ -207,10 +207,12 @@ export async function exportFundingMovements(
   return { csv: await writeCsv('deposits-and-withdrawals', FundingMovementRecord, pages, call.query.raw === true) };
 }
 
-/** In version 0.1.0, the time in an id can differ from `created_at` by as much as the clocks of the process and the database. */
+/**
+ * In version 0.1.0, the time in an id comes from the process and `created_at` from the database. They differ by at most this much.
+ */
 const CLOCKS_DIFFER_MILLISECONDS = 3_600_000;
 
-/** The time of the last possible Date, in milliseconds since 1970. */
+/** The latest time that a Date can have, in milliseconds since 1970. */
 const LAST_DATE = 8.64e15;
 
 async function* readPages(

@@ -20,17 +20,16 @@ const READ_MILLISECONDS = 1500;
 /** Time limit for the only read of the trial balance of an instant. */
 const SUM_MILLISECONDS = 3 * READ_MILLISECONDS;
 
-/** Advice if there may be too many accounts for a request. */
+/** Advice for ledgers that may have too many accounts for a request. */
 const ON_THE_HOST =
   'Try again when the service has less load, or run "transfer-service verify-books" on the host, which has no time limit.';
 
 /**
- * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. Comparing
- * the postings of a large ledger takes longer than a request. Then `postings_compared` is false, and "transfer-service
- * verify-books" compares them on the host without a time limit.
- *
- * At an instant in the past, balances are sums of postings, which takes one read of all postings. There is nothing to compare them
- * with.
+ * get_trial_balance: returns the sums of all balances by currency and kind, and the accounts that differ from their postings. For a
+ * large ledger, comparing the postings takes longer than a request may take. Then `postings_compared` is false, and
+ * "transfer-service verify-books" compares them on the host without a time limit.
+ * For an instant in the past, the balances are sums of postings. That takes one read of all postings, and leaves nothing to compare
+ * them with.
  */
 export async function getTrialBalance(
   { database }: Service,
@@ -40,7 +39,7 @@ export async function getTrialBalance(
   if (before === undefined) return { record: await drawUpTrialBalance(database, READ_MILLISECONDS) };
   const rows = await survey(database, sumKindsAt(before), SUM_MILLISECONDS);
   if (rows === undefined) {
-    // Not a 503: clients would repeat the longest read of the service in vain, because the number of postings only grows.
+    // Not a 503, because clients would repeat the service's longest read in vain: the number of postings only grows.
     const message =
       `The ledger has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Sum the exported ` +
       "statements (export_postings) instead, or read single balances with 'as_of' of get_card and get_program.";
@@ -61,7 +60,7 @@ export async function getTrialBalance(
   return { record };
 }
 
-/** Computes the trial balance. Each of its three reads takes at most `timeoutMilliseconds`; 0 for no limit. */
+/** Computes the trial balance. Each of its three reads takes at most `timeoutMilliseconds`. Use 0 for no limit. */
 export async function drawUpTrialBalance(database: Database, timeoutMilliseconds: number): Promise<TrialBalance> {
   const rows = await survey(database, SUM_KINDS, timeoutMilliseconds);
   if (rows === undefined) {

@@ -89,22 +89,22 @@ export async function createProgram(service: Service, call: Call<'create_program
   });
 }
 
-/** PostgreSQL's SQLSTATE for an invalid value of a setting. */
+/** PostgreSQL's SQLSTATE for a setting with an invalid value. */
 const INVALID_VALUE = '22023';
 
 /**
- * The possible names of a time zone. PostgreSQL also accepts POSIX offsets and rules, such as `FOO+3`. All of them have
- * digits, and the only names with digits are listed here.
+ * The possible names of a time zone. PostgreSQL also accepts POSIX offsets and rules, such as `FOO+3`. These all contain digits, so
+ * the pattern allows digits only in the real names that have them.
  */
 const NAME =
   /^(?:[A-Za-z_/+-]+|(?:posix\/)?(?:(?:Etc\/)?GMT[+-]?0|Etc\/GMT(?:\+[1-9]|\+1[0-2]|-[1-9]|-1[0-4])|(?:EST5E|CST6C|MST7M|PST8P)DT))$/;
 
-/** Files of the time zone database that are not places: a zone that was never set, and the server's own. */
+/** Files of the time zone database that are not places: the placeholder for an unset zone, and the server's own zone. */
 const PLACEHOLDER = /^(?:posix\/)?(?:Factory|localtime|posixrules)$/;
 
 /**
- * Whether the server has a time zone of exactly this name, in the same case. Abbreviations, offsets and POSIX rules do not
- * count.
+ * Returns whether the server has a time zone with exactly this name, in the same case. Abbreviations, offsets and POSIX rules do
+ * not count.
  */
 export async function isTimeZone(database: Database, name: string): Promise<boolean> {
   if (!NAME.test(name) || PLACEHOLDER.test(name)) return false;
@@ -141,10 +141,10 @@ export async function listPrograms(service: Service, call: Call<'list_programs'>
   return { record };
 }
 
-/** Maximum number of cached programs. Beyond it, the cache is cleared. */
+/** Maximum number of cached programs. If there are more, the cache is cleared. */
 const MAX_CACHED = 100_000;
 
-/** Finds the inner UUID of a Program-Id header. Cached, because programs are never deleted. */
+/** Returns a function that finds the inner UUID for a Program-Id header. It caches results, because programs are never deleted. */
 export function openProgramSearch(database: Database): (sentId: string) => string | Promise<string> {
   const known = new Map<string, string>();
   const lookUp = async (sentId: string): Promise<string> => {
@@ -191,12 +191,10 @@ type ProgramChange = {
 };
 
 /**
- * update_program: the program. The body is a merge patch: omitted fields stay unchanged.
- *
- * A change of limits or of the threshold holds the switch, so that no decision by the old rules can complete after the
- * response. The lock on the program serializes concurrent changes. The event shows the funding, so the funding accounts are
- * locked and their versions raised. A transfer that changes them is decided, and its event written, either before or after
- * this change.
+ * update_program: returns the program. The body is a merge patch: omitted fields stay unchanged.
+ * A change of limits or of the threshold holds the switch, so that no decision by the old rules can complete after the response.
+ * The lock on the program serializes concurrent changes. The event shows the funding, so the funding accounts are locked and their
+ * versions raised. A transfer that changes them is therefore decided, with its event, either before this change or after it.
  */
 export async function updateProgram(service: Service, call: Call<'update_program'>): Promise<Reply<'update_program'>> {
   const { body } = call;
@@ -258,7 +256,7 @@ function readThreshold(sent: number | null | undefined): bigint | null | undefin
   return typeof sent === 'number' ? BigInt(sent) : sent;
 }
 
-/** Returns the event funding.low, if the funding is below the new threshold and was not below the old one. */
+/** Returns the event funding.low if the funding is below the new threshold and was not below the old one. */
 function lowFunding(before: Program, after: Program): readonly DomainEvent[] {
   const { programId, currency, funding, fundingLowThreshold: threshold } = after;
   const account = funding.find((one) => one.currency === currency);

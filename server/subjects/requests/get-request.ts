@@ -24,9 +24,9 @@ import { isOfRow, type RequestFacts, type RequestSummary, summarize } from './su
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
 
 /**
- * get_request: the effects of a request in the card program, or `request_not_found`, even for a request of another program.
- * Like other reads of a program, it is not recorded in the audit log. `clock` is the database with the clock moves of a
- * sandbox.
+ * get_request: returns the effects of a request in the card program. Throws `request_not_found`, also for a request of another
+ * program. Like other reads of a program, it is not recorded in the audit log. `clock` is the database whose clock a sandbox can
+ * move.
  */
 export async function getRequest(
   clock: Database | undefined,
@@ -44,8 +44,8 @@ export async function getRequest(
 }
 
 /**
- * inspect_request: everything stored about a request, or `request_not_found`. It shows causes of errors and data of all
- * card programs, so the look-up is recorded in the audit log before the response is sent.
+ * inspect_request: returns everything stored about a request, or throws `request_not_found`. It shows causes of errors and data of
+ * all card programs, so the look-up is recorded in the audit log before the response is sent.
  */
 export async function inspectRequest(
   service: Service,
@@ -76,8 +76,8 @@ export async function findRequest(
 }
 
 /**
- * Returns the effects of a request in the card program of a call, with the checks and causes that only
- * operators see. Throws `request_not_found`, even for a request of another program.
+ * Returns the effects of a request in the card program of a call, with the checks and causes that only operators see. Throws
+ * `request_not_found`, also for a request of another program.
  */
 export async function findRequestOfProgram(
   clock: Database | undefined,
@@ -112,15 +112,15 @@ function requireFurtherScopes(caller: Caller): void {
   });
 }
 
-/** The events that a program's requests cause. Actions that only operators can take have other types. */
+/** The types of events that a program's own requests cause. Actions that only operators can take have other types. */
 const OWN_EVENTS = /^(?:transfer|reversal|card|webhook|case)\./;
 
-/** Whether a request failed in the card program, or had an effect in it that the program's own keys can cause. */
+/** Returns whether a request failed in the card program, or had an effect in it that the program's own keys can cause. */
 function hasEffectOfProgram({ error, transferCount, reversals, events }: RequestTrace): boolean {
   return error !== null || transferCount + reversals.length > 0 || events.some(({ type }) => OWN_EVENTS.test(type));
 }
 
-/** Waits until a failover cannot lose the transfers: a client decides by them whether to send the request again. */
+/** Waits until a failover cannot lose the transfers, because a client uses them to decide whether to send the request again. */
 async function confirmTransfers(database: Database, deadline: number, transfers: readonly Transfer[]): Promise<void> {
   const [latest] = transfers.toSorted((one, other) => other.updatedAt - one.updatedAt);
   if (latest === undefined) return;
@@ -132,7 +132,7 @@ function isEmpty({ error, entries, transferCount, reversals, events }: RequestTr
   return error === null && entries.length + transferCount + reversals.length + events.length === 0;
 }
 
-/** Errors are stored a moment after their response. */
+/** Errors are stored shortly after their response. For this long, a missing error may still appear. */
 const RECENT_MILLISECONDS = 5000;
 
 /** Returns the refusal of an unknown request. `programId` is the card program that was searched, or null for all. */
@@ -158,7 +158,7 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
   return new Refusal('request_not_found', message);
 }
 
-/** Returns the record of a request at the time `now` (milliseconds since 1970). */
+/** Returns the record of a request at the time `now`, in milliseconds since 1970. */
 function toRequestRecord(sentId: string, trace: RequestTrace, now: number): RequestRecord {
   const { error, entries, complete } = trace;
   const programId = programOf(trace);
@@ -173,7 +173,7 @@ function toRequestRecord(sentId: string, trace: RequestTrace, now: number): Requ
   };
 }
 
-/** Returns the record as the card program sees it: without causes and checks, and with the caller as in errors. */
+/** Returns the record for the card program: without causes and checks, and with the caller as shown in errors. */
 function toProgramRequestRecord(
   sentId: string,
   trace: RequestTrace,

@@ -9,7 +9,7 @@ import { howToFindOut } from '../../calls/how-to-find-out.ts';
 
 export type RequestFacts = {
   readonly operation: OperationId | null;
-  /** The error of the request. For a batch, its own error or the most severe error of its rows. */
+  /** The error of the request. For a batch: its own error, or the most severe error of its rows. */
   readonly failure: {
     /** For a row of a batch, this is create_transfer. */
     readonly operation: string | null;
@@ -17,13 +17,13 @@ export type RequestFacts = {
     readonly status: number;
     readonly message: string;
     readonly moneyMoved: MoneyMoved | null;
-    /** Inner UUID. */
+    /** The transfer's inner UUID. */
     readonly transferId: string | null;
   } | null;
-  /** The transfers that the request created or changed, up to a maximum. */
+  /** The transfers that the request created or changed, up to a maximum number. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
-  /** The orders to processors for the transfers, by the inner UUID of the transfer. */
+  /** The orders to processors for these transfers, by the inner UUID of the transfer. */
   readonly attempts: ReadonlyMap<string, ProcessorFacts>;
   readonly reversals: readonly Reversal[];
   /** A deposit or withdrawal, in minor units. */
@@ -58,7 +58,7 @@ export function summarize(facts: RequestFacts, now: number): RequestSummary {
   return { outcome: 'failed', ...moneyOfFailure(facts, what, now) };
 }
 
-/** Returns the outcome of a batch that created transfers although it or one of its rows failed. */
+/** Returns the outcome of a batch that created transfers, although the batch or one of its rows failed. */
 function moneyOfPart(
   facts: RequestFacts,
   failure: NonNullable<RequestFacts['failure']>,
@@ -77,12 +77,12 @@ function moneyOfPart(
   return { moneyMoved, sentence: `${sentence} Whether money moved otherwise is not confirmed.` };
 }
 
-/** Whether the error of a request belongs to a row of a batch. The batch itself then succeeded. */
+/** Returns whether the error of a request belongs to a row of a batch. Then the batch itself succeeded. */
 export function isOfRow(operation: OperationId | null, failure: { readonly operation: string | null }): boolean {
   return operation === 'create_transfer_batch' && failure.operation === 'create_transfer';
 }
 
-/** Operations that move money. Their refusals are called declines, as is usual for cards. */
+/** Operations that move money. Their refusals are called declines, as usual for cards. */
 const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_transfer',
   'create_transfer_batch',
@@ -124,9 +124,9 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
   return { moneyMoved, sentence: what.includes(advice) ? unknown : `${unknown} ${advice}` };
 }
 
-/** Describes a request that took effect but has no transfer or amount to show. */
+/** Describes a request that took effect, but whose transfer or amount is not stored. */
 function moneyOfStored({ operation, complete }: RequestFacts, what: string): Omit<RequestSummary, 'outcome'> {
-  // A transfer of the card's balance would have been stored in the same transaction.
+  // If the card's balance had been moved, that transfer would be stored too, because it is in the same transaction.
   if (operation === 'update_card' && complete) {
     return { moneyMoved: 'no', sentence: `${what} It did take effect, though, and no money moved.` };
   }
@@ -142,7 +142,7 @@ function moneyOfStored({ operation, complete }: RequestFacts, what: string): Omi
 
 type Effect = Omit<RequestSummary, 'outcome'>;
 
-/** Returns how the request moved money, or null if it does not concern money. */
+/** Returns the effect of the request on money, or null if it has none. */
 function effectOf(facts: RequestFacts, now: number): Effect | null {
   const { operation, transfers, reversals, movement } = facts;
   const [reversal] = reversals;

@@ -31,7 +31,7 @@ export type RequestTrace = {
   readonly receivedAt: Date;
   readonly error: LoggedError | null;
   readonly entries: readonly AuditEntry[];
-  /** The first of the transfers that the request created or changed. */
+  /** The first transfers that the request created or changed. */
   readonly transfers: readonly Transfer[];
   readonly transferCount: number;
   /** The attempts for transfers whose outcome only the processor knows, by the inner UUID of the transfer. */
@@ -45,8 +45,8 @@ export type RequestTrace = {
 };
 
 /**
- * Time ranges, in seconds from the request, when it may have taken effect. A request ends after 5 s at most, and clocks may
- * differ by a second. Nearly everything is in the first range.
+ * Ranges of time when the request may have taken effect, in seconds from its start. A request ends after 5 s at most, and
+ * clocks may differ by a second. Nearly all effects are in the first range.
  */
 const TIME_RANGES = [
   [-1, 1],
@@ -60,13 +60,15 @@ const RESERVED_MILLISECONDS = 1500;
 
 export type Reach = {
   readonly database: Database;
-  /** Limits the search to this card program and skips the audit log, which is for operators. Null searches everything. */
+  /**
+   * If set, the search covers only this card program, and skips the audit log, which is for operators. Null searches everything.
+   */
   readonly programId: string | null;
-  /** The database with the clock moves of a sandbox, or undefined if the clock cannot have been moved. */
+  /** The database whose clock a sandbox can move, or undefined if the clock cannot be moved. */
   readonly clock: Database | undefined;
 };
 
-/** Reads everything stored about a request (inner UUID). Its statements take turns with other long reads. */
+/** Reads everything stored about a request, given its inner UUID. Its statements take turns with other long reads. */
 export async function traceRequest(
   reach: Reach,
   requestId: string,
@@ -116,14 +118,14 @@ export async function traceRequest(
   return { receivedAt, error, entries, complete, ...(await readSubjects(read, records, events)) };
 }
 
-/** Whether a failed request may have taken effect: its commit is ambiguous, or only some rows of a batch were refused. */
+/** Returns whether a failed request may have taken effect: its commit is ambiguous, or only some rows of a batch were refused. */
 function mayHaveTakenEffect(error: LoggedError): boolean {
   // If the operation moves no money, the error does not say whether the outcome is known.
   const isOpen = error.moneyMoved === null ? error.status >= 500 : error.moneyMoved !== 'no';
   return isOfBatch(error) || isOpen;
 }
 
-/** Whether an error belongs to a batch or to a row of one. The row's own operation is create_transfer. */
+/** Returns whether an error belongs to a batch or to one of its rows. The operation of a row is create_transfer. */
 function isOfBatch({ path }: LoggedError): boolean {
   return path === OPERATIONS.create_transfer_batch.path;
 }
@@ -133,7 +135,10 @@ function rangeOf(receivedAt: Date, [from, to]: readonly [number, number], aheadM
   return { from: new Date(base + from * 1000), to: new Date(base + to * 1000) };
 }
 
-/** How far a sandbox's clock was ahead during a request, in milliseconds. Several values if it was moved during it. */
+/**
+ * Returns how far a sandbox's clock was ahead during a request, in milliseconds. There are several values if the clock was moved
+ * during it.
+ */
 function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly number[] {
   const clockOffsets = moves.map(
     (move) => Number((parseJson(String(move.details)) as { readonly seconds_ahead?: unknown }).seconds_ahead) * 1000,
@@ -143,13 +148,14 @@ function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly nu
 }
 
 /**
- * All events of a group have one time, and its transfers the times of their programs' rules. They differ by less than this.
+ * All events of a group have the same time. Its transfers have the times at which their programs' rules were read. All of them
+ * differ by less than this.
  */
 const SAME_MILLISECONDS = 1000;
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** Reads the transfers and reversals that the request created, and the transfers that the events concern. */
+/** Reads the transfers and reversals that the request created, and the transfers that its events concern. */
 async function readSubjects(read: Read, records: readonly CreatedRecord[], events: readonly CausedEvent[]) {
   const named = new Map<string, { readonly programId: string; readonly transferId: string }>();
   for (const { programId, id, isTransfer } of records) {
@@ -171,7 +177,7 @@ async function readSubjects(read: Read, records: readonly CreatedRecord[], event
   const rows = shown.length === 0 ? [] : await read(readTransfersForChange(shown));
   const transfers = rows.map(toTransfer).sort((one, other) => (one.transferId < other.transferId ? -1 : 1));
   const createdAtOf = new Map(transfers.map(({ transferId, createdAt }) => [toWireId('tr', transferId), createdAt]));
-  // An event without a request id reports the creation of a transfer or a reversal if it has the same time.
+  // If an event has no request id but the same time as a transfer or a reversal, it reports the creation of that record.
   for (const { reversalId, createdAt } of reversals) createdAtOf.set(toWireId('rev', reversalId), createdAt);
   const own = events.filter(({ requestId, subjectId, createdAt }) => {
     const decidedAt = createdAtOf.get(subjectId);
@@ -196,7 +202,7 @@ async function readAttempts(read: Read, transfers: readonly Transfer[]): Promise
   return new Map(rows.map(toAttempt).map((attempt) => [attempt.transferId, attempt]));
 }
 
-/** The operations of card programs that an event type identifies. */
+/** The operations of card programs that can be identified by a type of event. */
 const OPERATION_OF_EVENT: Readonly<Record<string, OperationId>> = {
   'case.opened': 'create_case',
   'case.replied': 'reply_to_case',
@@ -223,11 +229,11 @@ export function operationOf({
   if (entry !== undefined && created.size <= 1) return toOperation(entry.action);
   if (reversals.length > 0) return 'reverse_transfer';
   const types = new Set(events.map(({ type }) => type));
-  // Closing a card can also create a transfer, so this checks the card first.
+  // Closing a card can also create a transfer, so this check comes first.
   if (types.has('card.updated')) return 'update_card';
   if (created.size > 1) return 'create_transfer_batch';
   if (created.size === 1) return 'create_transfer';
-  // Without a manual capture, the service itself ended the transfer: when it was due, or on the processor's answer.
+  // If the capture was not manual, the service itself ended the transfer: when it was due, or when the processor answered.
   if (types.has('transfer.completed') && transfers.every(({ capture }) => capture === 'automatic')) return null;
   const known = Object.keys(OPERATION_OF_EVENT).find((type) => types.has(type));
   return known === undefined ? null : (OPERATION_OF_EVENT[known] ?? null);

@@ -8,12 +8,12 @@ import { READ_TIME_OF_DAY, setClockAhead } from '../../store/sandbox-clock.ts';
 import { auditOf } from '../audit/audit.ts';
 
 /**
- * move_clock: sets how far the sandbox's time is ahead of the real time. It holds the switch, so that the clock never moves
- * during a decision. The clock can be moved back. Records made in the meantime keep their later times.
+ * move_clock: sets how far the sandbox's time is ahead of the real time. It holds the switch, so the clock never moves during a
+ * decision. If the clock is moved back, records that were created before keep their later times.
  */
 export async function moveClock(service: Service, call: Call<'move_clock'>): Promise<Reply<'move_clock'>> {
   const { seconds_ahead: seconds } = call.body;
-  // Without separate partitions, the events of that time would be stored in the default partition.
+  // Creates the partitions for the new time. Otherwise its events would be stored in the default partition.
   await prepareEventDays(service.database, new Date(databaseTime() + seconds * 1000)).catch(() => undefined);
   return transactUnderKey(service, call, {
     hold: HOLD_SWITCH,
@@ -43,7 +43,7 @@ export async function stopDatabase(
   return { record: { state: own.state() } };
 }
 
-/** start_database: starts it again. The response is sent when the server accepts connections. */
+/** start_database: starts the database again. The response is sent when the server accepts connections. */
 export async function startDatabase(
   database: SandboxDatabase | undefined,
   call: Call<'start_database'>,

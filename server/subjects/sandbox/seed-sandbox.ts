@@ -79,7 +79,7 @@ class Seed {
     ];
   }
 
-  /** Returns ids in ascending order, so that seeded items are listed in the order of their creation. */
+  /** Returns ids in ascending order, so that the seeded items are listed in the order of their creation. */
   #newId(): string {
     this.#ids += 1;
     return idAt(this.#now, this.#ids);
@@ -116,7 +116,7 @@ class Seed {
       ),
     );
     this.#accounts.set(name, newAccountOf(card));
-    // No transfer is large enough to fill a card to the maximum balance, but a deposit is.
+    // Not even the largest transfer can fill a card to the maximum balance. A deposit can.
     if (balance === MAXIMUM_BALANCE) this.#deposit(name, balance, currency);
     else if (balance > 0n) this.#load(card, balance);
   }

@@ -74,7 +74,7 @@ export async function findById(
     case 'key':
       return show(read(findKey(inner, programId)), (row) => foundKey(toFoundKey(row), 'id'));
     case 'per':
-      // People belong to no card program.
+      // People do not belong to a card program.
       return programId === null ? show(read(readPerson({ personId: inner })), (row) => foundPerson(toPerson(row))) : [];
     case 'apr':
       return findOneApproval(context, inner);
@@ -89,7 +89,7 @@ export async function findById(
   }
 }
 
-/** Finds a request, whether or not it failed. A search of one program finds only requests that certainly belong to it. */
+/** Finds a request that failed or succeeded. A search of one program finds only requests that certainly belong to that program. */
 async function findOneRequest(
   { service, findRequest, programId, call }: SearchContext,
   requestId: string,
@@ -111,7 +111,7 @@ async function findOneApproval({ programId, read }: SearchContext, approvalId: s
     .map((row) => foundApproval(toApproval(row), row.now as Date));
 }
 
-/** Finds an incident. Every key within its reach may read it. */
+/** Finds an incident. Every key in the incident's scope may read it. */
 async function findOneIncident({ programId, read }: SearchContext, incidentId: string): Promise<readonly Found[]> {
   const found = (await read(readIncident({ incidentId }))).map(toIncident);
   const isInReach = (one: Incident): boolean => programId === null || (one.programId ?? programId) === programId;
@@ -127,7 +127,7 @@ async function findOneEvent({ service, programId }: SearchContext, eventId: stri
   }
 }
 
-/** Finds everything stored about a request by its inner UUID. Returns undefined if nothing is. */
+/** Finds everything stored about a request by its inner UUID. Returns undefined if nothing is stored. */
 export type FindRequest = (
   service: Service,
   requestId: string,

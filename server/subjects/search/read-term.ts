@@ -8,14 +8,14 @@ export type TermAmount = { readonly amount: number; readonly currencies: readonl
 
 export type Term = {
   readonly text: string;
-  /** An id with a known prefix. If it is set, the text has no other meaning. For ids of cards, see `cardName`. */
+  /** An id with a known prefix. If it is set, the text cannot mean anything else. Ids of cards are in `cardName`. */
   readonly id: { readonly prefix: IdentifierPrefix; readonly inner: string } | undefined;
   /** The id of a card, or a prefix of such an id. */
   readonly cardName: string | undefined;
   readonly lastFour: string | undefined;
-  /** The hash that finds a card by its token at the processor: a hash that was sent, or the hash of the text. */
+  /** The hash that finds a card. The text is either this hash itself or the card's token at the processor. */
   readonly tokenHash: string;
-  /** One amount for each number of decimals that currencies have. */
+  /** The possible amounts: one for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];
   /** A part of a holder's name with an amount: `Priya 75`. */
   readonly ofHolder: { readonly part: string; readonly amounts: readonly TermAmount[] } | undefined;
@@ -50,7 +50,7 @@ const SIGNS: Readonly<Record<string, readonly string[]>> = {
   '¥': ['JPY', 'CNY'],
 };
 
-/** Shorter parts occur in too many names. */
+/** Minimum length of a part of a name. Shorter parts occur in too many names. */
 export const MIN_NAME_LENGTH = 3;
 
 export function readTerm(sent: string): Term {
@@ -86,8 +86,8 @@ function hasInner<Id extends { readonly inner: string | undefined }>(id: Id): id
 }
 
 /**
- * Reads `12.34`, `$12.34` or `12.34 USD`, with optional commas between thousands. `12.34` is 1234 in most currencies, 12340
- * in currencies with three decimals, and not an amount in currencies without decimals.
+ * Reads `12.34`, `$12.34` or `12.34 USD`, with optional commas between thousands. `12.34` is 1234 minor units in most currencies,
+ * 12340 in currencies with three decimals, and not an amount in currencies without decimals.
  */
 function readAmounts(text: string): readonly TermAmount[] {
   const [found, before, whole = '', decimals = '', after] = AMOUNT.exec(text) ?? [];

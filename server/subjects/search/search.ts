@@ -56,12 +56,12 @@ import {
   foundTransfer,
 } from './summaries.ts';
 
-/** Maximum number of card programs that one search covers. Each is searched for every kind of record. */
+/** Maximum number of card programs that one search covers. For each of them, all kinds of records are searched. */
 const MAX_PROGRAMS = 1000;
 
 const MAX_RESULTS = 5;
 
-/** Reads one result more than it shows, to find out whether there are more. */
+/** One more than the number of results to show, to find out whether there are more. */
 const COUNT = MAX_RESULTS + 1;
 
 /** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
@@ -74,8 +74,8 @@ const MAX_HOLDERS_EXAMINED = 20_000;
 const MAX_CARDS_OF_HOLDER = 50;
 
 /**
- * search: the records that a text may name, in all card programs or in one. The statements run one after the other and take
- * turns with other long reads, so a search never holds more than one connection.
+ * search: returns the records that a text may refer to, in all card programs or in one. The statements run one after the other and
+ * take turns with other long reads, so a search never holds more than one connection.
  */
 export async function search(
   findRequest: FindRequest,
@@ -101,8 +101,8 @@ export async function search(
 }
 
 /**
- * The scopes, in addition to the scope of search, that let a key read a record of this kind at its own address. One of them
- * is enough. Operators can read all records of the other kinds.
+ * The scopes, other than the scope of search, that a key needs to read a record of this kind at its own address. One of them is
+ * enough. Operators can read all records of the other kinds.
  */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<Found['kind'], readonly KeyScope[]>>> = {
   transfer: ['transfers:read'],
@@ -116,7 +116,7 @@ function groupsOf(found: readonly Found[], caller: Caller): SearchResults['data'
   return FOUND_KINDS.filter((kind) => SCOPES_OF_KINDS[kind]?.some((one) => hasScope(caller, one)) ?? true).flatMap(
     (kind) => {
       const records = new Map<string, FoundRecord>();
-      // A record that matches in two ways is shown once, with the first match.
+      // If a record matches in two ways, only the first match is shown.
       for (const one of found) {
         const key = `${one.record.program_id} ${one.record.id} ${kind === 'idempotency_key' ? one.record.summary : ''}`;
         if (one.kind === kind && !records.has(key)) records.set(key, one.record);
@@ -163,7 +163,7 @@ const isOfProgram = (id: OperationId): boolean =>
 const OF_PROGRAMS = KEYED.filter(isOfProgram);
 const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
 
-/** Operations whose idempotency keys lead to the created record instead of the key. */
+/** Operations that create a record which is shown instead of the idempotency key. */
 const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map([
   ['create_transfer', 'transfer'],
   ['capture_transfer', 'transfer'],
@@ -172,7 +172,10 @@ const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map(
   ['create_card', 'card'],
 ]);
 
-/** Finds the record that an idempotency key created. Finds the key itself if it was refused or created something else. */
+/**
+ * Finds the record that was created under an idempotency key. If the request was refused or created another kind of record, finds
+ * the key itself.
+ */
 async function findKey({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const key = storedKeyOf(term.text);
   const uses = [

@@ -50,7 +50,7 @@ export function foundTransfer(transfer: Transfer, matched: Match): Found {
   return found('transfer', toWireId('tr', transfer.transferId), matched, `${what}: ${status}`, transfer);
 }
 
-/** Returns a card. Its summary does not name the holder. `tokenEnd` is the end of its token at the processor. */
+/** Returns a card. The summary does not name the holder. `tokenEnd` is the end of the card's token at the processor. */
 export function foundCard(details: CardDetails, matched: Match, tokenEnd: string | null = null): Found {
   const { card, account, lastFour, createdAt } = details;
   const digits = lastFour === null ? '' : ` ending in ${lastFour}`;
@@ -71,7 +71,7 @@ export function foundRequestRecord({ request_id, program_id, summary, received_a
   return { kind: 'request', record };
 }
 
-/** Returns a case. Its summary has no text that a person wrote. */
+/** Returns a case. The summary contains no text that a person wrote. */
 export function foundCase(one: SupportCase): Found {
   const { caseId, code, operation, status } = one;
   const about = code ?? operation;
@@ -102,7 +102,7 @@ export function foundMovement(movement: ReturnType<typeof toFoundMovement>, matc
   return found(kind, toWireId(prefix, movementId), matched, `${name} of ${formatMoney(amount, currency)}`, movement);
 }
 
-/** The id prefix of the record that an operation creates, if the summary of its key names that record. */
+/** The id prefixes of the records that operations create, if the summary of a key names the record. */
 const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_deposit: 'dep',
   create_withdrawal: 'wd',
@@ -113,7 +113,7 @@ const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_operator_webhook: 'wh',
 };
 
-/** Returns a use of an idempotency key that created no transfer, card or reversal. */
+/** Returns a use of an idempotency key that did not create a transfer, a card or a reversal. */
 export function foundKeyUse(key: string, use: KeyUse): Found {
   const { operation, status, subjectId, code, requestId } = use;
   const prefix = CREATED[operation];
@@ -135,7 +135,7 @@ export function foundProgram(program: ReturnType<typeof toFoundProgram>, matched
   return found('program', toWireId('prog', programId), matched, `Card program ${name} in ${currency}`, program);
 }
 
-/** Returns a webhook. Its summary shows only the host of the URL, because the rest may contain secrets. */
+/** Returns a webhook. The summary shows only the host of the URL, because the rest may contain secrets. */
 export function foundWebhook(webhook: WebhookDetails): Found {
   const summary = `Webhook to ${new URL(webhook.url).host}: ${webhook.status}`;
   return found('webhook', toWireId('wh', webhook.webhookId), 'id', summary, webhook);
@@ -146,14 +146,14 @@ export function foundKey(key: ReturnType<typeof toFoundKey>, matched: Match): Fo
   return found('api_key', toWireId('key', key.keyId), matched, `API key ${key.name}${state}`, key);
 }
 
-/** Returns a person who has signed in. After an erasure the name is unknown. */
+/** Returns a person who has signed in. After an erasure, the name is unknown. */
 export function foundPerson({ personId, name, roles, firstSeenAt, blockedAt, erasedAt }: Person): Found {
   const states = [blockedAt !== null && 'blocked', erasedAt !== null && 'erased'].filter((state) => state !== false);
   const who = [`Person ${name ?? 'without a name'}`, ...roles, ...states].join(', ');
   return found('person', toWireId('per', personId), 'id', who, { programId: null, createdAt: firstSeenAt });
 }
 
-/** Returns an approval, with its status at a time of the service. */
+/** Returns an approval, with its status at a given time. */
 export function foundApproval(approval: ShownApproval, now: Date): Found {
   const { approvalId, summary, requestedBy, requestedByName, requestedAt, expiresAt, programId } = approval;
   const status = approvalStatusAt({ status: approval.status, expiresAt: expiresAt.getTime() }, now.getTime());

@@ -5,15 +5,15 @@ import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
 
-// Invariant: A session is refused in every process within a second of its end, even if it ends because its key was
-//   revoked, has expired or was rolled, because its person was blocked, or because it is idle or too old
+// Invariant: A session is refused in every process within a second of its end. It can end because its key was revoked, has
+// expired or was rolled, because its person was blocked, or because it is idle or too old
 // Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
 // Tested by: `test/security/sessions.test.ts`, `verification/mutants/sessions.ts`
 
 /** How long a session is accepted from the cache, in milliseconds. After that, an ended session is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;
 
-/** Maximum number of cached sessions. Beyond it, the cache is cleared. */
+/** Maximum number of cached sessions. If there are more, the cache is cleared. */
 const MAX_CACHED = 10_000;
 
 /** 256 random bits in base64url. */
@@ -32,7 +32,7 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Called when a session and its key were used. These functions must not throw. */
+/** Called when a session and its key were used. Both functions must not throw. */
 export type SessionUses = {
   readonly noteSession: (sessionId: string) => void;
   readonly noteKey: (keyId: string) => void;
@@ -40,12 +40,10 @@ export type SessionUses = {
 
 /**
  * Creates the function that checks sessions. It returns the caller of a token, or throws a Refusal `unauthenticated`. If the
- * database fails, the operation fails; that is never a 401.
- *
- * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect
- * within a second, counted from the start of the look-up as for keys.
- *
- * `isActive` means that the user did something. This keeps the session from becoming idle, unlike a page that only polls.
+ * database fails, the operation fails. That is never a 401.
+ * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect within a
+ * second, counted from the start of the look-up, as for keys.
+ * `isActive` means that the user did something. That keeps the session from becoming idle. A page that only polls does not.
  */
 export function openSessionAuthentication(
   database: Database,
@@ -119,11 +117,11 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
 /** Maximum number of sessions in one statement, so that it stays well within its time limit. */
 const PORTION = 1000;
 
-/** Collects uses of sessions. A job writes them, so that requests need not. */
+/** Collects the uses of sessions. A job writes them, so that requests do not have to. */
 export type SessionUseNotes = {
-  /** Notes a use at this moment. Costs a map entry. */
+  /** Notes that a session is used now. Costs one entry in a map. */
   readonly note: (sessionId: string) => void;
-  /** Writes when sessions were last used. Failed writes are retried on the next write. */
+  /** Writes the times of the last uses. Failed writes are retried on the next write. */
   readonly write: () => Promise<void>;
 };
 
@@ -139,7 +137,7 @@ export function openSessionUses(database: Database): SessionUseNotes {
         const now = performance.now();
         const uses = portion.map(([sessionId, usedAt]) => ({ sessionId, age: Math.round(now - usedAt) }));
         await database.writeUnguarded(noteSessionUses(uses));
-        // A use that was noted in the meantime is kept for the next time.
+        // Keeps uses that were noted in the meantime for the next write.
         for (const [sessionId, usedAt] of portion) if (noted.get(sessionId) === usedAt) noted.delete(sessionId);
       }
     },

@@ -31,8 +31,8 @@ import { auditOf } from '../audit/audit.ts';
 import { newToken } from './authenticate-session.ts';
 
 /**
- * create_session: a session for the key of the request. Only the cookie of the response contains its token. The key is
- * locked, so that no session begins after the key was revoked or rolled.
+ * create_session: creates a session for the key of the request. Only the cookie of the response contains the token. The key is
+ * locked, so that a session cannot begin after the key was revoked or rolled.
  */
 export async function createSession(
   mode: CurrentSession['mode'],
@@ -55,7 +55,7 @@ export async function createSession(
       if (row === undefined || key === undefined || key.revokedAt !== null || row.expired === true)
         throw new Refusal('unauthenticated', 'The API key was revoked or has expired.');
       if (key.replacedBy !== null) {
-        const message = `This API key was rolled. Sign in with the one that replaced it, '${toWireId('key', key.replacedBy)}'.`;
+        const message = `This API key was rolled. Sign in with the key that replaced it, '${toWireId('key', key.replacedBy)}'.`;
         throw new Refusal('unauthenticated', message);
       }
       const now = row.now as Date;
@@ -83,8 +83,8 @@ const NO_PERSON = { personId: null, personName: null, signedInAt: null } as cons
 type Mode = CurrentSession['mode'];
 
 /**
- * get_session: the identity of the caller. Without a key it reads only the name of a program, and returns null for it if it
- * cannot be read. It therefore works while the database of a sandbox is stopped.
+ * get_session: returns the identity of the caller. For a caller without a key, it reads only the name of a program, and returns
+ * null for the name if it cannot be read. So it works while the database of a sandbox is stopped.
  */
 export async function getSession(
   mode: Mode,
@@ -176,7 +176,7 @@ function endsOf(createdAt: Date, lastActiveAt: Date) {
   return { idle_ends_at: new Date(idleEndsAt).toISOString(), ends_at: new Date(endsAt).toISOString() };
 }
 
-/** Returns a session as the contract shows it. `own` is the inner UUID of the caller's session. */
+/** Returns a session as defined by the contract. `own` is the inner UUID of the caller's session. */
 function toSessionRecord(session: ListedSession, own: string | undefined): SessionRecord {
   const { sessionId, keyId, keyName, personId, personName, programId, scopes, createdAt, lastActiveAt } = session;
   return {
@@ -215,7 +215,7 @@ export async function deleteSession(
   return { record, sessionToken: null };
 }
 
-/** revoke_session: ends any session. Every process refuses it within a second. */
+/** revoke_session: ends any session. Every process refuses the session within a second. */
 export async function revokeSession(
   service: Pick<Service, 'database'>,
   call: Call<'revoke_session'>,
@@ -240,7 +240,7 @@ function sessionMissing(sentId: string): Refusal {
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {
   const session = toListedSession(row);
   const { current: _, idle_ends_at: __, ends_at: ___, ...known } = toSessionRecord(session, undefined);
-  // Without the name of the person: the audit log keeps the record forever, and an idempotency key keeps it too.
+  // The person's name is omitted, because the audit log keeps the record forever, and an idempotency key stores it too.
   const shown = { ...known, person_name: null, ended_at: (row.now as Date).toISOString() };
   const { programId, sessionId } = session;
   const details = JSON.stringify(shown);

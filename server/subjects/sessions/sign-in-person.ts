@@ -25,8 +25,8 @@ import { getSession } from './manage-sessions.ts';
 export type SignedIn = { readonly personId: string; readonly sessionId: string; readonly token: string };
 
 /**
- * Creates a session for a person, and the person at the first sign-in. Only the cookie of the response contains the token.
- *
+ * Creates a session for a person. At the first sign-in, also creates the person. Only the cookie of the response contains the
+ * token.
  * @throws {Refusal} person_blocked
  */
 export async function signInPerson(database: Database, deadline: number, signIn: SignedInPerson): Promise<SignedIn> {
@@ -47,7 +47,7 @@ export async function signInPerson(database: Database, deadline: number, signIn:
     }
     const person: Person = {
       ...(known ?? { personId: personIdAt(now.getTime()), firstSeenAt: now, blockedAt: null }),
-      // An erased person who was unblocked has a name again.
+      // If an erased person was unblocked, this stores the name again.
       ...{ issuer, subject, name, email, roles, lastSeenAt: now, erasedAt: null },
     };
     const { personId } = person;
@@ -65,8 +65,8 @@ export async function signInPerson(database: Database, deadline: number, signIn:
 }
 
 /**
- * Ends the sessions that began with a session of the provider: a back-channel logout names the person, the provider's session,
- * or both. Returns how many ended. Every process refuses them within a second.
+ * Ends the sessions that began with a session of the identity provider. A back-channel logout names the person, the provider's
+ * session, or both. Returns how many sessions ended. Every process refuses them within a second.
  */
 export function endProviderSessions(database: Database, deadline: number, named: EndedByProvider): Promise<number> {
   const { issuer, subject = null, providerSession = null } = named;
@@ -78,7 +78,10 @@ export function endProviderSessions(database: Database, deadline: number, named:
   }));
 }
 
-/** sign_in_as: a session of one of the four people of a sandbox, so that roles and approvals can be tried without a provider. */
+/**
+ * sign_in_as: signs in as one of the four people of a sandbox, so that roles and approvals can be tried without an identity
+ * provider.
+ */
 export async function signInAs(service: Service, call: Call<'sign_in_as'>): Promise<Reply<'sign_in_as'>> {
   const { name, email, role } = SANDBOX_PEOPLE[call.body.person];
   const [scopes, signedInAt] = [ROLES[role], new Date()];

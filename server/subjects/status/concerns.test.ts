@@ -48,7 +48,7 @@ const HEALTHY: Facts = {
   uncopiedSeconds: 86_400,
 };
 
-/** For each concern, the difference from a healthy service, and its message. */
+/** For each concern, a difference from a healthy service that causes it, and the message. */
 const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>>> = {
   few_connections: [{ readiness: { ...HEALTHY.readiness, reason: 'few_connections' } }, /It may open 27, 1 are in use/],
   schema_newer: [{ schema: { state: 'newer_usable', newest_migration: '0002_x.sql' } }, /newer version/],
@@ -88,11 +88,11 @@ test.each(CONCERNS.filter((name) => DEGRADED[name] !== undefined))('%s', (name) 
   ]);
 });
 
-test('finds no concern in a paused webhook until it has failed for a long time', () => {
+test('reports a paused webhook only after it has failed for a long time', () => {
   expect(findConcerns({ ...HEALTHY, webhooks: { ...HEALTHY.webhooks, paused: 1 } })).toEqual([]);
 });
 
-test('lets a ledger with a long verification be verified less often', () => {
+test('allows less frequent verification if a verification takes long', () => {
   expect(findConcerns({ ...HEALTHY, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
 });
 
@@ -170,7 +170,7 @@ test('names the disabled connectors, with time and reason, next to the card prog
   );
 });
 
-test('finds no concern in unknown figures', () => {
+test('reports no concern about unknown figures', () => {
   const unknown: Facts = {
     ...HEALTHY,
     schema: { state: null, newest_migration: null },

@@ -24,20 +24,22 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   backup_overdue: 'backup-overdue',
 };
 
-/** The job for due transfers runs every second. This limit and the limits below match ops/alerts.yml. */
+/** The job for due transfers runs every second. This limit and the following ones match ops/alerts.yml. */
 const MAX_LATE_SECONDS = 60;
 
-/** The relay runs at least four times a second. */
+/** Much longer than usual: the relay runs at least four times a second. */
 const MAX_RELAY_LAG_SECONDS = 30;
 
-/** Maximum age of an undelivered event of a working webhook. Only an event that has failed several times waits longer. */
+/**
+ * Maximum age of an undelivered event of a working webhook. An event waits longer only if its delivery has failed several times.
+ */
 const MAX_UNDELIVERED_SECONDS = 300;
 
-/** The books are verified every hour, or less often if the verification takes more than two minutes. */
+/** The books are verified every hour. If a verification takes more than two minutes, they are verified less often. */
 const MAX_UNVERIFIED_SECONDS = 3_600;
 const MAX_UNVERIFIED_FACTOR = 25;
 
-/** The service takes a base backup every week, and the first one when it starts. 100 GB take an hour. */
+/** The service makes a base backup every week, and the first one when it starts. A backup of 100 GB takes an hour. */
 const MAX_UNCOPIED_SECONDS = 8 * 86_400;
 const MAX_FIRST_COPY_SECONDS = 2 * 3_600;
 
@@ -47,7 +49,7 @@ const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
 /** The share of the spool that may be in use without a concern. */
 const MAX_SPOOL_SHARE = 0.2;
 
-/** The facts that the checks use: the status itself, some ages, and everything that is disabled. */
+/** The facts that the checks use: the status, some ages, and the list of everything that is disabled. */
 export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
   Ages & {
     /** Undefined if unknown. */
@@ -94,7 +96,7 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
   delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
   webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
     when(
-      // Paused webhooks alone are no concern: they are paused after a minute of failures, and resume automatically.
+      // A webhook that is only paused is no concern: it is paused after a minute of failures, and resumes automatically.
       (failing ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
       `${counted(failing, 'webhook')} failing for 15 minutes or more, ${paused ?? 0} paused` +
         `${(oldest ?? 0) < 1 ? '' : `; the oldest event that waits for an enabled webhook is ${durationOf(oldest ?? 0)} old`}.`,
@@ -141,7 +143,7 @@ function when(isSo: boolean, message: string): string | undefined {
   return isSo ? message : undefined;
 }
 
-/** Operators who read this sentence may list the card programs. */
+/** The sentence may name card programs, because only operators who may list them can read it. */
 function disabledSentence(
   count: number,
   { programs, types }: DisabledInPrograms = { programs: [], types: [] },
@@ -194,7 +196,7 @@ function counted(count: number | null, one: string): string {
   return `${count ?? 0} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** Returns a duration in the largest unit that gives at least two. */
+/** Returns a duration in the largest unit that gives a number of at least two. */
 export function durationOf(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} seconds`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`;

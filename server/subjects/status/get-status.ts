@@ -25,7 +25,7 @@ import {
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
 import { type Ages, findConcerns } from './concerns.ts';
 
-/** The facts that the process has without asking the database. */
+/** The facts that the process has without a query to the database. */
 export type StatusSources = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
@@ -33,9 +33,9 @@ export type StatusSources = {
     readonly find: () => Promise<ReadinessReason>;
     readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
   };
-  /** The state of the embedded server according to its supervisor, or undefined for an external server. */
+  /** The state of the embedded server, as its supervisor sees it. Undefined for an external server. */
   readonly embedded: (() => Exclude<DatabaseState, 'up' | 'silent'> | 'running') | undefined;
-  /** The host of DATABASE_URL that is in use, or undefined for the embedded PostgreSQL. */
+  /** The host of DATABASE_URL that is in use. Undefined for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
   readonly connections: () => {
     readonly max: number;
@@ -44,7 +44,7 @@ export type StatusSources = {
     readonly waiting: number;
   };
   readonly delivery: () => DeliveryState;
-  /** The backups of the embedded database, or undefined if the service takes none. */
+  /** The backups of the embedded database. Undefined if the service makes none. */
   readonly backups:
     | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
     | undefined;
@@ -52,7 +52,7 @@ export type StatusSources = {
 };
 
 /**
- * Time limit for each part that is read from the database. A part that takes longer is unknown. All parts are read at once.
+ * Time limit for each part that is read from the database. If a part takes longer, it is unknown. All parts are read in parallel.
  */
 const READ_MILLISECONDS = 2_000;
 
@@ -65,8 +65,8 @@ type Parts = {
 };
 
 /**
- * get_status: the facts that the process has, and parts that are read from the database in parallel, each with a time
- * limit. Parts that cannot be read are null and listed as unknown, so the status is useful even when the database is down.
+ * get_status: returns the facts that the process has, and parts that are read from the database in parallel, each with a time
+ * limit. Parts that cannot be read are null and listed as unknown, so the status is useful even while the database is down.
  */
 export async function getStatus(sources: StatusSources, service: Service): Promise<Reply<'get_status'>> {
   return { record: await readStatus(sources, service) };
@@ -191,7 +191,7 @@ function replicationOf(server: ServerFigures | undefined) {
   };
 }
 
-/** Returns the ages of the last verification and the last base backup, or the age of the process if there is none. */
+/** Returns the ages of the last verification and the last base backup. If there was none, returns the age of the process. */
 function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSeconds: number): Ages {
   const since = (time: number | null | undefined): number =>
     time === null || time === undefined ? uptimeSeconds : (databaseTime() - time) / 1000;
@@ -203,7 +203,9 @@ function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSec
   };
 }
 
-/** Returns the state of the database: up if it has just responded, else by the embedded server or the readiness. */
+/**
+ * Returns the state of the database: `up` if it has just responded. Otherwise the embedded server's state or the readiness decides.
+ */
 function databaseState({ embedded }: StatusSources, reason: ReadinessReason, parts: Parts): DatabaseState {
   if (STATUS_PARTS.some((part) => parts[part] !== undefined)) return 'up';
   const state = embedded?.() ?? 'running';

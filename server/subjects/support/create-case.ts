@@ -37,12 +37,12 @@ type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'cod
   readonly cardNames: readonly string[];
 };
 
-/** Maximum characters of a text's beginning that the queue shows. */
+/** Maximum length of the beginning of a text that the queue shows, in characters. */
 const MAX_SUMMARY = 200;
 
 /**
- * A request that is not found is looked up again until this age. It may have taken six seconds, and its error is stored
- * within a second of its response, or a few seconds on a slow machine.
+ * If a request younger than this is not found, it is looked up again. It may have taken six seconds, and its error is stored within
+ * a second of its response, or a few seconds on a slow machine.
  */
 const STORED_AFTER_MILLISECONDS = 9000;
 const AGAIN_MILLISECONDS = 200;
@@ -51,8 +51,8 @@ const AGAIN_MILLISECONDS = 200;
 const TRANSACTION_MILLISECONDS = 1000;
 
 /**
- * create_case: a new case, or the request's open case if it already has one. The case keeps everything that is now known
- * about its request or transfer. Later, the error log and the transfer may no longer have the facts that support needs.
+ * create_case: returns a new case, or the open case that the request already has. The case stores everything that is now known
+ * about its request or transfer, because the error log and the transfer may later lack facts that support needs.
  */
 export async function createCase(
   find: FindRequest,
@@ -146,7 +146,7 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
 
 const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
 
-/** Returns the effects of a request. If it has just ended, looks again until its error is stored, as time allows. */
+/** Returns the effects of a request. If the request has just ended, keeps looking until its error is stored or the time is over. */
 async function findSoon(
   find: FindRequest,
   service: Service,
@@ -210,7 +210,7 @@ async function subjectOfTransfer(service: Service, call: Call<'create_case'>, se
   };
 }
 
-/** Returns the names of the cards of a subject and its transfer. A refused reversal names only the transfer. */
+/** Returns the names of the cards of a subject and its transfer. The details of a refused reversal name only the transfer. */
 async function withCardsOfTransfer(
   { database }: Service,
   programId: string,
@@ -223,7 +223,7 @@ async function withCardsOfTransfer(
 
 const takenAt = (): string => new Date(databaseTime()).toISOString();
 
-/** Returns the cards of the transfers, and all cards that the failed request names, such as in the rows of a batch. */
+/** Returns the cards of the transfers, and all cards that the failed request names, for example in the rows of a batch. */
 function cardNamesOf(error: InspectedErrorRecord | null, transfers: readonly TransferRecord[]): readonly string[] {
   const names = new Set<string>();
   const collect = (value: unknown): void => {

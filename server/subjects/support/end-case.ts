@@ -10,14 +10,14 @@ import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 
-/** The findings and actions of support, and their outcome. */
+/** What support found and did, and the outcome. */
 type Resolution = { readonly text: string; readonly outcome: Outcome };
 
 export function resolveCase(service: Service, call: Call<'resolve_case'>): Promise<Reply<ResolveId>> {
   return resolve(service, call, call.body);
 }
 
-/** Resolves the case in the path. Throws `invalid_case_status` if it is resolved or closed. */
+/** Resolves the case in the path. Throws `invalid_case_status` if it is already resolved or closed. */
 export function resolve(
   service: Service,
   call: Call<ResolveId>,
@@ -45,14 +45,14 @@ export function resolve(
   });
 }
 
-/** Returns a case after its resolution. A resolution is also an answer. */
+/** Returns a case after its resolution. A resolution also counts as an answer. */
 export function afterResolution(before: SupportCase, outcome: Outcome, now: number): SupportCase {
   const at = new Date(now);
   const firstResponseAt = before.firstResponseAt ?? at;
   return { ...before, status: 'resolved', outcome, firstResponseAt, resolvedAt: at, updatedAt: at };
 }
 
-/** close_case: the closed case. It never opens again, and its texts are removed when they are old. */
+/** close_case: returns the closed case. It never opens again, and its texts are removed after some time. */
 export async function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
   const caseId = caseIdOf(call);
   const programId = programOf(call);

@@ -14,7 +14,7 @@ export function programOf({ programId }: CallContext): string | null {
   return programId === '' ? null : programId;
 }
 
-/** Returns the scope of a call's idempotency key: its card program, or the operators. */
+/** Returns the scope of a call's idempotency key: the card program or, for operators, the service. */
 export function keysOf(call: CallContext): { readonly programId?: string } {
   const programId = programOf(call);
   return programId === null ? {} : { programId };
@@ -46,7 +46,7 @@ const REFUSALS: Readonly<Record<Exclude<CaseRefusal, 'full'>, string>> = {
   resolved_long_ago: 'The case was resolved more than 30 days ago. Open a new one.',
 };
 
-/** Throws the refusal of an action that the case does not allow at the time `now` (milliseconds since 1970). */
+/** Throws the refusal if the case does not allow an action at the time `now` (milliseconds since 1970). */
 export function requireAllowed(action: CaseAction, found: SupportCase, now: number): void {
   const state = { ...found, resolvedAt: found.resolvedAt?.getTime() ?? null };
   const refusal = refusalOf(action, state, now);
@@ -56,12 +56,12 @@ export function requireAllowed(action: CaseAction, found: SupportCase, now: numb
   throw new Refusal('case_message_limit', message);
 }
 
-/** Returns the statement that reads the name of an operator's key, or null for other callers. */
+/** Returns the statement that reads the name of an operator's key. Returns null for other callers. */
 export function readNameOf(caller: Caller): Statement | null {
   return 'keyId' in caller ? readCallerNames(caller) : null;
 }
 
-/** Returns the name of a key that acts for operators, or the id of a person, because a name can be erased. */
+/** Returns the name of a key that acts for operators. For a person, returns the id, because a name may have to be erased. */
 export function nameOf(caller: Caller, [row]: readonly Row[]): string {
   return row === undefined ? actorOf(caller) : (toCallerNames(row).keyName ?? actorOf(caller));
 }

@@ -18,21 +18,21 @@ import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { afterResolution } from './end-case.ts';
 import { toCaseRecord } from './record.ts';
 
-// Invariant: Each case of a resolved incident gets one case.resolved, even if a process is killed in the meantime
-// Kept by: each batch of cases, its events and the cursor after it are one transaction, under the lock of the incident
+// Invariant: Each case of a resolved incident gets exactly one case.resolved, even if a process is killed in the meantime
+// Kept by: a transaction under the lock of the incident writes a batch of cases, its events and the new cursor
 // Tested by: `test/store/support`, `test/crashes/incident-end.test.ts`
 
-/** Number of cases that one transaction resolves. It ends well within the statement timeout. */
+/** Number of cases that one transaction resolves. The transaction ends well within the statement timeout. */
 const BATCH_SIZE = 100;
 
 const DEADLINE_MILLISECONDS = 5000;
 
-/** If the last reading is older than this, in milliseconds, the open incidents are unknown. */
+/** If the last reading is older than this, in milliseconds, the open incidents count as unknown. */
 const FORGOTTEN_MILLISECONDS = 5000;
 
 /**
- * The incidents that were open at the last reading. Error responses name them without a statement to the database. While
- * the database cannot be read, the open incidents are unknown, and responses name none.
+ * The incidents that were open at the last reading. Error responses can name them without a statement to the database. While the
+ * database cannot be read, the open incidents are unknown, and responses name none.
  */
 export class OpenIncidents {
   #open: readonly Incident[] | undefined;
@@ -44,8 +44,8 @@ export class OpenIncidents {
   }
 
   /**
-   * Returns the incident (wire id) that covers an error, the newest of several. Returns undefined while the open
-   * incidents are unknown: no case can be opened then.
+   * Returns the incident (wire id) that covers an error. If several do, returns the newest. Returns undefined while the open
+   * incidents are unknown, because no case can be opened then.
    */
   readonly find = (error: Covered): { readonly incidentId: string | undefined } | undefined => {
     if (this.#open === undefined || performance.now() - this.#readAt > this.#forgottenMilliseconds) return undefined;
@@ -54,8 +54,8 @@ export class OpenIncidents {
   };
 
   /**
-   * Reads the incidents again, and resolves the cases of resolved incidents. After a failure, which it throws, the open
-   * incidents are unknown.
+   * Reads the incidents again, and resolves the cases of resolved incidents. Rejects if that fails. Then the open incidents are
+   * unknown.
    */
   async follow(database: Database, signal: AbortSignal): Promise<void> {
     try {
@@ -74,7 +74,7 @@ export class OpenIncidents {
 
 async function settle(database: Database, incidentId: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await settleBatch(database, incidentId))) {
-    // The next batch is a separate transaction.
+    // The next batch gets its own transaction.
   }
 }
 

@@ -40,7 +40,7 @@ export type IncidentCall = CallContext & { readonly params: { readonly incident_
 
 const clean = (text: string): string => withoutSecrets(text, MAX_TEXT_CHARACTERS);
 
-/** create_incident: the incident. Within a second, every process adds its id in a header to new errors that it covers. */
+/** create_incident: returns the incident. Within a second, every process names it in a header of new errors that it covers. */
 export async function createIncident(
   service: Service,
   call: Call<'create_incident'>,
@@ -110,7 +110,7 @@ function readCodes(call: Call<'create_incident' | 'update_incident'>, codes: rea
   throw schemaRefusal(call, `'codes' has '${codes[unknown]}', which is not an error code.`, `/codes/${unknown}`);
 }
 
-/** update_incident: the incident with other texts or codes. Card programs get an event if they see a difference. */
+/** update_incident: returns the incident with new texts or codes. Card programs get an event if the change is visible to them. */
 export async function updateIncident(
   service: Service,
   call: Call<'update_incident'>,
@@ -142,7 +142,7 @@ export async function updateIncident(
   });
 }
 
-/** attach_cases: the incident with more cases. Cases of another incident move to this one. */
+/** attach_cases: returns the incident with more cases. Cases of another incident move to this one. */
 export async function attachCases(service: Service, call: Call<'attach_cases'>): Promise<Reply<'attach_cases'>> {
   const incidentId = incidentIdOf(call);
   const sentIds = call.body.case_ids;
@@ -238,9 +238,7 @@ function incidentMissing({ params }: IncidentCall): Refusal {
   return new Refusal('incident_not_found', `There is no incident '${sentId}'.${hint}`);
 }
 
-/**
- * Returns the events of a change: for its card program or for every program, and as an event of the service for operators.
- */
+/** Returns the events of a change: one for its card program or for every program, and one of the service for operators. */
 function eventsOf(
   type: 'incident.opened' | 'incident.updated' | 'incident.resolved',
   incident: Incident,
@@ -260,7 +258,7 @@ function recordOf(call: Call<ChangeId>, incident: CountedIncident, more: object 
   return { record, json, audited };
 }
 
-/** list_incidents: those within the reach of a program's key, or all for other callers. Newest first. */
+/** list_incidents: lists the incidents in the scope of a program's key, or all incidents for other callers. Newest first. */
 export async function listIncidents(service: Service, call: Call<'list_incidents'>): Promise<Reply<'list_incidents'>> {
   const { status } = call.query;
   const { caller } = call;
@@ -276,7 +274,7 @@ export async function listIncidents(service: Service, call: Call<'list_incidents
   return { record };
 }
 
-/** inspect_incident: the incident and the cases that it may have caused, or `incident_not_found`. */
+/** inspect_incident: returns the incident and the cases that it may have caused, or throws `incident_not_found`. */
 export async function inspectIncident(
   service: Service,
   call: Call<'inspect_incident'>,

@@ -31,19 +31,19 @@ type Message = {
   readonly externalId: string | null;
 };
 
-/** reply_to_case: adds a message from the caller and returns the case. It is then support's turn. */
+/** reply_to_case: adds a message from the caller and returns the case. Afterwards, support has to answer. */
 export async function replyToCase(service: Service, call: Call<'reply_to_case'>): Promise<Reply<MessageId>> {
   return replyWithinScopes(await addMessage(service, call, { ...messageOf(call), side: 'caller' }), call.caller);
 }
 
-/** answer_case: the case with a message of support. Now it is the caller's turn. */
+/** answer_case: adds a message from support and returns the case. Afterwards, the caller has to answer. */
 export function answerCase(service: Service, call: Call<'answer_case'>): Promise<Reply<MessageId>> {
   return addMessage(service, call, { ...messageOf(call), side: 'support' });
 }
 
-const STANDARD_ANSWER = 'This is an answer of the sandbox, in the place of support.';
+const STANDARD_ANSWER = 'The sandbox sends this answer instead of support.';
 
-/** answer_sandbox_case: acts as support does in live mode, with a message or the end of the case. */
+/** answer_sandbox_case: does what support does in live mode: adds a message or ends the case. */
 export function answerSandboxCase(service: Service, call: Call<'answer_sandbox_case'>): Promise<Reply<MessageId>> {
   const { text = STANDARD_ANSWER, outcome } = call.body;
   if (outcome !== undefined) return resolve(service, call, { text, outcome });
@@ -56,7 +56,7 @@ function messageOf({ body }: Call<'reply_to_case' | 'answer_case'>): Omit<Messag
 }
 
 /**
- * Adds a message under the lock of its case. If another system repeats a message, with the same id and text, the case is
+ * Adds a message under the lock of its case. If another system sends a message again, with the same id and text, the case is
  * returned unchanged.
  */
 function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<JsonReply<CaseRecord>> {
@@ -71,7 +71,7 @@ function addMessage(service: Service, call: Call<MessageId>, message: Message): 
       lock: lockCase(caseId, programId),
       found: readCase(caseId, programId),
       earlier: externalId === null ? null : readExternalMessage({ caseId, externalId }),
-      // A program's key cannot read the names of keys, so its messages have the key's id.
+      // A program's key cannot read the names of keys, so its messages show the key's id.
       name: side === 'support' ? readNameOf(call.caller) : null,
     },
     decide: ({ found, earlier: [row], name }, { batchId, now }) => {

@@ -52,7 +52,7 @@ export async function listCases(service: Service, call: Call<'list_cases'>): Pro
   return { record };
 }
 
-/** search_cases: the queue, the most urgent cases first. */
+/** search_cases: returns the queue, with the most urgent cases first. */
 export async function searchCases(service: Service, call: Call<'search_cases'>): Promise<Reply<'search_cases'>> {
   const { status = 'open', program_id: programId, code, incident_id: sentIncident } = call.query;
   if (code !== undefined && !isErrorCode(code)) {
@@ -88,7 +88,9 @@ function readFilter(
   throw schemaRefusal(call, message, `/${name}`);
 }
 
-/** inspect_case: recorded in the audit log before the response, because it shows causes and other programs' cases. */
+/**
+ * inspect_case: returns a case. It shows causes and other programs' cases, so it is recorded in the audit log before the response.
+ */
 export async function inspectCase(service: Service, call: Call<'inspect_case'>): Promise<Reply<'inspect_case'>> {
   const { database } = service;
   const found = await load(service, call);

@@ -19,7 +19,7 @@ import { wireOrNull } from './find-case.ts';
 
 const shown = (moment: Date | null): string | null => moment?.toISOString() ?? null;
 
-/** Returns a case as the contract shows it, without its texts. */
+/** Returns a case as defined by the contract, without its texts. */
 export function toCaseRecord(one: SupportCase): CaseRecord {
   const { lastMessageId, lastMessageSide: from } = one;
   return {
@@ -49,8 +49,8 @@ export function toCaseRecord(one: SupportCase): CaseRecord {
 }
 
 /**
- * Returns a case without the facts that the key could not read through other operations: the facts of an error need
- * `errors:read`, and the facts of a transfer need `transfers:read`.
+ * Returns a case without the facts that the key could not read with other operations. Facts about an error need `errors:read`, and
+ * facts about a transfer need `transfers:read`.
  */
 export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Caller): Shown {
   const maySeeTransfer = hasScope(caller, 'transfers:read');
@@ -64,7 +64,9 @@ export function withinScopes<Shown extends CaseRecord>(record: Shown, caller: Ca
   };
 }
 
-/** Applies {@link withinScopes} to a reply, even a replay: another key may have received its first response. */
+/**
+ * Applies {@link withinScopes} to a reply. A replay needs this too, because the first response may have been for a different key.
+ */
 export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller): JsonReply<CaseRecord> {
   if (hasScope(caller, 'errors:read') && hasScope(caller, 'transfers:read')) return reply;
   if ('record' in reply) {
@@ -87,7 +89,7 @@ export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
     resolution: one.resolution,
     messages: messages.map(toMessageRecord),
     created_by: one.createdBy,
-    // The stored snapshot follows the contract of its time.
+    // Not checked, because the stored snapshot follows the contract of the time when it was stored.
     snapshot: one.snapshot as OperatorCaseSnapshot | null,
   };
 }
@@ -101,7 +103,7 @@ export function toCaseDetails(one: WholeCase, messages: readonly CaseMessage[], 
 function toProgramSnapshot({ error, transfer, summary, ...rest }: OperatorCaseSnapshot, caller: Caller): CaseSnapshot {
   const names = Object.keys(LoggedErrorRecord.properties);
   const own = Object.entries(error ?? {}).filter(([name]) => names.includes(name));
-  // The summary of a request says the same as `get_request`, and the summary of a transfer the same as its timeline.
+  // The summary of a request contains the facts of `get_request`, and the summary of a transfer contains the facts of its timeline.
   const scopes = rest.received_at === null ? (['transfers:read'] as const) : SCOPES_OF_REQUESTS;
   return {
     ...rest,
@@ -123,7 +125,7 @@ function toMessageRecord(one: CaseMessage): CaseMessageRecord {
   };
 }
 
-/** Returns an incident as every key within its reach sees it. */
+/** Returns an incident in the form that every key in its scope can see. */
 export function toIncidentRecord(one: Incident): IncidentRecord {
   return {
     incident_id: toWireId('inc', one.incidentId),

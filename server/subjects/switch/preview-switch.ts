@@ -39,7 +39,7 @@ const GOES_ON: SwitchPreview['goes_on'] = [
   'Reads, statements and exports, events and webhooks, changes of cards, and deposits and withdrawals of funding.',
 ];
 
-/** preview_switch: the effects of a change of the switch, as of now. Changes nothing. */
+/** preview_switch: returns the effects that a change of the switch would have now. Changes nothing. */
 export async function previewSwitch(service: Service, call: Call<'preview_switch'>): Promise<Reply<'preview_switch'>> {
   const { program_id: sentId, type = null, connector_id: connectorId = null } = call.query;
   checkScope(call, call.query);
@@ -73,7 +73,7 @@ export async function previewSwitch(service: Service, call: Call<'preview_switch
   return { record };
 }
 
-/** Describes in sentences what stops and what continues. */
+/** Describes in sentences which activities stop and which continue. */
 function effectsOf({ processors }: Service, connectorId: string | null): Pick<SwitchPreview, 'stops' | 'goes_on'> {
   if (connectorId !== null) {
     const refused =
@@ -88,7 +88,7 @@ function effectsOf({ processors }: Service, connectorId: string | null): Pick<Sw
 
 type Traffic = Pick<SwitchPreview, 'programs' | 'last_hour' | 'last_day'>;
 
-/** Returns the card programs of a scope, and the transfers of all processes in it. */
+/** Reads the card programs of a scope, and the transfers of all processes in the scope. */
 async function readTraffic({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
   const { hour, day } = begins();
   const [programs, counts] = await Promise.all([
@@ -107,7 +107,7 @@ async function readTraffic({ database }: Service, scope: PreviewedScope): Promis
   };
 }
 
-/** Returns the same for one connector. Transfers are not counted by connector, but its orders can be counted. */
+/** Reads the same for one connector. Transfers are not counted by connector, so this counts its orders. */
 async function readOrders({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
   const { hour, day } = begins();
   const found = toOrdersInScope(
@@ -133,7 +133,7 @@ function countSince(since: number, transfers: number, atLeast: boolean): SwitchP
   return { since: new Date(since).toISOString(), transfers, at_least: atLeast };
 }
 
-/** Returns the row of a statement that always returns exactly one row. */
+/** Returns the row of a statement that must return exactly one row. */
 function onlyRow([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('the statement returned no row');
   return row;

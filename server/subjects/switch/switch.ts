@@ -27,8 +27,8 @@ export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> 
 }
 
 /**
- * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended, and blocks new
- * ones in the meantime. Nothing in scope completes after the response.
+ * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended, and blocks new ones in
+ * the meantime. So nothing in a disabled scope completes after the response.
  */
 export async function changeSwitch(service: Service, call: Call<'change_switch'>): Promise<Reply<'change_switch'>> {
   const { body } = call;
@@ -65,7 +65,7 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
   });
 }
 
-/** Returns an event for operators, and one without reason and actor for the card program or for every program. */
+/** Returns an event for operators, and an event without reason and actor for the card program or for every program. */
 function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
   const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
   const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };
@@ -75,13 +75,16 @@ function changeEvents(record: SwitchRecord, programId: string | null): readonly 
   ];
 }
 
-/** Refuses an unknown connector. A connector that left the settings can still be enabled if the ledger has its setting. */
+/**
+ * Refuses an unknown connector. A connector that was removed from the settings can still be enabled if the switch has a setting for
+ * it.
+ */
 export function requireKnown({ processors }: Service, connectorId: string | null, rows: readonly Row[]): void {
   if (connectorId === null || rows.some((row) => row.connector_id === connectorId)) return;
   requireConnector(processors, connectorId);
 }
 
-/** Refuses a scope that does not exist: a type without a program or connector, or a type that connectors do not have. */
+/** Refuses an impossible scope: a type without a program or connector, or a type that connectors do not have. */
 export function checkScope(
   call: CallContext,
   {

@@ -12,8 +12,8 @@ import { readFacts, type TimelineFacts } from './read-facts.ts';
 import { stepsOf, truncationsOf } from './steps.ts';
 
 /**
- * get_transfer_timeline: the transfer, whether its money moved, the steps in order, and its likely duplicates, or
- * `transfer_not_found`. Changes after the first reading of the transfer are left out.
+ * get_transfer_timeline: returns the transfer, whether its money moved, the steps in order, and its likely duplicates, or throws
+ * `transfer_not_found`. Changes after the transfer was read are not included.
  */
 export async function getTransferTimeline(
   service: Service,
@@ -45,7 +45,7 @@ export async function getTransferTimeline(
   return { record };
 }
 
-/** The scope, in addition to the scope of the timeline, that lets a key read the steps of a kind at their own address. */
+/** The scope that a key needs, in addition to the timeline's scope, to read the steps of a kind with another operation. */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<TimelineStepKind | TruncatedKind, KeyScope>>> = {
   event: 'events:read',
   webhook_attempt: 'webhooks:read',
@@ -57,7 +57,7 @@ function withoutBalances(step: TimelineStep): TimelineStep {
   return { ...step, balances: [] };
 }
 
-/** Returns the facts without the notes of operators, and without details for operators unless the caller is one. */
+/** Returns the facts without operators' notes. For other callers, also omits the details for operators. */
 function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
   const isShown = ({ resolvedBy }: TimelineFacts['processorAttempts'][number]): boolean =>
     resolvedBy === null && !('programId' in caller);

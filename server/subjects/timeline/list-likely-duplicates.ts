@@ -9,12 +9,12 @@ import { readInTurn } from '../../calls/turns.ts';
 import { type DuplicatePair, readDuplicatePairs, toDuplicatePairs } from '../../store/transfers/likely-duplicates.ts';
 import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
 
-/** Maximum number of transfers that one page compares. It takes a few hundredths of a second. */
+/** Maximum number of transfers that are compared for one page. That takes a few hundredths of a second. */
 const MAX_EXAMINED = 5000;
 
 /**
- * list_likely_duplicates: a page of a card's transfers that follow another transfer of the same type and amount, newest
- * first, or `card_not_found`. A page can be short or empty and still have a cursor.
+ * list_likely_duplicates: returns a page of a card's transfers that follow another transfer of the same type and amount, newest
+ * first, or throws `card_not_found`. A page can be short or empty and still have a cursor.
  */
 export async function listLikelyDuplicates(
   service: Service,
@@ -50,7 +50,8 @@ async function showPairs(
   return pairs.map(({ transferId, earlierId, firstId }) => {
     const transfer = transfers.get(transferId);
     const earlier = transfers.get(earlierId);
-    if (transfer === undefined || earlier === undefined) throw new Error('a transfer is gone, which never happens');
+    if (transfer === undefined || earlier === undefined)
+      throw new Error('a transfer no longer exists, which never happens');
     return {
       transfer: toTransferRecord(transfer),
       earlier: toTransferRecord(earlier),

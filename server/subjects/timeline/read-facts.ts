@@ -28,7 +28,7 @@ export const TIMELINE_LIMITS = {
 
 export type TimelineFacts = {
   readonly transfer: Transfer;
-  /** The time of the service, in milliseconds since 1970. */
+  /** The service's time, in milliseconds since 1970. */
   readonly now: number;
   /** The orders to the processor of the card, oldest first. */
   readonly processorAttempts: readonly ProcessorAttempt[];
@@ -37,11 +37,11 @@ export type TimelineFacts = {
   readonly postings: readonly CausedPosting[];
   readonly events: readonly SubjectEvent[];
   readonly attempts: readonly Attempt[];
-  /** Events that wait for paused or disabled webhooks. */
+  /** Waits of events for paused or disabled webhooks. */
   readonly waits: readonly Wait[];
   readonly errors: readonly LoggedError[];
   readonly duplicates: readonly Transfer[];
-  /** The kinds that may have more items. */
+  /** The kinds of facts that were cut short, so there may be more. */
   readonly isCutShort: {
     readonly reversals: boolean;
     readonly attempts: boolean;
@@ -56,30 +56,30 @@ const ACTIONS = ['capture_transfer', 'cancel_transfer', 'reverse_transfer', 'upd
 
 const SECOND = 1000;
 
-/** A request gets its response within 5 s, so its transaction has begun by then. The rest allows for clock differences. */
+/** Every request gets its response within 5 s, so its transaction has begun by then. The rest allows for clock differences. */
 const LONGEST_REQUEST = 10 * SECOND;
 
 /** Maximum normal delay of the job that releases expired holds and executes scheduled transfers. */
 const JOB_DELAY = 10 * SECOND;
 
-/** Times of one decision differ by less than this. */
+/** All times of one decision differ by less than this. */
 const SAME_MOMENT = SECOND;
 
 const DAY = 24 * 60 * 60 * SECOND;
 
-/** Maximum number of transactions searched for the events of one moment, and of lines searched for a posting. */
+/** Limits of two searches: for transactions that may contain the events of one moment, and for lines of a posting. */
 const PLACES = { maxExamined: 5000, count: 20 } as const;
 const POSTING_LOOK = 300;
 
-/** Maximum number of errors that are compared, from either end, for the card and for each action. */
+/** Maximum number of errors that are compared, from the oldest and from the newest, for the card and for each action. */
 const MAX_ERRORS_EXAMINED = 500;
 
 /** Maximum number of transfers of the card that are compared with this one. */
 const MAX_DUPLICATES_EXAMINED = 5000;
 
 /**
- * Reads everything stored about a transfer. Each statement is bounded and waits for its turn among the long reads, so that
- * requests that move money always find a connection.
+ * Reads everything stored about a transfer. Each statement is limited and waits for its turn among the long reads, so that requests
+ * that move money always find a connection.
  */
 export async function readFacts(database: Database, call: TurnCall, transfer: Transfer): Promise<TimelineFacts> {
   const read = (statement: Statement): Promise<readonly Row[]> => readInTurn(call, () => readRows(database, statement));
@@ -91,7 +91,7 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
     findErrors(transfer, read),
     findDuplicates(transfer, read),
   ]);
-  // Waits are read first: an event that is sent in between is shown twice instead of being left out.
+  // Waits are read first. An event that is sent in the meantime is then shown twice instead of being left out.
   const waits = await findWaits(transfer.programId, events, read);
   const found = await findAttempts(events, read);
   return {
@@ -117,7 +117,7 @@ export async function readFacts(database: Database, call: TurnCall, transfer: Tr
 
 type Read = (statement: Statement) => Promise<readonly Row[]>;
 
-/** Returns the reversals until the transfer was read. Later ones are left out. */
+/** Returns the reversals up to the time when the transfer was read. */
 async function findReversals(
   transfer: Transfer,
   read: Read,
@@ -165,7 +165,7 @@ async function findEvents(
   }
 }
 
-/** Returns the distinct times of actions that have an event. */
+/** Returns the distinct times of the actions that have an event. */
 function momentsOf(transfer: Transfer, reversals: readonly Reversal[]): readonly EventMoment[] {
   const { createdAt, completedAt, updatedAt, scheduledFor, expiresAt, status, requestId } = transfer;
   const moments = [ofRequest(requestId, createdAt)];
@@ -239,7 +239,7 @@ async function findAttempts(
 ): Promise<{ readonly attempts: readonly Attempt[]; readonly isCutShort: boolean }> {
   if (events.length === 0) return { attempts: [], isCutShort: false };
   const { attemptsOfEvent, attempts: most } = TIMELINE_LIMITS;
-  // Limits the partitions that are read, because no event is sent before its transaction began.
+  // Limits the partitions that are read: an event is never sent before its transaction begins.
   const since = new Date(Math.min(...events.map(({ begunAt }) => begunAt.getTime())) - SECOND);
   const ids = events.map(({ eventId }) => eventId);
   const found = (await read(readAttemptsOfEvents(ids, since, attemptsOfEvent + 1))).map(toAttempt);

@@ -14,8 +14,8 @@ import type { Wait } from '../../store/webhooks/delivery.ts';
 import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';
 
 /**
- * A step and its time by the database's clock, which orders the steps. Sandbox time cannot order them: the clock may have
- * been moved between two steps, and webhook attempts and errors have no sandbox time.
+ * A step and its time by the database's clock. Steps are ordered by this time, and not by sandbox time: the sandbox's clock may
+ * have been moved between two steps, and webhook attempts and errors have no sandbox time.
  */
 type Placed = { readonly step: TimelineStep; readonly order: number };
 
@@ -78,7 +78,7 @@ function place(order: number, at: number, kind: TimelineStepKind, text: string, 
   return { order, step };
 }
 
-/** Returns the request, and the schedule or hold that the transfer began with. */
+/** Returns the request, and the schedule or hold that came with it. */
 function beginning(facts: TimelineFacts): readonly Placed[] {
   const { transfer } = facts;
   const { createdAt, requestId, scheduledFor } = transfer;
@@ -95,15 +95,15 @@ function beginning(facts: TimelineFacts): readonly Placed[] {
   return steps;
 }
 
-/** Whether a transfer holds its money before the money moves: for its caller, or for the processor of its card. */
+/** Returns whether a transfer holds its money before the money moves: for its caller, or for the processor of its card. */
 function isHeld({ transfer, processorAttempts }: TimelineFacts): boolean {
   return transfer.capture === 'manual' || processorAttempts.length > 0;
 }
 
-/** Returns the order to the processor of the card and its answers, as far as the attempt still has them. */
+/** Returns the order to the processor of the card and its answers, as far as the attempt still contains them. */
 function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts): readonly Placed[] {
   const { connectorId, tries, sentAt, unknownSince, detail, status, code, processorReference, updatedAt } = attempt;
-  // Attempts use the sandbox's clock. It was moved before the transfer or never.
+  // Attempts use the sandbox's clock. If it was moved, that was before the transfer.
   const ahead = transfer.createdAt - timeOfId(transfer.requestId).getTime();
   const attemptId = toWireId('pat', attempt.attemptId);
   const step = (at: number, text: string): Placed =>
@@ -168,16 +168,16 @@ function executionOf(facts: TimelineFacts): readonly Placed[] {
   const { scheduledFor } = transfer;
   if (scheduledFor === null || !isHeld(facts)) return [];
   const event = events.find(({ type }) => type === 'transfer.pending');
-  // Without its event, it is unknown whether there ever was a hold.
+  // Without the event, it is unknown whether there was a hold.
   if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
   const at = event?.createdAt.getTime() ?? scheduledFor;
-  // Without its event, the hold is only known to have begun before the capture.
+  // Without the event, only a latest time of the hold is known: the capture.
   const captured = events.find(({ type }) => type === 'transfer.completed')?.begunAt.getTime();
   const order = event?.begunAt.getTime() ?? Math.min(at, captured ?? at);
   return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];
 }
 
-/** Returns the posting of a completed transfer, or the end of a transfer without one. */
+/** Returns the posting of a completed transfer. For other transfers, returns how they ended. */
 function endingOf(facts: TimelineFacts): readonly Placed[] {
   const { transfer, events, now } = facts;
   const status = statusAt(transfer, now);
@@ -243,7 +243,7 @@ function reversalSteps(reversal: Reversal, { transfer, postings }: TimelineFacts
   ];
 }
 
-/** Returns the balances of the transfer's cards before and after a posting, but not the balance of the funding account. */
+/** Returns the balances of the transfer's cards before and after a posting. The balance of the funding account is omitted. */
 function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): TimelineStep['balances'] {
   if (posting === undefined) return [];
   const { amount, sourceBalance, destinationBalance } = posting;
@@ -261,7 +261,7 @@ function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): Tim
 function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts): Placed {
   const { eventId, type, subjectId, position, createdAt, begunAt } = event;
   const reversal = reversals.find(({ reversalId }) => toWireId('rev', reversalId) === subjectId);
-  // The event of a creation has no request id, because the created record has it.
+  // The event of a creation has no request id, because the record that it shows has one.
   const isFirst = reversal === undefined && createdAt.getTime() === transfer.createdAt;
   const creator = reversal?.requestId ?? (isFirst ? transfer.requestId : null);
   const text = `The event ${type} was written, at position ${position}.`;
@@ -273,9 +273,7 @@ function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts):
   });
 }
 
-/**
- * Returns the id of the request that caused an event, if the event has it, for example after a capture or a cancellation.
- */
+/** Returns the id of the request that caused an event, if the event contains it, such as for a capture or a cancellation. */
 function requestOf(event: Pick<SubjectEvent, 'requestId'> | undefined): Given {
   const requestId = event?.requestId ?? null;
   return requestId === null ? {} : { request_id: toWireId('req', requestId) };
@@ -297,8 +295,8 @@ function attemptStep(attempt: Attempt): Placed {
 }
 
 /**
- * Returns an event that waits for a webhook. The wait starts at the latest of the event's own time, its last attempt, and
- * the webhook's first failure.
+ * Returns a step for an event that waits for a webhook. The wait begins at the latest of three times: the event's own time, its
+ * last attempt, and the webhook's first failure.
  */
 function waitStep(wait: Wait, { events, attempts }: TimelineFacts): readonly Placed[] {
   const event = events.find(({ eventId }) => eventId === wait.eventId);
@@ -326,7 +324,7 @@ function errorStep({ requestId, operation, code, status, message }: LoggedError)
   return place(at, at, 'error', text, { request_id: toWireId('req', requestId), code, status });
 }
 
-/** Describes in sentences what the timeline may lack. */
+/** Describes in sentences what may be missing from the timeline. */
 export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated'] {
   const { isCutShort, transfer, postings, reversals, events } = facts;
   const { reversals: mostReversals, duplicates, attempts, waits } = TIMELINE_LIMITS;
@@ -341,11 +339,11 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
   );
   const isPosted = transfer.completedAt !== null;
   const expected = isPosted ? 1 + reversals.length : 0;
-  const unfound = 'The balances of some postings were not found. list_postings has those of the card.';
+  const unfound = 'The balances of some postings were not found. list_postings has the postings of the card.';
   add(postings.length < expected, 'posting', unfound);
   const subjects = new Set(events.map(({ subjectId }) => subjectId));
   const gone =
-    'Some events were not found: events are deleted when they are old, and one that is new appears within a second.';
+    'Some events were not found: old events are deleted, and new events appear within a second.';
   const isHoldUnknown =
     isPosted &&
     transfer.scheduledFor !== null &&
@@ -356,7 +354,7 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
   add(isCutShort.attempts, 'webhook_attempt', more);
   const held = `Only ${waits} events that wait for webhooks are shown.`;
   add(isCutShort.waits, 'webhook_waiting', held);
-  const unseen = 'There are many errors at that time, and not all were compared. list_errors has those of the card.';
+  const unseen = 'There are many errors at that time, and not all were compared. list_errors has the errors of the card.';
   add(isCutShort.errors, 'error', unseen);
   const alike = `Only ${duplicates} transfers of the same type and amount are shown. list_likely_duplicates has all.`;
   add(isCutShort.duplicates, 'likely_duplicate', alike);

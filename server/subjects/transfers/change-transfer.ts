@@ -5,7 +5,7 @@ import type { TransferService } from './lane.ts';
 import { toChange } from './request.ts';
 import { toReversalReply, toTransferReply } from './respond.ts';
 
-/** capture_transfer: the completed transfer. The uncaptured part of the hold is released. */
+/** capture_transfer: returns the completed transfer. The part of the hold that is not captured is released. */
 export async function captureTransfer(
   service: TransferService,
   call: Call<'capture_transfer'>,
@@ -14,7 +14,7 @@ export async function captureTransfer(
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'yes');
 }
 
-/** cancel_transfer: the canceled transfer. Its hold is released. Also possible while the service is disabled. */
+/** cancel_transfer: returns the canceled transfer and releases its hold. This is possible even while the service is disabled. */
 export async function cancelTransfer(
   service: TransferService,
   call: Call<'cancel_transfer'>,
@@ -24,14 +24,14 @@ export async function cancelTransfer(
 }
 
 /**
- * update_transfer: a merge patch of the metadata. Nothing else of a transfer can be updated. The change is committed in the
- * same groups as transfers, so every event shows the status and the metadata of the same moment.
+ * update_transfer: applies a merge patch to the metadata. Nothing else of a transfer can be updated. The change is committed in the
+ * same groups as transfers, so the status and the metadata in every event are from the same moment.
  */
 export async function updateTransfer(
   service: TransferService,
   call: Call<'update_transfer'>,
 ): Promise<Reply<'update_transfer'>> {
-  // A merge patch can be repeated safely, so its response need not be stored under the key.
+  // Applying a merge patch again is safe, so its response need not be stored under the key.
   const change = { command: 'update' as const, metadata: call.body.metadata, ifMatch: call.ifMatch };
   const request = { ...toChange(call), key: null, ...change };
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');

@@ -54,7 +54,7 @@ function cardNamed(name: string, programId = 'p'): KnownCard {
 }
 
 describe('cards packed into texts', () => {
-  it('are returned unchanged, and only once', () => {
+  it('returns them unchanged, and only once', () => {
     fc.assert(
       fc.property(knownCard, (known) => {
         const cards = new CommittedCards(1_000_000);
@@ -67,27 +67,27 @@ describe('cards packed into texts', () => {
     );
   });
 
-  it('are found only in their own card program', () => {
+  it('finds them only in their own card program', () => {
     const cards = new CommittedCards(1_000_000);
     cards.put(cardNamed('c', 'p1'));
     expect(cards.take('p2', 'c')).toBeUndefined();
     expect(cards.take('p1', 'c')?.card.name).toBe('c');
   });
 
-  it('stay within the memory bound by removing the oldest', () => {
+  it('stays within the memory limit by removing the oldest', () => {
     const cards = new CommittedCards(5_000);
     for (let index = 0; index < 1_000; index += 1) cards.put(cardNamed(`card ${index}`));
     expect(cards.bytes).toBeLessThanOrEqual(5_000);
     expect(cards.size).toBeGreaterThan(3);
     expect(cards.take('p', 'card 0')).toBeUndefined();
     expect(cards.take('p', 'card 999')?.card.name).toBe('card 999');
-    // Putting a card in again counts it once.
+    // If a card is put in again, it still counts once.
     const before = cards.bytes;
     cards.put(cardNamed('card 998'));
     expect(cards.bytes).toBe(before);
   });
 
-  it('are not kept with a bound of zero or after a clear', () => {
+  it('keeps none if the limit is zero or after a clear', () => {
     const none = new CommittedCards(0);
     none.put(cardNamed('c'));
     expect([none.size, none.bytes]).toEqual([0, 0]);
@@ -104,12 +104,12 @@ describe('the memory of a chain', () => {
     memory.keep(account, days);
   }
 
-  it('passes a card on to later chains only when the group that changed it is certainly committed', () => {
+  it('passes a card to later chains only after the group that changed it is certainly committed', () => {
     const committed = new CommittedCards(1_000_000);
     const memory = new Memory(committed, 0);
     memory.beginGroup();
     remember(memory, cardNamed('c'));
-    // DEPTH groups may be in flight.
+    // Up to DEPTH groups may be in flight.
     for (let group = 1; group < DEPTH; group += 1) {
       memory.trim();
       expect(committed.size).toBe(0);
@@ -125,7 +125,7 @@ describe('the memory of a chain', () => {
     expect(memory.card('p', 'c')).toEqual(cardNamed('c').card);
   });
 
-  it('is valid for one database server only, even across chains', () => {
+  it('is valid for only one database server, even across chains', () => {
     const committed = new CommittedCards(1_000_000);
     new Memory(committed).noteServer(1);
     const next = new Memory(committed);
@@ -135,7 +135,7 @@ describe('the memory of a chain', () => {
     new Memory(committed).noteServer(2);
   });
 
-  it('is replaced by later loads, for this chain and for later ones', () => {
+  it('replaces cards with later loads, for this chain and for later ones', () => {
     const committed = new CommittedCards(1_000_000);
     const memory = new Memory(committed);
     const known = cardNamed('c');

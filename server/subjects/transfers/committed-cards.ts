@@ -7,34 +7,33 @@ import type { StoredAccount } from '../../store/ledger/account.ts';
 import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../../store/ledger/limits.ts';
 
 /**
- * A card without a connector, with its account and the account's counters (`days`), which are null if they were not loaded.
+ * A card without a connector, with its account and the account's counters (`days`). The counters are null if they were not loaded.
  */
 export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
 
-/** Memory of an entry without the characters of its texts: two strings and a slot in the map. */
+/** Memory of an entry, without the characters of its texts: for two strings and an entry in the map. */
 const ENTRY_BYTES = 100;
 
 /**
- * Returns the default bound in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card
- * without limits takes some 350 bytes.
+ * Returns the default limit in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card without
+ * limits takes some 350 bytes.
  */
 export function defaultBytes(): number {
   return Math.min(machineMemory() / 16, getHeapStatistics().heap_size_limit / 4);
 }
 
 /**
- * Stores cards that committed groups have changed and the last groups did not use, which is most cards. Each is packed into
- * one string. A string takes a quarter of the memory of the objects, and the garbage collector need not traverse it. Beyond
- * the bound, the oldest entries are removed.
- *
- * It outlives a chain, so it may contain only committed states. A version shows whether another process has changed the
- * card, but after a rollback the same version can belong to another state.
+ * Stores cards that committed groups have changed and that the last groups did not use. Most cards are like that. Each is packed
+ * into one string, which takes a quarter of the memory of the objects, and which the garbage collector need not traverse. Above the
+ * limit, the oldest entries are removed.
+ * It outlives a chain, so it may contain only committed states. A card's version shows whether another process has changed the
+ * card, but after a rollback the same version can belong to a different state.
  */
 export class CommittedCards {
   readonly #maxBytes: number;
   readonly #texts = new Map<string, string>();
   #bytes = 0;
-  /** The latest time of a decision, in milliseconds since 1970. The counters cover the periods around it. */
+  /** The latest time of a decision, in milliseconds since 1970. The counters cover the periods around this time. */
   latest = Number.NEGATIVE_INFINITY;
   /** The value of {@link Database.interruptions} before the first group was loaded. */
   interruptions: number | undefined;
@@ -44,7 +43,7 @@ export class CommittedCards {
     this.#maxBytes = maxBytes;
   }
 
-  /** The number of cards. {@link bytes} is their memory. */
+  /** The number of cards. Their memory is {@link bytes}. */
   get size(): number {
     return this.#texts.size;
   }
@@ -97,7 +96,7 @@ function keyOf(programId: string, name: string): string {
 }
 
 /**
- * Returns the approximate memory of an entry. The key counts two bytes per character: if the name of a card has a character
+ * Returns the approximate memory of an entry. It counts two bytes per character of the key: if the name of a card has a character
  * outside Latin-1, V8 stores the whole string that way.
  */
 function sizeOf(key: string, text: string): number {

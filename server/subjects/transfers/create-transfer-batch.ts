@@ -24,16 +24,16 @@ type BatchCall = Call<'create_transfer_batch'>;
 
 type FailedRow = Omit<RefusedRow, 'refused'>;
 
-/** The outcome of a created row as JSON text, with the row's part of the batch's Money-Moved header. */
+/** The outcome of a created row as JSON text, and its contribution to the batch's Money-Moved header. */
 type Shown = Moved & { readonly text: string };
 
-/** Rows that are read without yielding to other requests. This takes a few milliseconds. */
+/** Number of rows that are read before other requests get a turn. Reading them takes a few milliseconds. */
 const ROWS_AT_ONCE = 250;
 
 /**
- * create_transfer_batch: every row is a create_transfer with its own key, in the usual scope of that key. The rows are
- * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an
- * outcome for each row, in the order of the rows.
+ * create_transfer_batch: handles every row like a create_transfer with its own key, in the key's usual scope. The rows are
+ * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an outcome for
+ * each row, in the order of the rows.
  */
 export async function createTransferBatch(
   service: TransferService,
@@ -72,11 +72,11 @@ export async function createTransferBatch(
   return { json, moneyMoved, refusedRow: { ...mostSerious, refused: failed.length } };
 }
 
-/** A batch reports the first of these values that any of its rows has. */
+/** A batch reports the first value in this list that any of its rows has. */
 const MONEY_MOVED_BY_PRIORITY: readonly MoneyMoved[] = ['yes', 'unknown', 'no'];
 
 /**
- * Ranks failed rows. The error log shows the most severe one, and a service fault ranks above a caller error.
+ * Returns how severe the failure of a row is. The error log shows the most severe one. A service fault ranks above a caller error.
  */
 function severityOf(thrown: unknown): number {
   const { status } = ERRORS[toFault(thrown).code];
@@ -85,9 +85,7 @@ function severityOf(thrown: unknown): number {
 
 class Row {
   readonly index: number;
-  /**
-   * The key as the response shows it. Null for a key that could be a card number; only the index then identifies the row.
-   */
+  /** The key, as the response shows it. Null if the key could be a card number. Then only the index identifies the row. */
   readonly key: string | null;
   readonly #sent: JsonValue;
   readonly #storedKey: string | null;
@@ -119,7 +117,7 @@ class Row {
     }
   }
 
-  /** Returns the request that create_transfer would have: same operation, same fingerprint, same key. */
+  /** Returns the request that create_transfer would have: with the same operation, fingerprint and key. */
   #read(call: BatchCall): CreateRequest {
     const reading = readFields(TransferBatchRow, this.#sent, 'body');
     if ('problem' in reading) {
@@ -150,8 +148,8 @@ class Row {
   }
 
   /**
-   * Returns the outcome of a created transfer as JSON text. Throws the error of a failed row. The transfer is inserted as
-   * its stored text, so a replay equals the first response byte for byte.
+   * Returns the outcome of a created transfer as JSON text. Throws the error of a failed row. The text contains the transfer
+   * exactly as stored, so that a replay equals the first response byte for byte.
    */
   show(service: TransferService, call: BatchCall): Shown | Promise<Shown> {
     const result = this.#result;
@@ -203,7 +201,7 @@ function outcomeOf(
   };
 }
 
-/** The end of a failed row's message. */
+/** The endings of a failed row's message. */
 const OUTCOMES: Readonly<Record<MoneyMoved, string>> = {
   no: '. No money was moved.',
   yes: ' completely, but the money has moved. Send the row again with its key.',

@@ -13,9 +13,9 @@ import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 import { movedBy, toTransferReply } from './respond.ts';
 
 /**
- * create_transfer (specification, section 4): the transfer, or the first refusal that applies. The group that commits the
- * transfer makes all decisions, except for the validation of the request. If the caller prefers to wait, the reply shows
- * the transfer after its processor's answer, or after the wait.
+ * create_transfer (specification, section 4): returns the transfer, or throws the first refusal that applies. The group that
+ * commits the transfer makes all decisions, except for the validation of the request. If the caller prefers to wait, the reply is
+ * sent after the processor has answered or the wait is over.
  */
 export async function createTransfer(
   service: TransferService,
@@ -25,13 +25,16 @@ export async function createTransfer(
   const { waitSeconds = 0 } = call;
   if (waitSeconds > 0 && !(outcome instanceof Refusal) && 'record' in outcome) {
     const { record } = outcome;
-    // A replay is the first response, even if the transfer has changed since.
+    // A replay equals the first response, even if the transfer has changed since then.
     if ('card_id' in record && waitsForProcessor(record)) return waitForEnd(service, call, record, waitSeconds);
   }
   return toTransferReply(service, call, outcome, movedOf(call.body));
 }
 
-/** Whether a created transfer has moved money: not a hold for the caller or a scheduled one. Else the status decides. */
+/**
+ * Returns whether a created transfer has moved money. A hold for the caller or a scheduled transfer has not. For others, the status
+ * decides.
+ */
 export function movedOf({ capture, scheduled_for }: CreateTransferBody): 'no' | typeof movedBy {
   return capture === 'manual' || scheduled_for !== undefined ? 'no' : movedBy;
 }
@@ -48,17 +51,15 @@ export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer
 // Kept by: this file, `server/http/watch.ts`
 // Tested by: `test/http/transfer-waits.test.ts`
 
-/**
- * The longest wait for a processor, in seconds. A caller that asks for more gets the transfer in its state after this time.
- */
+/** The longest wait for a processor, in seconds. A caller that asks for more gets the transfer's current state after this time. */
 const MAX_WAIT_SECONDS = 10;
 
-/** How often the transfer is read while another process may have ended it, in milliseconds. */
+/** How often the transfer is read, in milliseconds, because another process may have ended it. */
 const LOOK_MILLISECONDS = 250;
 
 type Found = { readonly record: TransferRecord; readonly moneyMoved: MoneyMoved };
 
-/** Waits until the processor of the card has ended a transfer, or for `seconds`. Holds no connection to the database. */
+/** Waits until the processor of the card has ended a transfer, but at most `seconds`. Holds no connection to the database. */
 export function waitForEnd(
   service: TransferService,
   call: Pick<CallContext, 'programId'>,
@@ -88,7 +89,7 @@ export function waitForEnd(
   return wait(created);
 }
 
-/** Returns the current transfer, or its known state if it cannot be read: an error would deny that it exists. */
+/** Returns the current transfer. If it cannot be read, returns its last known state: an error would say that it does not exist. */
 async function read(
   { database }: TransferService,
   { programId }: Pick<CallContext, 'programId'>,

@@ -53,9 +53,10 @@ import { type Outcome, replayOf } from './respond.ts';
 import { type BookChanges, type ChainedWrites, chainedWritesOf, noChanges, writesOf } from './write.ts';
 
 /**
- * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that
- * are not locked are read before everything that depends on them, such as the counters of limits with the rules. A version
- * older than its counters breaks the chain, but a newer one would hide that they have changed.
+ * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that are not
+ * locked are read before everything that depends on them. For example, the counters of limits come later, with the rules. If an
+ * account is older than its counters, its version breaks the chain. If it were newer, no one would notice that the counters have
+ * changed since.
  */
 export type LoadName =
   | 'lockNames'
@@ -80,7 +81,7 @@ export class Books {
   readonly #existing: Map<string, TransferWithHold>;
   readonly #attempts: Map<string, DecidedAttempt>;
   readonly #connectorState: (connectorId: string) => ConnectorState;
-  /** For transfers with a card whose holder was erased: the wire id of that card. */
+  /** For transfers with a card whose holder was erased: the card's wire id. */
   readonly #erasedCards: ReadonlyMap<string, string>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: References;
@@ -116,7 +117,7 @@ export class Books {
       toLoadedCard,
     );
     const learned = memory.learn([...loaded.accounts, ...cardsWithAccounts].map(toAccount), cards);
-    // A program's counters are stored under its funding account in the program's own currency.
+    // A program's counters are stored under the funding account in its own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);
       if (found?.rules.currency === card.currency && learned.has(card.fundingAccountId)) {
@@ -138,7 +139,7 @@ export class Books {
     );
   }
 
-  /** Whether the accounts of a card are locked for this group, or by another transaction. */
+  /** Returns whether the accounts of a card are locked for this group, or by another transaction. */
   lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
     const card = this.#memory.card(programId, name);
     if (card === undefined) return 'unknown';
@@ -146,7 +147,7 @@ export class Books {
     return withFunding && this.#memory.account(card.fundingAccountId) === undefined ? 'funding_held' : 'locked';
   }
 
-  /** A loaded transfer, after the decisions so far. */
+  /** Returns a loaded transfer with the changes of the decisions so far. */
   existing(named: { readonly programId: string; readonly transferId: string }): TransferWithHold | undefined {
     return this.#existing.get(transferKey(named));
   }
@@ -163,7 +164,7 @@ export class Books {
     return plan;
   }
 
-  /** Returns the plan or the refusal, or undefined for an update without effect. */
+  /** Returns the plan or the refusal. Undefined for an update that has no effect. */
   #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal | undefined {
     if (request.command !== 'create') return this.#decideChange(request);
     const { programId, requestId, createdBy, terms, notes } = request;
@@ -207,7 +208,7 @@ export class Books {
     }
   }
 
-  /** Counts a reversal for the limits of its operator, or refuses it. Undefined if it is allowed. */
+  /** Counts a reversal towards the limits of its operator. Returns a refusal, or undefined if it is allowed. */
   #countReversal({ reversal }: ReversalPlan, actor: string | undefined): Refusal | undefined {
     if (actor === undefined || this.#operatorLimits === undefined) return undefined;
     const { amount, currency, createdAt: now } = reversal;
@@ -220,7 +221,7 @@ export class Books {
     return undefined;
   }
 
-  /** Decides a processor's answer, unless the attempt has changed since the step was decided. */
+  /** Decides on a processor's answer. Refuses it if the attempt has changed since the step was decided. */
   #decideReport(
     existing: TransferWithHold,
     request: ReportRequest,
@@ -239,7 +240,7 @@ export class Books {
     return plan;
   }
 
-  /** Returns an id that contains the time of the decision. The ids of a group sort in the order of its decisions. */
+  /** Returns an id that contains the time of the decision. The order of the ids of a group is the order of its decisions. */
   #newId(now: number): string {
     this.#ids += 1;
     return idAt(now, this.#ids);
@@ -249,7 +250,7 @@ export class Books {
     return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
   }
 
-  /** Returns the state that the rules check for one request, after the decisions so far. */
+  /** Returns the state against which the rules check a request, including the decisions so far. */
   view(request: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
     const { programId, terms } = request;
     const view = this.#viewOfCards(programId, terms.cardName, terms.destinationCardName);
@@ -298,7 +299,7 @@ export class Books {
     return writes;
   }
 
-  /** The time of the decisions, and of everything that the group writes. */
+  /** The time of the decisions and of everything that the group writes. */
   get #moment(): Moment['now'] {
     const [first] = this.#rules.values();
     if (first === undefined) throw new Error('the card programs of a group do not exist');
@@ -308,7 +309,7 @@ export class Books {
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
     const { programId, requestId, traceparent } = request;
     const { transfer, event } = plan;
-    // The record of a new transfer already contains the id of its request.
+    // For a new transfer, the record already contains the id of its request.
     const named = request.command === 'create' ? undefined : requestId;
     const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
@@ -335,7 +336,7 @@ export class Books {
     return { record, json };
   }
 
-  /** Returns the record of a transfer now. A hold past its end is shown as expired, even if that is not stored yet. */
+  /** Returns the current record of a transfer. A hold that has ended is shown as expired, even if that is not stored yet. */
   #recordOf(transfer: Transfer): TransferRecord {
     const now = this.#rules.get(transfer.programId)?.now;
     return toTransferRecord(now === undefined ? transfer : transferAt(transfer, now));
@@ -362,7 +363,7 @@ export class Books {
     return fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause });
   }
 
-  /** Applies a plan, for the decisions after it and for the writes. */
+  /** Applies a plan, so that later decisions and the writes take it into account. */
   #apply(plan: TransferPlan | ReversalPlan, isNew: boolean): void {
     const changes = this.#changes;
     const { transfer, hold } = plan;
@@ -388,18 +389,18 @@ export class Books {
     changed.set(key, transfer);
     if (transfer.metadata !== before?.transfer.metadata) annotated.set(key, transfer);
     if (hold !== null && hold !== before?.hold) opened.set(key, hold);
-    // A hold that the same group placed has no row to delete.
+    // If the same group placed the hold, there is no row to delete.
     if (hold === null && before?.hold !== undefined && !opened.delete(key)) ended.set(key, before.hold);
     this.#existing.set(key, { transfer, hold: hold ?? undefined });
-    // A transfer can change without a change of its accounts. Groups of other processes notice it by the version of the
-    // account.
+    // A transfer can change without its accounts. The version of the account is raised so that groups of other processes notice the
+    // change.
     for (const name of [transfer.cardName, transfer.destinationCardName]) {
       const card = this.#card(transfer.programId, name);
       if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
     }
   }
 
-  /** Stores a first response. If it has an event, its body is only there, at this index in the group. */
+  /** Stores a first response. If it has an event, its body is stored only there, and this is the event's index in the group. */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const { key } = request;
     if (key === null || response === undefined) return;
@@ -409,7 +410,7 @@ export class Books {
 
   #card(programId: string, name: string | null): Card | undefined {
     const card = name === null ? undefined : this.#memory.card(programId, name);
-    // A card that was created after the accounts were read has no account here, and counts as missing.
+    // If a card was created after the accounts were read, its account is missing here, and the card counts as missing.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
     this.#accounts.get(card.accountId);
     return card;

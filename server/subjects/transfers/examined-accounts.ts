@@ -12,7 +12,7 @@ import type { DecidedAccount, StoredAccount } from '../../store/ledger/account.t
 import type { CountedDays, CounterChangeOf } from '../../store/ledger/limits.ts';
 import type { Memory } from './memory.ts';
 
-/** An account before the group, and after its decisions so far. */
+/** An account before the group, and its current state after the decisions so far. */
 type Examined = {
   readonly before: StoredAccount;
   account: Account;
@@ -26,8 +26,8 @@ type Examined = {
 };
 
 /**
- * The accounts that the decisions of a group have read, including the refusals. If the group has not locked them, none may
- * have changed by the time the group is saved.
+ * The accounts that the decisions of a group have read, also for refusals. If the group has not locked them, all of them must still
+ * be unchanged when the group is saved.
  */
 export class ExaminedAccounts {
   readonly #memory: Memory;
@@ -37,7 +37,7 @@ export class ExaminedAccounts {
     this.#memory = memory;
   }
 
-  /** An account after the decisions so far. */
+  /** Returns an account after the decisions so far. */
   get(accountId: string): Account {
     return this.#examine(accountId).account;
   }
@@ -49,15 +49,15 @@ export class ExaminedAccounts {
     examined.isChanged = true;
   }
 
-  /** Raises the version of an account, because something that belongs to it changes. */
+  /** Raises the version of an account, because data that belongs to it has changed. */
   raiseVersion(accountId: string): void {
     this.#examine(accountId).isChanged = true;
   }
 
-  /** The usage of the current periods, after the decisions so far. */
+  /** Returns the usage of the current periods, after the decisions so far. */
   usage(accountId: string, direction: Direction, calendar: Calendar): Usage {
     const examined = this.#examine(accountId);
-    // A limit was set on the program after the account was loaded.
+    // The program got a limit after the account was loaded.
     if (examined.days === null) throw new ChainBroken('the counters of an account are not known');
     const usage = examined.usage[direction] ?? usageOf(examined.days[direction], calendar);
     examined.usage[direction] = usage;
@@ -78,7 +78,7 @@ export class ExaminedAccounts {
     if (usage[direction] !== undefined) usage[direction] = addToUsage(usage[direction], change, calendar);
   }
 
-  /** Returns the changed accounts, which a group that has locked its accounts writes. */
+  /** Returns the changed accounts. A group that has locked its accounts writes them. */
   changed(): readonly Account[] {
     const changed: Account[] = [];
     for (const { account, isChanged } of this.#examined.values()) if (isChanged) changed.push(account);
@@ -100,7 +100,7 @@ export class ExaminedAccounts {
     return counts;
   }
 
-  /** Keeps the accounts in their written state for the next group. */
+  /** Passes the accounts in their written state to the next group. */
   handOn(decided: readonly DecidedAccount[]): void {
     this.#memory.beginGroup();
     for (const { after } of decided) this.#memory.keep(after, this.#examined.get(after.accountId)?.days ?? null);

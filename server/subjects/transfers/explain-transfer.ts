@@ -15,8 +15,8 @@ import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 type NamedFinding = { readonly name: string; readonly finding: Finding };
 
 /**
- * explain_transfer: runs every check of create_transfer, with the same reads under the same locks, and moves nothing. It
- * refuses only a malformed body.
+ * explain_transfer: runs every check of create_transfer, with the same reads under the same locks, and moves nothing. It refuses
+ * only requests with a malformed body.
  */
 export async function explainTransfer(
   service: Service,
@@ -68,18 +68,18 @@ function resultOf({ terms, sandboxBehavior }: CreateRequest, { card }: TransferV
   return { status, money_moved: moneyMoved, sentence };
 }
 
-/** Returns the values that a check saw, without an operator's reason for disabling something. */
+/** Returns the values that a check used, without the reason that an operator gave for disabling something. */
 function shownOf({ reason: _, ...saw }: Seen): TransferExplanation['checks'][number]['saw'] {
   return Object.fromEntries(Object.entries(saw).map(([name, value]) => [name, shownSeen(value)]));
 }
 
-/** Whether a check cannot run: without a valid amount, or before a scheduled transfer is due. */
+/** Returns whether a check cannot run: because there is no valid amount, or because a scheduled transfer is not due yet. */
 function isNotApplicable(check: TransferCheck, { terms }: CreateRequest, reading: AmountReading): boolean {
   if (check.needsAmount === true && 'problem' in reading) return true;
   return check.whenDue === true && terms.scheduledFor !== null;
 }
 
-/** Whether create_transfer would replay a success that is stored under the key, regardless of the state of the ledger. */
+/** Returns whether create_transfer would replay a success that is stored under the key, without looking at the ledger. */
 function isReplay(books: Books, request: CreateRequest): boolean {
   const stored = books.stored(request);
   return stored?.status === 201 && request.key !== null && isSame(stored, request.key.fingerprint);
@@ -90,7 +90,7 @@ function examineAmount(reading: AmountReading): Finding {
   return { outcome: 'failed', saw: {}, refusal: new Refusal('invalid_amount', reading.problem) };
 }
 
-/** If the key has a stored response, create_transfer would send it again and check nothing else. */
+/** If a response is stored under the key, create_transfer sends it again and checks nothing else. */
 function examineKey(books: Books, request: CreateRequest): Finding {
   if (request.key === null) return NOT_EVALUATED;
   const stored = books.stored(request);

@@ -20,7 +20,7 @@ import { AwaitsExpiry, submitAfterExpiry } from './references.ts';
 import type { TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 
-/** Commits transfers, and every later change of them, in groups. */
+/** Commits new transfers, and all later changes of transfers, in groups. */
 export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
 
 type Decision = Outcome | AwaitsExpiry;
@@ -36,7 +36,7 @@ export type LaneOptions = {
   readonly bounds?: LaneBounds | undefined;
   readonly observer?: CommitObserver | undefined;
   readonly onCreated?: OnCreated | undefined;
-  /** Whether the processors of cards can be asked. Without it, there are no processors. */
+  /** Returns the state of a connector. If omitted, there are no processors. */
   readonly connectorState?: ((connectorId: string) => ConnectorState) | undefined;
   readonly operatorLimits?: OperatorLimits | undefined;
   /** Called with each transfer that begins to wait for a processor, and with each processor's answer. */
@@ -44,8 +44,8 @@ export type LaneOptions = {
 };
 
 /**
- * Opens the lane of a service. Operators' requests are committed in separate groups. They write to the audit log, and all
- * processes and programs share the lock of its head, so other requests must not wait for it.
+ * Opens the lane of a service. Operators' requests are committed in separate groups, so that other requests need not wait for them:
+ * they write to the audit log, and all processes and programs share the lock on its head.
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,
@@ -81,7 +81,7 @@ export function openTransferLane(
   };
 }
 
-/** A lane that decides each request alone, as the other would now, and writes nothing. */
+/** Opens a lane that decides each request as the other lane would now, but separately and without writing anything. */
 export function openTrialLane(
   database: Database,
   options: Required<Pick<LaneOptions, 'connectorState'>> & Pick<LaneOptions, 'operatorLimits'>,
@@ -96,7 +96,7 @@ export function openTrialLane(
       });
       const outcome = await transact<Decision, LoadName>(database, deadline, loadFor([request], 'wait'), decide);
       if (!(outcome instanceof AwaitsExpiry)) return outcome;
-      // A job expires the hold that has the reference within a second.
+      // Within a second, a job will expire the hold that has the reference.
       throw new OperationFailure('a hold with the reference is about to expire', { busy: true, moneyMoved: 'no' });
     },
   };
@@ -110,7 +110,9 @@ function transferOf(request: TransferRequest, outcome: Decision): string | undef
 
 type OpenBooks = (loaded: Loaded<LoadName>, memory?: Memory) => Books;
 
-/** Returns one transaction for a group, which loads the state, decides one request after the other, and writes all. */
+/**
+ * Returns the steps of a transaction that loads the state, decides a group's requests one after the other, and writes all changes.
+ */
 function lockedSteps(
   requests: readonly TransferRequest[],
   mode: LockMode,
@@ -121,7 +123,7 @@ function lockedSteps(
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
       const books = open(loaded);
-      // The group may change these cards, so their packed states would be out of date.
+      // The group may change these cards, so their packed states are no longer valid.
       for (const row of [...loaded.cards, ...loaded.cardsOfTransfers]) {
         committed.forget(row.program_id as string, row.name as string);
       }
@@ -132,7 +134,7 @@ function lockedSteps(
   };
 }
 
-/** Returns the same for a chain: locks no accounts, and each group leaves its results in memory for the next. */
+/** Returns the same work for a chain. It locks no accounts, and each group keeps its results in memory for the next. */
 function chainedWork(
   committed: CommittedCards,
   interruptions: () => number,
@@ -157,17 +159,15 @@ function chainedWork(
       };
     },
     changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
-    // If another transaction changed only accounts, the other remembered cards are still valid. Any other failure, such as
-    // a lost connection, may be a failover to a server that lacks the last commits.
+    // If another transaction changed only accounts, the other remembered cards are still valid. After any other failure, such as a
+    // lost connection, the server may be a different one, without the last commits.
     onBreak: (error) => {
       if (!(error instanceof StoreFailure && error.accountsChanged)) committed.clear();
     },
   };
 }
 
-/**
- * Whether an outcome may reveal an earlier commit. Successes do, and refusals due to the state of the ledger.
- */
+/** Returns whether an outcome may reveal an earlier commit. A success does, and so does a refusal because of the ledger's state. */
 function showsState(outcome: Decision | Blocked): boolean {
   if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);

@@ -14,10 +14,9 @@ import type { Books, LoadName } from './decide.ts';
 import type { Memory } from './memory.ts';
 import type { CreateRequest, TransferRequest } from './request.ts';
 
-// Invariant: The last event of a transfer or a card program shows its stored state; the times of its events never
-//   go back
+// Invariant: The last event of a transfer or a card program shows its stored state, and the times of its events never go back
 // Kept by: code that writes an event locks everything that the event shows, or guards its version: this file,
-//   `server/subjects/programs/manage-programs.ts`
+// `server/subjects/programs/manage-programs.ts`
 // Tested by: `test/store/chain/guards.test.ts`, `verification/environments/memory`
 
 /** Returns the locks and reads that a group needs. Cards in `memory` are not read again. */
@@ -39,13 +38,13 @@ export function loadFor(
   const names = requests.flatMap(namesOf);
   const programIds = requests.map(({ programId }) => programId);
   const isKnown = cards.length + changes.length === 0;
-  // Locked accounts need a separate statement: they are locked in order, before anything else is read.
+  // Accounts to be locked need a separate statement, because they must be locked in order, before anything else is read.
   const isOneRead = mode === 'unlocked' && changes.length === 0;
   return {
     lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
     accounts: isKnown || isOneRead ? null : accountsFor(cards, changes, mode),
     cardsWithAccounts: cards.length > 0 && isOneRead ? readCardsWithAccounts(cards) : null,
-    // Counters of a funding account are used only if the account is read, too. Otherwise they are in memory with the
+    // Counters of a funding account are used only if the account is read as well. Otherwise they are in memory, next to the
     // account.
     rules: readProgramRules(programIds, !isKnown),
     cards: cards.length === 0 || isOneRead ? null : readCards(cards),
@@ -88,8 +87,8 @@ function countedActorOf(request: TransferRequest): string | undefined {
 }
 
 /**
- * Returns everything that a request must lock: the funding of its program, its cards and its names. The cards of an
- * existing transfer are unknown until it is loaded, so a change may need any card.
+ * Returns everything that a request must lock: the funding of its program, its cards and its names. For an existing transfer, the
+ * cards are unknown until it is loaded, so such a change may need any card.
  */
 export function needsOf(request: TransferRequest): readonly string[] {
   const { programId } = request;
@@ -106,7 +105,9 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
   return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
 }
 
-/** Returns the first item that a request needs and another transaction has locked (`missed`: skipped names). */
+/**
+ * Returns the first item that a request needs but that another transaction has locked. `missed` are the names that were skipped.
+ */
 export function findBlocked(
   request: TransferRequest,
   books: Books,
@@ -126,7 +127,7 @@ export function findBlocked(
   return undefined;
 }
 
-/** Returns the cards that are not in memory, each once. Only a card-to-card transfer needs no funding account. */
+/** Returns the cards that are not in memory, each once. Only card-to-card transfers need no funding account. */
 function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {

@@ -5,7 +5,7 @@ import type { StoredAccount } from '../../store/ledger/account.ts';
 import type { CountedDays } from '../../store/ledger/limits.ts';
 import { CommittedCards } from './committed-cards.ts';
 
-/** An account, its counters (null if they were not loaded), and the name of its card, if any. */
+/** An account, its counters (null if they were not loaded), and the name of its card, if it has one. */
 type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
@@ -14,16 +14,16 @@ type KnownAccount = {
   readonly group: number;
 };
 
-/** How far the time may go back. Corrections of a clock are smaller, and the loaded counters reach a few days further. */
+/** How far the time may go back, in milliseconds. Clock corrections are smaller, and the loaded counters cover a few more days. */
 const MAX_BACKWARDS_MILLISECONDS = 24 * 60 * 60 * 1000;
 
-/** Maximum number of accounts that are kept as objects, about 15 MB. Cards beyond it move to {@link CommittedCards}. */
+/** Maximum number of accounts that are kept as objects, about 15 MB. When there are more, cards move to {@link CommittedCards}. */
 const MAX_ACCOUNTS = 10_000;
 
 /**
- * A cache of the cards, accounts and counters after the last group of transfers, so that the next group need not read them.
- * Another process or operation may have changed them since. Saving a group detects this: the stored version of each account
- * that the group has read must equal the cached one.
+ * A cache of the cards, accounts and counters after the last group of transfers, so that the next group need not read them. Another
+ * process or operation may have changed them in the meantime. This is detected when a group is saved: the stored version of each
+ * account that the group has read must equal the cached version.
  */
 export class Memory {
   readonly #committed: CommittedCards;
@@ -35,7 +35,7 @@ export class Memory {
   readonly #cards = new Map<string, Map<string, Card>>();
 
   /**
-   * @param committed cards from earlier chains; none by default.
+   * @param committed cards from earlier chains. By default there are none.
    * @param maxAccounts maximum number of accounts that are kept as objects.
    */
   constructor(committed: CommittedCards = new CommittedCards(0), maxAccounts: number = MAX_ACCOUNTS) {
@@ -44,16 +44,16 @@ export class Memory {
   }
 
   /**
-   * Begins to keep the changes that a group is about to write. Only groups that write count. A group that writes nothing
-   * does not wait for the groups before it, so any number of them may end while others are in flight.
+   * Begins a group that will write. Groups that write nothing do not count: they do not wait for the groups before them, so any
+   * number of them may end while others are in flight.
    */
   beginGroup(): void {
     this.#group += 1;
   }
 
   /**
-   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved
-   * back: the group may need counters of days before the loaded ones.
+   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back,
+   * because the group may then need counters of days before the loaded ones.
    */
   noteTime(now: number): void {
     const { latest } = this.#committed;
@@ -65,7 +65,7 @@ export class Memory {
     return this.#cards.get(programId)?.get(name);
   }
 
-  /** Whether everything that a decision needs about a card is in memory. */
+  /** Returns whether everything that a decision about a card needs is in memory. */
   knows(programId: string, name: string, withFunding: boolean): boolean {
     const card = this.card(programId, name) ?? this.#recall(programId, name);
     if (card === undefined || !this.#accounts.has(card.accountId)) return false;
@@ -81,8 +81,8 @@ export class Memory {
   }
 
   /**
-   * Adds loaded data: the accounts, then their cards, which were read later. An account that is cached in the same or a
-   * later version stays unchanged, with the changes of groups that are being saved. Returns the ids of the added accounts.
+   * Adds loaded data: the accounts, then their cards, which were read later. If an account is already cached in the same or a later
+   * version, it stays unchanged, with the changes of groups that are being saved. Returns the ids of the added accounts.
    */
   learn(accounts: readonly StoredAccount[], cards: readonly LoadedCard[]): ReadonlySet<string> {
     const learned = new Set<string>();
@@ -113,15 +113,15 @@ export class Memory {
   keep(account: StoredAccount, days: CountedDays | null): void {
     const { accountId } = account;
     const cardName = this.#accounts.get(accountId)?.cardName ?? null;
-    // Deleting it first moves it to the end of the map.
+    // Deleting the account first moves it to the end of the map.
     this.#accounts.delete(accountId);
     this.#set({ account, days, cardName });
   }
 
   /**
-   * While there are too many accounts, removes the ones with the oldest load or change. Cards move to {@link
-   * CommittedCards}, which outlive the chain. Stops at the first account whose last group may not be committed yet: the
-   * groups in flight are among the last {@link DEPTH} that write.
+   * Removes the accounts with the oldest load or change while there are too many. Cards move to {@link CommittedCards}, which
+   * outlive the chain. Stops at the first account whose last group may not be committed yet. The groups in flight are among the
+   * last {@link DEPTH} that write.
    */
   trim(): void {
     for (const [accountId, { account, days, cardName, group }] of this.#accounts) {
@@ -131,15 +131,15 @@ export class Memory {
       const card = cardName === null ? undefined : cards?.get(cardName);
       if (card === undefined) continue;
       cards?.delete(card.name);
-      // Only cards with their own money are packed.
+      // Only cards whose money is in this ledger are packed.
       if (card.connectorId === null) this.#committed.put({ card, account, days });
     }
   }
 
   /**
-   * Notes {@link Database.interruptions} before a group is loaded and when it is decided. In between, the group may have
-   * read from a server that was replaced. Throws {@link ChainBroken} if the database server may have changed: after a
-   * failover it may lack cached changes, and have other states with the same versions.
+   * Notes {@link Database.interruptions}, once before a group is loaded and once when it is decided. If the number changes, the
+   * group may have read from a server that was then replaced. Throws {@link ChainBroken} if the database server may have changed:
+   * after a failover, it may lack cached changes, and have different states with the same versions.
    */
   noteServer(interruptions: number): void {
     this.#committed.interruptions ??= interruptions;
@@ -151,7 +151,7 @@ export class Memory {
     const known = this.#committed.take(programId, name);
     if (known === undefined) return undefined;
     const { card, account, days } = known;
-    // The account was loaded later, for a change of a transfer, so the packed card may be older.
+    // The account was loaded after the card was packed, for a change of a transfer. So the packed card may be older.
     if (this.#accounts.has(card.accountId)) return undefined;
     this.#set({ account, days, cardName: name });
     this.#cardsOf(programId).set(name, card);

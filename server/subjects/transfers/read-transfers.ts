@@ -37,9 +37,9 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
 }
 
 /**
- * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. If few transfers
- * match the filter, a page can be short or empty and still have a `next_cursor`. Only `next_cursor` shows whether there are
- * more.
+ * list_transfers: returns a page of transfers, newest first. With `idempotency_key`, it returns the transfer of that request. If
+ * few transfers match the filter, a page can be short or empty and still have a `next_cursor`. Only `next_cursor` shows whether
+ * there are more.
  */
 export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
@@ -60,7 +60,7 @@ function readTransfersOf(
   page: { readonly limit: number; readonly after: string | null },
 ): Promise<Chunk<Transfer>> {
   const { programId, deadline } = call;
-  // A client uses a look-up to decide whether to send a request again, so its result must survive a failover.
+  // A client uses such a look-up to decide whether to send a request again, so the result must survive a failover.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
   return readFiltered({
     call,
@@ -77,7 +77,7 @@ function readTransfersOf(
   });
 }
 
-/** Fields that were added to transfers in version 0.2, in the order of their columns. */
+/** Fields that version 0.2 added to transfers, in the order of their columns. */
 const ADDED_FIELDS = [
   'request_id',
   'idempotency_key',
@@ -118,7 +118,7 @@ async function* readPages({ database }: Service, call: CallContext, filter: Tran
   } while (after !== null);
 }
 
-/** Returns the filter of a list. Refuses a filter without possible matches, because an empty list would hide the mistake. */
+/** Returns the filter of a list. Refuses a filter that can never match, because an empty list would hide the mistake. */
 function readTransferFilter(call: Call<'list_transfers'> | Call<'export_transfers'>): TransferFilter {
   const { query } = call;
   const { from, to } = readPeriod(call, query);
@@ -153,7 +153,7 @@ export async function getReversal(service: Service, call: Call<'get_reversal'>):
   throw new Refusal('reversal_not_found', `There is no reversal '${sentId}' in this card program.${hint}`);
 }
 
-/** list_reversals: a page of a transfer's reversals, newest first, or `transfer_not_found`. */
+/** list_reversals: returns a page of a transfer's reversals, newest first, or throws `transfer_not_found`. */
 export async function listReversals(service: Service, call: Call<'list_reversals'>): Promise<Reply<'list_reversals'>> {
   const { programId } = call;
   // The whole request is validated before the transfer is looked up.
@@ -173,9 +173,9 @@ export async function listReversals(service: Service, call: Call<'list_reversals
 }
 
 /**
- * list_holds: a page of the open holds on a card and for it, newest first, or `card_not_found`. They are read from the
- * pending transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short
- * and still have a cursor.
+ * list_holds: returns a page of the open holds on a card and for it, newest first, or throws `card_not_found`. It reads them from
+ * the pending transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short and
+ * still have a cursor.
  */
 export async function listHolds(service: Service, call: Call<'list_holds'>): Promise<Reply<'list_holds'>> {
   const { card_id: name } = call.params;

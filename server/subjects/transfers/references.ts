@@ -9,7 +9,7 @@ import type { Outcome } from './respond.ts';
 
 type Taker = Pick<Transfer, 'transferId' | 'status' | 'expiresAt'>;
 
-/** Returned instead of an outcome if an expired hold, whose expiry is not stored yet, still has the reference. */
+/** Returned instead of an outcome if the reference belongs to an expired hold whose expiry is not stored yet. */
 export class AwaitsExpiry {
   /** Inner UUID of the transfer with the hold. */
   readonly transferId: string;
@@ -19,7 +19,7 @@ export class AwaitsExpiry {
   }
 }
 
-/** The references that a group needs and that are taken, after the decisions so far. */
+/** The references that a group needs and that are taken, including the decisions so far. */
 export class References {
   readonly #takers: Map<string, Taker>;
 
@@ -37,7 +37,7 @@ export class References {
     return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : toWireId('tr', taker.transferId);
   }
 
-  /** Returns the expiry that must be stored before the request's transfer. */
+  /** Returns the expiry that must be stored before the request's transfer, or undefined. */
   expiryBefore(request: TransferRequest, now: number): AwaitsExpiry | undefined {
     const taker = request.command === 'create' ? this.#takerFor(request) : undefined;
     const isOver = taker !== undefined && taker.status === 'pending' && statusAt(taker, now) === 'expired';
@@ -56,8 +56,8 @@ function keyOf({ programId, reference }: { readonly programId: string; readonly 
 type Submit = (request: TransferRequest, deadline: number) => Promise<Outcome | AwaitsExpiry>;
 
 /**
- * Submits a request. If an expired hold still has its reference, the expiry is stored first. The database admits only one
- * transfer per reference that holds, has moved or may move money.
+ * Submits a request. If an expired hold still has its reference, first stores the expiry. The database allows each reference only
+ * once among the transfers that hold, have moved or may move money.
  */
 export async function submitAfterExpiry(request: TransferRequest, deadline: number, submit: Submit): Promise<Outcome> {
   for (;;) {
@@ -70,7 +70,7 @@ export async function submitAfterExpiry(request: TransferRequest, deadline: numb
       ...{ programId, transferId, requestId: newId(), key: null, operator: null },
     };
     try {
-      // The expiry is refused if the job, or another request, has stored it in the meantime.
+      // The expiry is refused if the job or another request has stored it in the meantime.
       await submit(expiry, deadline);
     } catch (cause) {
       const busy = cause instanceof OperationFailure && cause.busy;

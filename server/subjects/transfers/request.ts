@@ -17,17 +17,17 @@ import { actorOf, withContext, withoutHolderValues } from '../audit/audit.ts';
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
-  /** The caller's trace. The events of the request carry it too. */
+  /** The caller's trace. The events of the request contain it too. */
   readonly traceparent?: string | undefined;
   /** Set if the spans of the request are exported. */
   readonly trace?: RequestTrace | undefined;
   /** The idempotency key, or null if there is none. */
   readonly key: (KeyInScope & { readonly fingerprint: Fingerprint }) | null;
-  /** The operator who sent it, as the audit log names them. Null for a card program. */
+  /** The operator who sent the request, by the name in the audit log. Null for a card program. */
   readonly operator: string | null;
-  /** The case that the operator works on, see `CallContext`. */
+  /** The case that the operator works on. See `CallContext`. */
   readonly caseId?: string | undefined;
-  /** The approval by which it is carried out, see `CallContext`. */
+  /** The approval of the request. See `CallContext`. */
   readonly approvalId?: string | undefined;
 };
 
@@ -40,7 +40,7 @@ export type CreateRequest = Origin &
     readonly command: 'create';
     readonly terms: TransferTerms;
     readonly notes: TransferNotes;
-    /** The behavior that the simulator must show; only in a sandbox. */
+    /** The behavior that the simulator must show. Only in a sandbox. */
     readonly sandboxBehavior?: string | undefined;
   };
 
@@ -61,19 +61,19 @@ export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
         readonly command: 'reverse';
         readonly amount: bigint | null;
         readonly description: string | null;
-        /** The operator whose limits count it, see `countedActor`. */
+        /** The operator whose limits the request counts towards. See `countedActor`. */
         readonly countedActor?: string | undefined;
       } & Creator)
   );
 
-/** A hold past its end, or a scheduled transfer that is due. It comes from a job, not from a caller. */
+/** A hold that has ended, or a scheduled transfer that is due. The request comes from a job, not from a caller. */
 export type DueRequest = OfTransfer & {
   readonly command: 'expire' | 'execute';
   readonly key: null;
   readonly operator: null;
 };
 
-/** A processor's answer about an attempt, and the step that follows. */
+/** A processor's answer about an attempt, and the step that it leads to. */
 export type ReportRequest = OfTransfer & {
   readonly command: 'report';
   readonly key: null;
@@ -85,12 +85,12 @@ export type ReportRequest = OfTransfer & {
 
 export type TransferRequest = CreateRequest | ChangeRequest | DueRequest | ReportRequest;
 
-/** A UUID that no transfer has. It replaces a malformed id, so that the look-up finds nothing. */
+/** The UUID of no transfer. It replaces a malformed id, so that the look-up finds nothing. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;
 
-/** Returns the request of a create_transfer or explain_transfer, with its amount (minor units), which was read before. */
+/** Returns the request of a create_transfer or explain_transfer. `amount` was already read, in minor units. */
 export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest {
   const { body } = call;
   return {
@@ -140,7 +140,7 @@ export function checkTerms(call: CallContext, body: CreateTransferBody): void {
   const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
   if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');
   if (body.scheduled_for !== undefined && call.sandboxBehavior !== undefined) {
-    // If it were ignored, it would move the money when the transfer is due.
+    // The simulator would ignore the token now, and move the money when the transfer is due.
     const message =
       "The Sandbox-Processor header is for a transfer that is sent at once. Omit it or 'scheduled_for', or use a card whose " +
       "'processor_token' says what the simulator does.";

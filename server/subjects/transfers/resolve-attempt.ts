@@ -21,8 +21,9 @@ import type { ReportRequest } from './request.ts';
 type ResolveCall = Call<'resolve_attempt'>;
 
 /**
- * resolve_attempt: the attempt, which an operator ends. Its transfer completes or fails in the same transaction. The same
- * outcome again changes nothing. The processor may end the attempt at the same time, and the first to commit decides.
+ * resolve_attempt: ends an attempt with the outcome that an operator has found out, and returns it. Its transfer completes or fails
+ * in the same transaction. The same outcome again changes nothing. If the processor ends the attempt at the same time, the first to
+ * commit decides.
  */
 export async function resolveAttempt(service: TransferService, call: ResolveCall): Promise<Reply<'resolve_attempt'>> {
   const { attempt_id: sentId } = call.params;
@@ -45,7 +46,7 @@ export async function resolveAttempt(service: TransferService, call: ResolveCall
       if (after === undefined) throw new Error('an attempt that was resolved does not exist');
       return { record: toOperatorAttemptRecord(toShownAttempt(after)), moneyMoved };
     }
-    // Something has changed the attempt in the meantime, so it is read again.
+    // The attempt has changed in the meantime, so it is read again.
     if (before !== undefined && isUnchanged(attempt, before)) {
       throw new OperationFailure('the transfer cannot end as its attempt does', { moneyMoved: 'no', cause: outcome });
     }
@@ -81,7 +82,7 @@ function attemptMissing(sentId: string): Refusal {
   return new Refusal('attempt_not_found', `There is no attempt '${sentId}'.${hint}`);
 }
 
-/** Returns the refusal of an attempt that has ended, or that no operator needs to end yet. */
+/** Returns the refusal if the attempt has ended, or if no operator needs to end it yet. */
 function notResolvable({ attemptId, status }: Attempt, wasExecuted: boolean): Refusal {
   const saw = { attempt_id: toWireId('pat', attemptId), status };
   if (status === 'approved' || hasFailed(status)) {

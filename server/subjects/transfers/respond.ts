@@ -39,9 +39,9 @@ export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outc
 type MoneyReply<Record> = JsonReply<Record> & Moved;
 
 /**
- * Returns the reply with a transfer. Throws the refusal. If the text is no longer stored, a replay shows the current
- * transfer. `moneyMoved` describes the request, so a replay has the value of the first response. A function derives it from
- * the shown record ({@link movedBy}).
+ * Returns the reply with a transfer. Throws the refusal. If the text is no longer stored, a replay shows the current transfer.
+ * `moneyMoved` describes the request, so a replay has the same value as the first response. It can be a function that derives the
+ * value from the shown record ({@link movedBy}).
  */
 export function toTransferReply(
   { database }: { readonly database: Database },
@@ -63,20 +63,20 @@ export function toTransferReply(
 }
 
 /**
- * Returns whether the money of a transfer that should move immediately has moved. The result is unknown while the transfer
- * waits for a processor, and while the processor contradicts the end. If the processor did not carry it out, the money did
- * not move, unless the processor carried it out after the transfer had failed.
+ * Returns whether the money of an immediate transfer has moved. This is unknown while the transfer waits for a processor, and while
+ * the processor contradicts the end. If the processor did not carry the transfer out, the money did not move, unless the processor
+ * carried it out after the transfer had failed.
  */
 export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: Attempt): MoneyMoved {
   if (status === 'pending') return 'unknown';
   if (attempt !== undefined && isMovedLate(attempt)) return 'yes';
   if (attempt !== undefined && isContradicted(attempt)) return 'unknown';
-  // An operator has booked that the processor moved nothing.
+  // An operator has booked that the processor moved no money.
   if (attempt !== undefined && attempt.status === 'approved' && movedInBooks(attempt) === 0n) return 'no';
   return status === 'failed' ? 'no' : 'yes';
 }
 
-/** Returns the same for a reversal, whose money has always moved. */
+/** Returns the reply with a reversal. The money of a reversal has always moved. */
 export function toReversalReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,

@@ -21,11 +21,11 @@ export type DueService = Pick<TransferService, 'database' | 'transfers'> & {
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
 
 /**
- * Releases expired holds and executes scheduled transfers that are due. Several processes can do so at once, and a caller
- * can do it first. The second one finds the transfer in its new status and changes nothing.
+ * Releases expired holds and executes scheduled transfers that are due. Several processes can do this at once, and a caller's
+ * request can be first. The second one finds the transfer's new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
-  // One after the other, so that an idle process needs only one connection.
+  // The statements run one after the other, so that an idle process needs only one connection.
   const expired = await find(service, findExpiredHolds(PORTION), 'expire');
   const due = await find(service, findDueTransfers(service.processors.connectorIds, PORTION), 'execute');
   const deadline = performance.now() + ROUND_MILLISECONDS;

@@ -33,7 +33,7 @@ import {
   writeMetadata,
 } from '../../store/transfers/transfer.ts';
 
-/** The changes of a group in addition to accounts and counters, in the state after the last decision. */
+/** The changes of a group, except for accounts and counters, in the state after the last decision. */
 export type BookChanges = {
   readonly created: Transfer[];
   readonly changed: Map<string, Transfer>;
@@ -41,7 +41,7 @@ export type BookChanges = {
   readonly annotated: Map<string, Transfer>;
   /** New orders to processors to move the money of a transfer. */
   readonly attempts: Attempt[];
-  /** Attempts with an answer of their processor, by attempt id. */
+  /** Attempts that their processor has answered, by attempt id. */
   readonly reported: Map<string, DecidedAttempt>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
@@ -49,7 +49,7 @@ export type BookChanges = {
   readonly postings: CausedPosting[];
   readonly responses: KeyedResponse[];
   readonly events: DomainEvent[];
-  /** What operators have withdrawn and reversed today, by operator and currency. */
+  /** The amounts that operators have withdrawn and reversed today, by operator and currency. */
   readonly counted: Map<string, CountedMovement>;
   /** The actions of operators. */
   readonly audited: AuditNote[];
@@ -73,7 +73,7 @@ export function noChanges(): BookChanges {
   };
 }
 
-/** Adds the changes of counters: one for each account, direction and day. */
+/** Book changes with the changes of counters: one for each account, direction and day. */
 type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
 
 export type ChainedWrites = {
@@ -81,7 +81,7 @@ export type ChainedWrites = {
   readonly early: readonly Statement[];
   /** Sent when the previous group is committed. The first statement fails if an account has changed since the decision. */
   readonly late: readonly Statement[];
-  /** Sent instead of both if nothing is written. It fails if an account has changed since the decision. */
+  /** Sent instead of both if the group writes nothing. It fails if an account has changed since the decision. */
   readonly check: Statement | null;
 };
 
@@ -102,7 +102,7 @@ export function writesOf(
   return [mergeWrites(writes), ...metadataWritesOf(changes), ...reported, ...counted, ...audited];
 }
 
-/** Returns the same for a group that has not locked its accounts. */
+/** Returns the writes of a group that has not locked its accounts. */
 export function chainedWritesOf(
   changes: CountedChanges,
   examined: readonly DecidedAccount[],
@@ -125,7 +125,7 @@ export function chainedWritesOf(
   };
 }
 
-/** Returns inserts that cannot conflict with another transaction: their ids are new, and their names are locked. */
+/** Returns inserts that cannot conflict with another transaction, because their ids are new and their names are locked. */
 function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Statement[] {
   const { created } = changes;
   return [
@@ -144,7 +144,7 @@ function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Sta
   ];
 }
 
-/** Returns the writes that the locks, or the versions, of the accounts protect. */
+/** Returns the writes that are protected by the locks or the versions of the accounts. */
 function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement[] {
   const counts = changes.counts.filter(({ amount, count }) => amount !== 0n || count !== 0n);
   const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
@@ -162,7 +162,7 @@ function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement
   ];
 }
 
-/** Returns separate statements, because one statement cannot write a row twice, or insert a row that it deletes. */
+/** Returns separate statements, because one statement cannot write a row twice, or insert a row and delete it. */
 function metadataWritesOf({ annotated }: BookChanges): readonly Statement[] {
   if (annotated.size === 0) return [];
   const transfers = [...annotated.values()];
@@ -180,7 +180,10 @@ function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => S
   return items.length > 0 ? [write(items)] : [];
 }
 
-/** Whether a transfer was completed immediately and has not changed since, like most. It has fewer columns to write. */
+/**
+ * Returns whether a transfer was completed immediately and has not changed since. Most are like that, and have fewer columns to
+ * write.
+ */
 function isPlain(transfer: Transfer): boolean {
   return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
 }

@@ -17,8 +17,7 @@ import {
 //   connected address again before it writes a byte
 // Tested by: `test/outbound`, `verification/mutants/webhooks.ts`
 
-// Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has named its
-//   addresses
+// Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has allowed its addresses
 // Kept by: the rules of addresses, and `server/background/outbound/send.ts`
 // Tested by: `test/outbound/names.test.ts`, `test/outbound/tls.test.ts`
 
@@ -36,7 +35,7 @@ const ADDRESS_PROBLEM =
   'The URL has an address to which webhooks are not sent: it is private, local or for a special purpose, ' +
   'and WEBHOOK_ALLOWED_NETWORKS does not name it.';
 
-/** Opens the rules. Throws if an allowed network is invalid. The configuration has already checked them. */
+/** Opens the rules. Throws if an allowed network is invalid. The configuration has already been checked for that. */
 export function openAddressRules({ mode, allowedNetworks }: AddressSettings): AddressRules {
   const networks = allowedNetworks.map(requireNetwork);
   const singles = networks.filter(isSingle);
@@ -69,7 +68,7 @@ function findSyntaxProblem(text: string): string | undefined {
   if (text.length > MAX_WEBHOOK_URL_CHARACTERS) {
     return `The URL is longer than ${MAX_WEBHOOK_URL_CHARACTERS} characters.`;
   }
-  // Parsers disagree about these characters: some remove them, others end the host there.
+  // Parsers treat these characters differently: some remove them, others end the host there.
   if (/[\s\p{Cc}\\]/u.test(text)) return 'The URL contains a space, a control character or a backslash.';
   const url = URL.parse(text);
   if (url === null) return 'The URL cannot be parsed.';

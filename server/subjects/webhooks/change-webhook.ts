@@ -35,8 +35,8 @@ type Updated = RecordReply<WebhookRecord>;
 type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly Statement[] };
 
 /**
- * update_webhook and update_operator_webhook: the webhook. The body is a merge patch: omitted fields stay unchanged. The
- * process that delivers reads the webhook again, immediately or with its next poll.
+ * update_webhook and update_operator_webhook: return the webhook. The body is a merge patch: omitted fields stay unchanged. The
+ * process that delivers reads the webhook again, either immediately or with its next poll.
  */
 export async function updateWebhook(service: WebhookService, call: UpdateCall): Promise<Reply<UpdateId>> {
   const { vault, requireKeys, changed } = service.webhooks;
@@ -112,8 +112,8 @@ function settingsAfter(vault: Vault, call: UpdateCall, before: WebhookDetails): 
 }
 
 /**
- * Returns the change of the status. Enabling a paused webhook sends its oldest event immediately, and the webhook stays
- * paused until an event is delivered. With `resume: now` there is nothing to send, so it is enabled.
+ * Returns the change of the status. If a paused webhook is enabled, its oldest event is sent immediately, and the webhook stays
+ * paused until an event is delivered. With `resume: now`, there is nothing to send, so it is enabled immediately.
  */
 function changeStatus(call: UpdateCall, before: WebhookDetails, after: WebhookDetails, now: Date): StatusChange {
   const { status, resume } = call.body;
@@ -153,7 +153,7 @@ const ENABLED = {
   nextProbeAt: null,
 } as const;
 
-/** Returns the change for the audit log, with only the names of headers. */
+/** Returns the change for the audit log. Of the headers, it contains only the names. */
 function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {
   return headers === undefined || headers === null
     ? { ...change, headers }
@@ -162,7 +162,7 @@ function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object
 
 type DeleteId = 'delete_webhook' | 'delete_operator_webhook';
 
-/** delete_webhook and delete_operator_webhook: the last record of the webhook. Requests in flight may still arrive. */
+/** delete_webhook and delete_operator_webhook: return the last record of the webhook. Requests in flight may still arrive. */
 export async function deleteWebhook(service: WebhookService, call: Call<DeleteId>): Promise<Reply<DeleteId>> {
   const webhookId = webhookIdOf(call);
   const programId = programOf(call);
@@ -184,11 +184,11 @@ type RollId = 'roll_webhook_secret' | 'roll_operator_webhook_secret';
 /** Maximum number of secrets that sign at the same time, including the new one. */
 const MAX_SECRETS = 3;
 
-/** How long previous secrets continue to sign by default: receivers have a day to switch to the new secret. */
+/** How long previous secrets continue to sign by default. Receivers have a day to switch to the new secret. */
 export const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
 
 /**
- * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier
+ * roll_webhook_secret and roll_operator_webhook_secret: return the webhook with a new secret, which signs from now on. Earlier
  * secrets sign until they expire, and a roll never extends them. A replay rolls nothing and does not contain the secret.
  */
 export async function rollWebhookSecret(service: WebhookService, call: Call<RollId>): Promise<Reply<RollId>> {
@@ -204,7 +204,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);
-      // Uses the real time, like signatures, even if the clock of a sandbox is ahead.
+      // Uses the real time, as signatures do, even if the clock of a sandbox is ahead.
       const realNow = databaseTime();
       const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
       const earlier = expireEarlier(before.secrets, until, realNow);
@@ -235,7 +235,10 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
   return reply;
 }
 
-/** Returns the previous secrets that still sign, newest first. They sign until `until`, or until they expire if that is sooner. */
+/**
+ * Returns the previous secrets that still sign, newest first. They sign until `until`, or until their own expiry if that is
+ * earlier.
+ */
 function expireEarlier(
   secrets: readonly StoredSecret[],
   until: number,

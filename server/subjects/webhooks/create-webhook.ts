@@ -21,12 +21,12 @@ import { newSecret } from './vault.ts';
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';
 
-/** create_webhook: the webhook. Only this response contains its secret. A replay does not. */
+/** create_webhook: returns the webhook. Only this response contains the secret. A replay does not. */
 export function createWebhook(service: WebhookService, call: Call<'create_webhook'>): Promise<Reply<CreateId>> {
   return create(service, call, readSettings(service, call), call.programId);
 }
 
-/** create_operator_webhook: like create_webhook, for the program in the body or the events of all programs. */
+/** create_operator_webhook: works like create_webhook, for the program in the body or for the events of all programs. */
 export async function createOperatorWebhook(
   service: WebhookService,
   call: Call<'create_operator_webhook'>,
@@ -37,7 +37,7 @@ export async function createOperatorWebhook(
   return create(service, call, settings, program?.programId ?? null);
 }
 
-/** The settings that the schema cannot validate completely. */
+/** The settings that the schema can validate only in part. */
 type Settings = { readonly types: readonly string[] | null; readonly headers: WebhookHeaders };
 
 function readSettings({ webhooks }: WebhookService, call: Call<CreateId>): Settings {

@@ -27,7 +27,7 @@ export function listWebhooks(service: Service, call: Call<'list_webhooks'>): Pro
   return list(service, call, { programId: call.programId, status: null });
 }
 
-/** list_operator_webhooks: the webhooks of all card programs and of operators, newest first. */
+/** list_operator_webhooks: lists the webhooks of all card programs and of operators, newest first. */
 export function listOperatorWebhooks(service: Service, call: Call<'list_operator_webhooks'>): Promise<Reply<ListId>> {
   const { program_id: programId, status = null } = call.query;
   return list(service, call, { programId: readProgramFilter(call, programId), status });
@@ -68,7 +68,7 @@ export function listFailedAttempts(service: Service, call: Call<'list_failed_att
   return listFailuresOf(service, call, call.programId);
 }
 
-/** list_operator_failed_attempts: the failed attempts of the webhooks of all card programs and of operators, newest first. */
+/** list_operator_failed_attempts: lists the failed attempts of all webhooks, also of operators, newest first. */
 export function listOperatorFailedAttempts(
   service: Service,
   call: Call<'list_operator_failed_attempts'>,
@@ -91,7 +91,7 @@ async function listFailuresOf(
       idOf: ({ attemptId }) => attemptId,
       show: toAttemptRecord,
     });
-  // With thousands of webhooks, this takes longer than other reads.
+  // With thousands of webhooks, this takes longer than other reads, so it waits for its turn.
   return { record: await readInTurn(call, readInTurns) };
 }
 
@@ -116,7 +116,7 @@ function readStatus(call: Call<AttemptsId | FailuresId>): AttemptFilter['status'
   return { from: Number(hundreds) * 100, to: Number(hundreds) * 100 + 99 };
 }
 
-/** Reads the period when the attempts began. Refuses a period that cannot contain anything. */
+/** Reads the period in which the attempts began. Refuses a period that cannot contain any. */
 function readPeriod(call: Call<AttemptsId | FailuresId>): Pick<AttemptFilter, 'from' | 'to'> {
   const { started_from: from, started_to: to } = call.query;
   if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {

@@ -23,8 +23,8 @@ import type { WebhookService } from './tools.ts';
 type TestId = 'test_webhook' | 'test_operator_webhook';
 
 /**
- * test_webhook and test_operator_webhook: the id of an event webhook.tested. It is sent immediately and only to this
- * webhook, regardless of the webhook's status. It is not stored as an event and has no position.
+ * test_webhook and test_operator_webhook: return the id of an event webhook.tested. It is sent immediately and only to this
+ * webhook, even if the webhook is paused or disabled. It is not stored as an event and has no position.
  */
 export async function testWebhook(service: WebhookService, call: Call<TestId>): Promise<Reply<TestId>> {
   const webhookId = webhookIdOf(call);
@@ -77,8 +77,8 @@ export async function testWebhook(service: WebhookService, call: Call<TestId>): 
 type ResendId = 'resend_event' | 'resend_operator_event';
 
 /**
- * resend_event and resend_operator_event: requests that an event is sent again immediately, regardless of the status and
- * the types of the webhook. If the webhook belongs to a card program, the event must belong to the same program.
+ * resend_event and resend_operator_event: request that an event is sent again immediately, regardless of the webhook's status and
+ * types. If the webhook belongs to a card program, the event must belong to the same program.
  */
 export async function resendEvent(service: WebhookService, call: Call<ResendId>): Promise<Reply<ResendId>> {
   const { event_id: sentId } = call.body;
@@ -121,8 +121,8 @@ function placeFor(programId: string | null, { position, number, isShared }: Stor
 type ReplayId = 'replay_webhook' | 'replay_operator_webhook';
 
 /**
- * replay_webhook and replay_operator_webhook: a second cursor, which reads the events up to the webhook's own cursor and
- * sends the events of a period. Later events are sent anyway.
+ * replay_webhook and replay_operator_webhook: create a second cursor, which sends the events of a period, up to the webhook's own
+ * cursor. Later events will be sent anyway.
  */
 export async function replayWebhook(service: WebhookService, call: Call<ReplayId>): Promise<Reply<ReplayId>> {
   const { from, to, only } = call.body;
@@ -178,7 +178,7 @@ export async function replayWebhook(service: WebhookService, call: Call<ReplayId
   return reply;
 }
 
-/** Refuses a replay to a disabled webhook, and a second replay at the same time. */
+/** Refuses a replay if the webhook is disabled or another replay is running. */
 function refuseReplay({ status, replay }: WebhookDetails): void {
   if (status === 'disabled') {
     const message = 'The webhook is disabled, and a disabled webhook is sent nothing. Enable it first.';

@@ -7,7 +7,7 @@ import type { AddressRules } from '../../foundation/networks.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { Vault } from './vault.ts';
 
-/** Refuses a URL that webhooks must not be sent to. */
+/** Refuses a URL to which webhooks must not be sent. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {
   const problem = findUrlProblem(url);
   if (problem !== undefined) throw new Refusal('webhook_url_refused', problem, { field: '/url' });
@@ -29,7 +29,7 @@ export type WebhookHeaders = Readonly<Record<string, string>>;
 const NAME = new RegExp(HEADER_NAME);
 const VALUE = new RegExp(HEADER_VALUE);
 
-/** Headers that the service sets itself, or that frame the request. */
+/** Headers that the service sets itself, or that delimit the request. */
 const RESERVED: ReadonlySet<string> = new Set([
   ...['host', 'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'keep-alive'],
   ...['te', 'trailer', 'upgrade', 'expect', 'user-agent', 'proxy-authorization', 'proxy-connection'],
@@ -52,7 +52,7 @@ export function readHeaders<Value extends string | null>(
   return sent;
 }
 
-/** Returns a message about an invalid header. It never quotes the value, because it may be a secret. */
+/** Returns a message about an invalid header. It never quotes the value, which may be a secret. */
 function findProblem(name: string, value: string | null, isRepeated: boolean): string | undefined {
   if (!NAME.test(name)) return `'headers' has '${name}', which is not the name of an HTTP header.`;
   const lower = name.toLowerCase();

@@ -5,20 +5,20 @@ import type { Database } from '../../store/connection/database.ts';
 import { type AddressSettings, openAddressRules } from './addresses.ts';
 import { requireKeys, type Vault, vaultOf, type WebhookKeys } from './vault.ts';
 
-/** The tools of the webhook handlers, in addition to the database. */
+/** The tools that the webhook handlers need, besides the database. */
 export type WebhookTools = {
   readonly rules: AddressRules;
   /** Encrypts secrets and headers. */
   readonly vault: Vault;
   /** Called before something is encrypted. Rejects if stored data is encrypted with a key that this process lacks. */
   readonly requireKeys: () => Promise<void>;
-  /** Notifies delivery that a webhook was created, changed or deleted, or that there is something to send. */
+  /** Wakes delivery after a webhook was created, changed or deleted, or when there is something to send. */
   readonly changed: () => void;
 };
 
 export type WebhookService = Service & { readonly webhooks: WebhookTools };
 
-/** Opens the tools. `database` must see all webhooks. */
+/** Opens the tools. `database` must have access to all webhooks. */
 export function openWebhookTools(
   database: Database,
   keys: WebhookKeys,

@@ -15,15 +15,15 @@ const HEAD_BYTES = 1 + KEY_ID_BYTES + IV_BYTES + TAG_BYTES;
 
 /** Encrypts data that the service must be able to decrypt again: the secrets and the headers of webhooks. */
 export type Vault = {
-  /** Encrypts with the first key. Decryption needs the same webhook id. */
+  /** Encrypts with the first key. The same webhook id is needed for decryption. */
   readonly seal: (text: string, webhookId: string) => Buffer;
   /** @throws if the text was encrypted with another key, was changed, or belongs to another webhook */
   readonly open: (sealed: Uint8Array, webhookId: string) => string;
 };
 
 /**
- * Opens a vault with keys of 32 bytes. The first key encrypts, and all keys decrypt. The format is a version byte, 4 bytes
- * that identify the key, 12 bytes of initialization vector, 16 bytes of tag, and the text encrypted with AES-256-GCM.
+ * Opens a vault with keys of 32 bytes. The first key encrypts, and all keys decrypt. The format is a version byte, 4 bytes that
+ * identify the key, 12 bytes of initialization vector, 16 bytes of tag, and then the text, encrypted with AES-256-GCM.
  */
 export function openVault(keys: readonly Uint8Array[]): Vault {
   const named = keys.map((key) => ({ key, id: keyIdOf(key) }));
@@ -63,10 +63,11 @@ export function newSecret(): string {
 }
 
 /**
- * The keys that encrypt the secrets of webhooks: the keys in WEBHOOK_KEY, or a key in a file that is created when needed.
+ * The keys that encrypt the secrets of webhooks: the keys in WEBHOOK_KEY, or a key in a file. The file is created when it is
+ * needed.
  */
 export type WebhookKeys = {
-  /** Returns the existing keys. Empty until a key is needed. */
+  /** Returns the existing keys. There are none until a key is needed. */
   readonly read: () => readonly Buffer[];
   /** Returns the existing keys, and creates one if there is none. */
   readonly readOrCreate: () => readonly Buffer[];
@@ -93,7 +94,7 @@ export function openWebhookKeys(configured: readonly Buffer[] | null, dataDirect
   return { read, readOrCreate, origin: file };
 }
 
-/** Opens a vault that uses the keys that exist at each use. */
+/** Opens a vault. At each use, it reads the keys that exist at that time. */
 export function vaultOf(keys: WebhookKeys): Vault {
   return {
     seal: (text, webhookId) => openVault(keys.readOrCreate()).seal(text, webhookId),
@@ -117,7 +118,10 @@ function readKeyFile(file: string): readonly Buffer[] {
   );
 }
 
-/** Creates a key file. It is linked once complete: others find the whole key or none, and the first of two is kept. */
+/**
+ * Creates a key file. The file is linked only when it is complete, so other processes find the whole key or none. If two processes
+ * create it, the first file is kept.
+ */
 function createKeyFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}-${randomUUID()}`;
@@ -145,19 +149,18 @@ function syncDirectory(directory: string): void {
 }
 
 /**
- * Checks that this process can decrypt the secrets and headers of all webhooks. Without this check, two processes, each
- * with its own generated key, would encrypt secrets that the other cannot read.
- *
- * @throws {StartupProblem} if something is encrypted with a key that this process does not have
+ * Checks that this process can decrypt the secrets and headers of all webhooks. Without this check, two processes could each
+ * generate a key, and encrypt secrets that the other cannot read.
+ * @throws {StartupProblem} if anything is encrypted with a key that this process does not have
  */
 export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {
   const used = toKeyIds(await database.read(READ_KEY_IDS));
-  // Reads the keys last: a request that made the first key in the meantime has stored the key before using it.
+  // The keys are read last, because a request that creates the first key stores it before using it.
   const keys = read().map(keyIdOf);
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** Makes the same check at startup, then encrypts again with the first key everything that other keys encrypted. */
+/** Makes the same check at startup. Then encrypts everything again that is not encrypted with the first key. */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();
