@@ -342,8 +342,7 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
   const unfound = 'The balances of some postings were not found. list_postings has the postings of the card.';
   add(postings.length < expected, 'posting', unfound);
   const subjects = new Set(events.map(({ subjectId }) => subjectId));
-  const gone =
-    'Some events were not found: old events are deleted, and new events appear within a second.';
+  const gone = 'Some events were not found: old events are deleted, and new events appear within a second.';
   const isHoldUnknown =
     isPosted &&
     transfer.scheduledFor !== null &&
@@ -354,7 +353,8 @@ export function truncationsOf(facts: TimelineFacts): TransferTimeline['truncated
   add(isCutShort.attempts, 'webhook_attempt', more);
   const held = `Only ${waits} events that wait for webhooks are shown.`;
   add(isCutShort.waits, 'webhook_waiting', held);
-  const unseen = 'There are many errors at that time, and not all were compared. list_errors has the errors of the card.';
+  const unseen =
+    'There are many errors at that time, and not all were compared. list_errors has the errors of the card.';
   add(isCutShort.errors, 'error', unseen);
   const alike = `Only ${duplicates} transfers of the same type and amount are shown. list_likely_duplicates has all.`;
   add(isCutShort.duplicates, 'likely_duplicate', alike);
