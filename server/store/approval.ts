@@ -25,15 +25,15 @@ const APPROVAL = columns({
   approvalId: UUID,
   status: word<ApprovalStatus>(),
   operation: word(),
-  /** Inner UUID of the card program, or null. */
+  /** Inner UUID of the card program. Null if there is none. */
   programId: nullable(UUID),
-  /** The ids in the path, by name. */
+  /** The ids in the path, by parameter name. */
   path: json<Readonly<Record<string, string>>>(),
   /** The body as sent, in its canonical form. Null once the approval has ended. */
   body: nullable(JSON_TEXT),
   /** The versions of the record that the request accepts (`If-Match`), or null for any. */
   ifMatch: nullable(many(TEXT)),
-  /** Hashes of the request as sent and of its meaning, see `fingerprintOf`. */
+  /** Hashes of the request as sent and of its meaning. See `fingerprintOf`. */
   fingerprint: HEX,
   meaning: HEX,
   idempotencyKey: TEXT,
@@ -76,7 +76,7 @@ export function toApproval(row: Row): ShownApproval {
 
 export const insertApproval = insertRow('insert_approval', 'approval', APPROVAL);
 
-/** Reads an approval. `now` is the time of the service. */
+/** Reads an approval. `now` is the service's time. */
 export const readApproval = statement('read_approval', { approvalId: UUID }, `${READ} where approval_id = :approvalId`);
 
 /** Reads and locks an approval. */
@@ -93,7 +93,7 @@ export const findApprovalOfKey = statement(
   `${READ} where key_hash = :keyHash`,
 );
 
-/** Finds a pending approval of an identical request. */
+/** Finds a pending approval of a request that is identical to the given one. */
 export const findEqualApproval = statement(
   'find_equal_approval',
   { meaning: HEX },
@@ -102,7 +102,7 @@ export const findEqualApproval = statement(
 
 /**
  * Finds the newest pending approval about a card program (without `programId`), a transfer, or a card of a program. `field` is the
- * name of its id in requests.
+ * name under which requests send its id.
  */
 export const findPendingAbout = statement(
   'find_pending_about',
@@ -122,7 +122,7 @@ const LIST_APPROVALS = statement(
     order by approval_id desc limit :count`,
 );
 
-/** The conditions of a list. Null for no condition. */
+/** The conditions of a list. Null means no condition. */
 export type ApprovalFilter = { readonly status: ApprovalStatus | null; readonly programId: string | null };
 
 /** Reads a page of approvals, newest first, after the approval `after`. */
@@ -145,7 +145,7 @@ export const decideApproval = statement(
     where approval_id = :approvalId`,
 );
 
-/** Stores how an approved change ended, once. */
+/** Stores the end of an approved change, once. */
 export const endApproval = statement(
   'end_approval',
   {
@@ -159,8 +159,8 @@ export const endApproval = statement(
 );
 
 /**
- * Records, in the transaction of an approved change, that it was carried out. Fails (23514) the second time, or if the approval
- * has ended in another way.
+ * Records that an approved change was carried out, in the transaction of the change. Fails (23514) if this is recorded a second
+ * time, or if the approval has already ended in another way.
  */
 export const noteCarriedOut = statement(
   'note_carried_out',
@@ -170,8 +170,8 @@ export const noteCarriedOut = statement(
 );
 
 /**
- * Finds approvals that a job must end: approved ones whose request was not carried out within ten seconds, and expired
- * pending ones.
+ * Finds approvals that a job must end: approvals that were given and not carried out within ten seconds, and pending ones that have
+ * expired.
  */
 export const FIND_OPEN_APPROVALS: Statement = {
   name: 'find_open_approvals',
@@ -183,8 +183,8 @@ export const FIND_OPEN_APPROVALS: Statement = {
 };
 
 /**
- * Ends pending requests about the holder of a card, and removes their bodies: requests that name the card, or that are about one of
- * the transfers. A request without its text must not be approved. A job stores that they have expired.
+ * Ends pending requests about the holder of a card, and removes their bodies. These requests name the card, or are about one of the
+ * transfers. A request without its text must not be approved. A job stores that they have expired.
  */
 const EXPIRE_APPROVALS_ABOUT = statement(
   'expire_approvals_about',
@@ -202,7 +202,7 @@ const EXPIRE_APPROVALS_ABOUT = statement(
         where program_id = :programId and transfer_id = any (:transferIds)))`,
 );
 
-/** The card, and some of its transfers by their inner UUIDs. */
+/** A card, and some of its transfers by their inner UUIDs. */
 type AboutCard = { readonly programId: string; readonly cardName: string; readonly transferIds: readonly string[] };
 
 export function expireApprovalsAbout({ programId, cardName, transferIds }: AboutCard): Statement {
@@ -212,19 +212,19 @@ export function expireApprovalsAbout({ programId, cardName, transferIds }: About
 
 const OF_CREDENTIAL = columns({
   name: nullable(TEXT),
-  /** The scopes of a key; for a person, null. */
+  /** The scopes of a key. Null for a person. */
   scopes: nullable(many(word())),
-  /** The roles of a person; for a key, null. */
+  /** The roles of a person. Null for a key. */
   roles: nullable(many(TEXT)),
-  /** Why the key or the person may no longer send requests, or null. */
+  /** The reason why the key or the person may no longer send requests, or null. */
   lost: nullable(word<'revoked' | 'expired' | 'blocked'>()),
-  /** The person that a key belongs to. */
+  /** The person that the key belongs to. */
   personId: nullable(UUID),
-  /** The key or the person, and everyone else who can act with it: see `Identity`. */
+  /** The key or the person, and everyone else who can act with it. See `Identity`. */
   behind: many(UUID),
 });
 
-/** A key or a person, as far as approvals depend on them. */
+/** The properties of a key or a person that approvals depend on. */
 export type Credential = RowOf<typeof OF_CREDENTIAL.columns>;
 
 /** Reads a key of operators or a person by its inner UUID. */
@@ -261,7 +261,7 @@ const POLICY = columns({
 /** The approval policy. */
 export type Policy = RowOf<typeof POLICY.columns>;
 
-/** Reads the approval policy. No row if it was never changed. */
+/** Reads the approval policy. Returns no row if it was never changed. */
 export const READ_APPROVAL_POLICY: Statement = {
   name: 'read_approval_policy',
   text: `select ${POLICY.names} from approval_policy where singleton`,

@@ -18,7 +18,7 @@ import {
 } from './sql.ts';
 
 const NOTE = columns({
-  /** Id on the wire of the key, or `sandbox`, `host`, `anonymous`. */
+  /** The id on the wire of the key or the person, or `sandbox`, `host`, `anonymous`. */
   actor: TEXT,
   action: TEXT,
   programId: nullable(UUID),
@@ -34,7 +34,7 @@ const AUDIT_ENTRY = columns({
   position: BIGINT,
   entryId: UUID,
   createdAt: DATE,
-  /** Microseconds since 1970: the time that is hashed. */
+  /** The time that is hashed, in microseconds since 1970. */
   createdAtMicroseconds: BIGINT,
   previousHash: BYTES,
   hash: BYTES,
@@ -49,7 +49,7 @@ export type AuditEntry = RowOf<typeof AUDIT_ENTRY.columns>;
 
 export type AuditHead = RowOf<typeof HEAD.columns>;
 
-/** The previous hash of the first row. */
+/** The previous hash in the first row. */
 export const NO_HASH: Buffer = Buffer.alloc(32);
 
 const COLUMNS = `${AUDIT_ENTRY.omit('createdAtMicroseconds').names},
@@ -63,14 +63,14 @@ const INSERT_AUDIT_ENTRIES = statement(
 );
 
 /**
- * Inserts rows in this order, in the transaction of the actions they record and as its last write. They lock the head of the
+ * Inserts rows in this order. Must be the last write in the transaction of the actions that they record. It locks the head of the
  * chain, which comes after every other lock (see locks.ts).
  */
 export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
   return INSERT_AUDIT_ENTRIES({ notes: notes.map((note, place) => ({ ...note, entryId: newId(), place })) });
 }
 
-/** The conditions of a list of rows. Null for no condition. */
+/** The conditions of a list of rows. Null means no condition. */
 export type AuditFilter = {
   readonly action: string | null;
   readonly actor: string | null;
@@ -88,7 +88,7 @@ const FILTER = {
   to: nullable(DATE),
 };
 
-/** SQL: whether a row has all conditions of an {@link AuditFilter}. */
+/** SQL: whether a row meets all conditions of an {@link AuditFilter}. */
 const MATCHES = `(:action::text is null or action = :action)
       and (:actor::text is null or actor = :actor)
       and (:programId::uuid is null or program_id = :programId)
@@ -112,14 +112,14 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   return LIST_AUDIT_ENTRIES({ ...filter, after, count });
 }
 
-/** Reads the position of the last row, or null in an empty log. */
+/** Reads the position of the last row. Null if the log is empty. */
 export const READ_LAST_POSITION: Statement = {
   name: 'read_last_audit_position',
   text: 'select max(position) as position from audit_entry',
   values: [],
 };
 
-/** How to read the next rows of an export: at most `count` among the `maxExamined` after one position, and up to another. */
+/** Limits for the next rows of an export: at most `count` of the `maxExamined` rows after one position and up to another. */
 type AuditChunk = {
   readonly after: bigint;
   readonly until: bigint;
@@ -155,7 +155,7 @@ export function exportAuditEntries(filter: AuditFilter, chunk: AuditChunk): Stat
 
 const WALK = columns({ lastExamined: nullable(BIGINT) });
 
-/** The rows of {@link exportAuditEntries}, and the position to continue after, or null at the end. */
+/** Returns the rows of {@link exportAuditEntries}, and the position to continue after, or null at the end. */
 export function toAuditChunk(
   rows: readonly Row[],
   { count }: AuditChunk,
@@ -172,7 +172,7 @@ export const findAuditEntry = statement(
   'select position from audit_entry where entry_id = :entryId',
 );
 
-/** Maximum number of entries compared with a request: more than operators cause in the seconds that a request takes. */
+/** Maximum number of entries that are compared with a request. Operators cause fewer in the seconds that a request takes. */
 const MAX_EXAMINED = 50_000;
 
 const FIND_AUDIT_ENTRIES = statement(
@@ -189,7 +189,7 @@ export function findAuditEntries(requestId: string, from: Date, to: Date, count:
   return FIND_AUDIT_ENTRIES({ requestId, from, to, maxExamined: MAX_EXAMINED, count });
 }
 
-/** A position below every row's, including positions that the chain never assigns. */
+/** A position below the position of every row, including positions that the chain never assigns. */
 export const BEFORE_ALL_ENTRIES = -(2n ** 63n);
 
 const READ_AUDIT_CHAIN = statement(
@@ -213,13 +213,14 @@ export function toAuditEntry(row: Row): AuditEntry {
   return AUDIT_ENTRY.read(row);
 }
 
-/** The head from the row of {@link READ_AUDIT_HEAD}, or undefined if it was deleted. */
+/** Returns the head, from the row of {@link READ_AUDIT_HEAD}. Undefined if it was deleted. */
 export function toAuditHead(row: Row | undefined): AuditHead | undefined {
   return row === undefined ? undefined : HEAD.read(row);
 }
 
 /**
- * The hash that a row must have: the hash of the previous hash and its values, as the function `chain_audit_entry` computes it.
+ * Returns the hash that a row must have. It covers the previous hash and the row's values, as the function `chain_audit_entry`
+ * computes it.
  */
 export function hashOfEntry(entry: AuditEntry): Buffer {
   const values = [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ArrayWriter, type ElementType } from './binary-array.ts';
 
-// test/store/columns.test.ts tests that PostgreSQL reads these arrays as intended.
+// test/store/columns.test.ts tests that PostgreSQL reads these arrays correctly.
 
 const UUID: ElementType<string> = { oid: 2950, write: (value, to) => to.uuid(value) };
 const BIGINT: ElementType<bigint> = { oid: 20, write: (value, to) => to.bigint(value) };
@@ -31,7 +31,7 @@ function bigintsOf(array: Buffer): readonly bigint[] {
 }
 
 describe('an array in binary form', () => {
-  test('has a head, and each element with its length', () => {
+  test('has a head, and the length before each element', () => {
     const rows = [{ id: ID, more: 1 }, { id: ID.toUpperCase() }];
     const bytes = Buffer.from(ID.replaceAll('-', ''), 'hex');
     expect(new ArrayWriter().write(UUID, rows, 'id')).toEqual(
@@ -44,7 +44,7 @@ describe('an array in binary form', () => {
     expect(new ArrayWriter().writeAll(TEXT, [])).toEqual(Buffer.from('000000000000000000000019', 'hex'));
   });
 
-  test('says whether it has nulls, and undefined counts as null', () => {
+  test('marks whether it has nulls, and treats undefined as null', () => {
     const none = Buffer.from('ffffffff', 'hex');
     const a = elementOf(Buffer.from('a'));
     const writer = new ArrayWriter();
@@ -53,13 +53,13 @@ describe('an array in binary form', () => {
     expect(writer.writeAll(TEXT, ['a'])).toEqual(Buffer.concat([headOf(25, 1), a]));
   });
 
-  test('has text of any length and script in UTF-8', () => {
+  test('encodes text of any length and script in UTF-8', () => {
     const texts = ['', 'a "b", {c}\\', 'grün', '💶', 'x'.repeat(5000), `${'x'.repeat(20)}é`, '\ud800'];
     const expected = texts.map((text) => elementOf(Buffer.from(text)));
     expect(new ArrayWriter().writeAll(TEXT, texts)).toEqual(Buffer.concat([headOf(25, texts.length), ...expected]));
   });
 
-  test('does not change when later arrays are written, even into further blocks of memory', () => {
+  test('does not change when later arrays are written, even into new blocks of memory', () => {
     const writer = new ArrayWriter();
     const lengths = [1, 400_000, 900_000, 3, 2_500_000, 2];
     const arrays = lengths.map((length) => writer.writeAll(TEXT, ['x'.repeat(length), 'y']));
@@ -69,20 +69,20 @@ describe('an array in binary form', () => {
     }
   });
 
-  test('has whole numbers to the last digit', () => {
+  test('encodes whole numbers to the last digit', () => {
     const bigints = [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 4_294_967_296n];
     expect(bigintsOf(new ArrayWriter().writeAll(BIGINT, bigints))).toEqual(bigints);
     const numbers = [0, -1, 1, 4_294_967_295, 4_294_967_296, -4_294_967_297, 2 ** 53 - 1, 1 - 2 ** 53];
     expect(bigintsOf(new ArrayWriter().writeAll(NUMBER, numbers))).toEqual(numbers.map(BigInt));
   });
 
-  test('has times in microseconds since 2000', () => {
+  test('encodes times in microseconds since 2000', () => {
     const times = ['2000-01-01', '1970-01-01', '1999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'].map(Date.parse);
     const microseconds = [0n, -946_684_800_000_000n, -1000n, 252_455_615_999_999_000n];
     expect(bigintsOf(new ArrayWriter().writeAll(TIME, times))).toEqual(microseconds);
   });
 
-  test('refuses values outside its type, and still works afterwards', () => {
+  test('refuses values outside the type, and still works afterwards', () => {
     const writer = new ArrayWriter();
     const refused: readonly (() => Buffer)[] = [
       ...['', ID.slice(1), `${ID}0`, ID.replace('a', 'g'), ID.replace('a', 'ａ'), ID.replaceAll('-', '0')].map(

@@ -1,28 +1,27 @@
 /**
- * A PostgreSQL type as an element of an array in binary form. The protocol is described at
- * https://www.postgresql.org/docs/current/protocol.html. Only the server's source describes the layout, in the functions
- * `array_recv` and `<type>_recv`.
+ * A PostgreSQL type for the elements of an array in binary form. https://www.postgresql.org/docs/current/protocol.html describes
+ * the protocol. Only the server's source describes the layout, in the functions `array_recv` and `<type>_recv`.
  */
 export type ElementType<Value> = {
-  /** The type's number in `pg_type`, the same in every PostgreSQL. The server refuses an array of another type. */
+  /** The type's number in `pg_type`, the same in every PostgreSQL. The server refuses an array if the number does not match. */
   readonly oid: number;
-  /** Writes the length of a value in bytes, then the value. Throws if the type has no such value. */
+  /** Writes the length of a value in bytes, then the value. Throws if the value is not valid for the type. */
   write(value: NonNullable<Value>, to: ArrayWriter): void;
 };
 
-/** Large enough for many arrays of a group of transfers, so that few blocks are allocated. */
+/** Large enough for many arrays of a group of transfers, so blocks are rarely allocated. */
 const BLOCK_BYTES = 262_144;
 
 /** Bytes before the elements: the number of dimensions, a flag for nulls, the type, the length and the lowest index. */
 const HEAD_BYTES = 20;
 
-/** Maximum bytes of one UTF-16 unit in UTF-8. */
+/** Maximum number of bytes that one UTF-16 unit takes in UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Up to this length a loop writes ASCII faster than a call into Node. */
+/** For ASCII up to this length, a loop is faster than a call into Node. */
 const SHORT_TEXT = 12;
 
-/** The start of PostgreSQL's time, 2000-01-01, in milliseconds since 1970. */
+/** The start of PostgreSQL's time scale, 2000-01-01, in milliseconds since 1970. */
 const POSTGRES_EPOCH = 946_684_800_000;
 
 const MIN_BIGINT = -(2n ** 63n);
@@ -59,8 +58,8 @@ function hasHyphens(uuid: string): boolean {
 }
 
 /**
- * Writes arrays one after the other into a block of memory. Arrays as text would need quoting here and parsing in PostgreSQL. For
- * a group of transfers, both took longer than the values themselves.
+ * Writes arrays one after the other into a block of memory. Arrays in text form would need quoting here and parsing in PostgreSQL.
+ * For a group of transfers, both took longer than the rest of the work on the values.
  */
 export class ArrayWriter {
   #bytes: Buffer = Buffer.alloc(0);
@@ -69,7 +68,7 @@ export class ArrayWriter {
   #at = 0;
   #hasNull = false;
 
-  /** The array of one property's values in some rows, as a parameter. Undefined counts as null. */
+  /** Writes the array of one property's values in some rows, and returns it as a parameter. Undefined counts as null. */
   write<Value>(type: ElementType<Value>, rows: readonly Readonly<Record<string, unknown>>[], property: string): Buffer {
     this.#begin();
     for (let index = 0; index < rows.length; index += 1) {
@@ -90,7 +89,7 @@ export class ArrayWriter {
     return this.#end(type.oid, values.length);
   }
 
-  /** Reserves space for the head. Overwrites an array that was left unfinished because a value was refused. */
+  /** Reserves space for the head. Overwrites an array that was not finished because a value was refused. */
   #begin(): void {
     this.#at = this.#start;
     this.#hasNull = false;
@@ -112,7 +111,10 @@ export class ArrayWriter {
     return this.#bytes.subarray(start, end);
   }
 
-  /** Reserves some bytes. A new block begins with a copy of the array so far. Finished arrays keep the old block. */
+  /**
+   * Reserves some bytes. If a new block is needed, it begins with a copy of the unfinished array. Finished arrays keep the old
+   * block.
+   */
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#bytes.length) return;
     const written = this.#at - this.#start;
@@ -162,7 +164,7 @@ export class ArrayWriter {
     this.#at += 12;
   }
 
-  /** A `bigint` from a whole number that JavaScript represents exactly. */
+  /** Writes a whole number that JavaScript represents exactly as a `bigint`. */
   wholeNumber(value: number): void {
     if (!Number.isSafeInteger(value)) throw new RangeError('a value is not a whole number');
     this.#reserve(12);
@@ -173,7 +175,7 @@ export class ArrayWriter {
     this.#at += 12;
   }
 
-  /** Milliseconds since 1970 as a `timestamptz`, in microseconds since 2000. */
+  /** Writes a time in milliseconds since 1970 as a `timestamptz`, in microseconds since 2000. */
   moment(time: number): void {
     const microseconds = (Math.trunc(time) - POSTGRES_EPOCH) * 1000;
     if (Number.isSafeInteger(microseconds)) this.wholeNumber(microseconds);
@@ -203,7 +205,7 @@ export class ArrayWriter {
     this.#at = at + 20;
   }
 
-  /** Text as UTF-8. A lone surrogate becomes U+FFFD. PostgreSQL refuses U+0000. */
+  /** Writes text as UTF-8. A lone surrogate becomes U+FFFD. PostgreSQL refuses U+0000. */
   text(value: string): void {
     this.#reserve(4 + value.length * MAX_BYTES_PER_UNIT);
     const at = this.#at + 4;
@@ -224,7 +226,7 @@ export class ArrayWriter {
     return true;
   }
 
-  /** JSON text as `jsonb`, whose binary form begins with a version number. */
+  /** Writes JSON text as `jsonb`. The binary form begins with a version number. */
   jsonb(text: string): void {
     this.#reserve(5 + text.length * MAX_BYTES_PER_UNIT);
     const at = this.#at + 5;
@@ -245,7 +247,7 @@ export class ArrayWriter {
     const length = digits.length / 2;
     this.#reserve(4 + Math.ceil(length));
     const written = this.#bytes.write(digits, this.#at + 4, 'hex');
-    // Node stops at the first pair with another character.
+    // Node stops at the first pair that is not hexadecimal.
     if (written !== length) throw new TypeError('a value is not in hexadecimal digits');
     this.#view.setInt32(this.#at, length);
     this.#at += 4 + length;

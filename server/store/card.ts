@@ -19,7 +19,7 @@ import {
   word,
 } from './sql.ts';
 
-/** A card for a decision, with the counted days of its account in the last weeks, or null if no limit applies to it. */
+/** A card for a decision, and the counted days of its account in the last weeks. The days are null if no limit applies. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
 
 /** A card with all fields of its record, and the current day in its program's time zone (YYYY-MM-DD). */
@@ -47,7 +47,7 @@ const CARD = columns({
   connectorId: nullable(TEXT),
 });
 
-/** The columns that only the record shows. They are not read when transfers are decided. */
+/** The columns that appear only in the record. They are not read when transfers are decided. */
 const SHOWN = columns({
   holderReference: nullable(TEXT),
   lastFour: nullable(TEXT),
@@ -56,7 +56,7 @@ const SHOWN = columns({
   updatedAt: DATE,
 });
 
-// A `date` is read as text, because `pg` would turn it into a moment in the time zone of the process.
+// A `date` is read as text, because `pg` would convert it to a moment in the process's time zone.
 const CARD_COLUMNS = `${CARD.omit('expiresOn').of('card')}, card.expires_on::text as expires_on`;
 
 const FOR_DECISION = `${CARD_COLUMNS}, case when card.limits is not null or program.card_limits is not null
@@ -72,8 +72,8 @@ const WITH_PROGRAM = `cross join lateral (
   ) as program`;
 
 /**
- * Reads cards by their names in requests. Must come after their accounts were locked or read. A card and its counters change only
- * under the lock of its account, and with its version.
+ * Reads cards by their names in requests. Must come after their accounts were locked or read, because a card and its counters
+ * change only under the lock of its account, together with the account's version.
  */
 export const readCards = statementOfRows(
   'read_cards',
@@ -85,8 +85,8 @@ export const readCards = statementOfRows(
 );
 
 /**
- * Reads cards with their accounts, and each requested funding account once: the card data of {@link readAccounts} and {@link
- * readCards} in one snapshot. Takes no locks, for decisions that are checked when they are written.
+ * Reads cards with their accounts, and each requested funding account once. In one snapshot, this reads the same card data as
+ * {@link readAccounts} and {@link readCards}. Takes no locks: it is for decisions that are checked when they are written.
  */
 export const readCardsWithAccounts = statementOfRows(
   'read_cards_with_accounts',
@@ -112,12 +112,12 @@ export const readCardsWithAccounts = statementOfRows(
     ) as account`,
 );
 
-/** Whether a row of {@link readCardsWithAccounts} is a card with its own account rather than its funding account. */
+/** Returns whether a row of {@link readCardsWithAccounts} contains a card with its account, and not a funding account. */
 export function isOfCard(row: Row): boolean {
   return row.is_of_card === true;
 }
 
-/** Reads the cards of transfers, like {@link readCards}. */
+/** Reads the cards of transfers as {@link readCards} does. */
 export const readCardsOfTransfers = statementOfRows(
   'read_cards_of_transfers',
   NAMED_TRANSFER,
@@ -175,7 +175,7 @@ const INSERT_CARD = insertRow(
   columns({ ...CARD.columns, ...SHOWN.columns, processorToken: nullable(TEXT) }),
 );
 
-/** Inserts a card whose accounts exist. `processorToken` is the name of the card at the processor of its connector. */
+/** Inserts a card whose accounts exist. `processorToken` identifies the card at the processor of its connector. */
 export function insertCard(
   { card, ...shown }: Omit<CardDetails, 'account' | 'today'>,
   processorToken: string | null,
@@ -194,7 +194,7 @@ const UPDATE_CARD = statement(
     where card.program_id = :programId and card.card_id = :cardId`,
 );
 
-/** Updates a card and, through its trigger, the version of its account, which must be locked. */
+/** Updates a card. A trigger also raises the version of its account, which must be locked. */
 export function updateCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today' | 'createdAt'>): Statement {
   return UPDATE_CARD({ ...card, ...shown });
 }

@@ -19,13 +19,13 @@ import {
   word,
 } from '../sql.ts';
 
-/** Replaces the erased texts of an error. The trigger `error_of_erased_card` has the same text. */
+/** Replaces the erased texts of an error. The trigger `error_of_erased_card` uses the same text. */
 const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';
 
-/** Sorts before every other id. */
+/** Sorts before all other ids. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/** The steps of an erasure, in order. Each step relies on the previous one having erased its part. */
+/** The steps of an erasure, in order. Each step requires that the previous steps have erased their parts. */
 export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors', 'cases'] as const;
 
 export type ErasureStep = (typeof ERASURE_STEPS)[number];
@@ -45,7 +45,7 @@ const ERASURE = columns({
   ...PLACE.columns,
 });
 
-/** An erasure and its progress. `cursor` is the last transfer, batch, request or case that the step has processed. */
+/** An erasure and its progress. `cursor` is the last transfer, batch, request or case that the current step has processed. */
 export type CardErasure = ReturnType<typeof ERASURE.read>;
 
 export const toErasure: (row: Row) => CardErasure = ERASURE.read;
@@ -58,7 +58,7 @@ export const readErasure = statement(
   `select ${ERASURE.names} from card_erasure where program_id = :programId and card_name = :cardName`,
 );
 
-/** Reads which transfers have a card whose holder was erased. Must come after their accounts were read. */
+/** Reads which transfers have a card whose holder was erased. Must come after the accounts were read. */
 export const readErasuresOfTransfers = statementOfRows(
   'read_erasures_of_transfers',
   NAMED_TRANSFER,
@@ -77,7 +77,7 @@ export const toErasureOfTransfer = columns({ ...NAMED_TRANSFER.columns, cardName
 const INSERT_ERASURE = statement(
   'insert_card_erasure',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, requestedAt: DATE, createdAt: DATE, holderHash: nullable(HEX) },
-  // The clock of a sandbox may have been ahead when the card was created, and set back since.
+  // The clock of a sandbox may have been ahead when the card was created, and have been set back since.
   `with first as materialized (
       select case when exists (select from sandbox_clock where furthest > '0')
         then '1970-01-01'::timestamptz else :createdAt end as event_at
@@ -101,7 +101,7 @@ export function insertErasure(
   return INSERT_ERASURE(erasure);
 }
 
-/** Reads erasures that may continue now, longest wait first. */
+/** Reads erasures that may continue now. The one that has waited longest comes first. */
 export const readDueErasures = statement(
   'read_due_card_erasures',
   { count: INTEGER },
@@ -120,7 +120,9 @@ const LOCK_ERASURE = statement(
     for update skip locked`,
 );
 
-/** Locks an erasure that is unchanged since it was read. No row if another process is working on it, or has continued it. */
+/**
+ * Locks an erasure if it is unchanged since it was read. Returns no row if another process is working on it or has continued it.
+ */
 export function lockErasure({ programId, cardId, round, step, cursor }: CardErasure): Statement {
   return LOCK_ERASURE({ programId, cardId, round, step, cursor });
 }
@@ -142,8 +144,8 @@ const MOVE_ERASURE = statement(
 );
 
 /**
- * The result of a batch: the counts of erased records, where the erasure continues, and after how many milliseconds at the
- * earliest.
+ * The result of a batch: the counts of erased records, where the erasure continues, and the minimum pause before that, in
+ * milliseconds.
  */
 export type ErasureProgress = Pick<CardErasure, 'round' | 'step' | 'cursor' | 'transfers' | 'events' | 'errors'> & {
   readonly pauseMilliseconds: number;
@@ -161,8 +163,8 @@ export const completeErasure = statement(
 );
 
 /**
- * Removes the fields of a card that identify its holder. Its account must be locked. A trigger (migration 0030) removes the
- * metadata with {@link insertErasure}.
+ * Removes the fields of a card that identify its holder. The account must be locked. A trigger (migration 0030) removes the
+ * metadata when {@link insertErasure} runs.
  */
 export const eraseHolderOfCard = statement(
   'erase_holder_of_card',
@@ -172,8 +174,8 @@ export const eraseHolderOfCard = statement(
 );
 
 /**
- * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if its version was raised. So
- * no earlier decision can write texts after they were erased.
+ * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if the account's version was
+ * raised. So an earlier decision cannot write texts after they were erased.
  */
 export const lockAccountOfCard = statement(
   'lock_account_of_card',
@@ -221,8 +223,8 @@ const LOCK_TRANSFERS_OF_CARD = statement(
 );
 
 /**
- * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows have
- * `transfer_id`, and `has_texts` if there are texts.
+ * Locks the next transfers from or to a card against changes of their metadata, in the order of their ids. The rows have
+ * `transfer_id`, and `has_texts`, which says whether there are texts.
  */
 export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
   return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });
@@ -252,8 +254,8 @@ export const eraseReversals = statement(
 );
 
 /**
- * Removes responses about a card, its transfers and their reversals that earlier versions stored with a separate body. A replay
- * then returns the current record.
+ * Removes the responses about a card, its transfers and their reversals that earlier versions stored with a separate body. Replays
+ * then return the current record.
  */
 export const eraseResponses = statement(
   'erase_responses',
@@ -287,7 +289,7 @@ const ORIGIN = columns({ programId: nullable(UUID), subjectId: TEXT });
 export type FoundEvent = ReturnType<typeof FOUND_EVENT.read>;
 
 const READ_EVENTS_OF_CARD = statement(
-  // Planned each time, because a plan for any time would read every day.
+  // Planned each time, because a plan for any time would read the partitions of all days.
   '',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, from: DATE, after: nullable(UUID), count: INTEGER },
   `with gone_through as materialized (
@@ -311,7 +313,7 @@ const READ_EVENTS_OF_CARD = statement(
     ) as found on true`,
 );
 
-/** Reads the next `count` events of all programs, and returns those about a card. The last batch is always read whole. */
+/** Reads the next `count` events of all programs, and returns the ones about a card. The last batch is always read completely. */
 export function readEventsOfCard(
   { programId, cardId, cardName, eventsFrom: from, cursor: after }: CardErasure,
   count: number,
@@ -319,7 +321,7 @@ export function readEventsOfCard(
   return READ_EVENTS_OF_CARD({ programId, cardId, cardName, from, after, count });
 }
 
-/** The events from the rows of {@link readEventsOfCard}, and the last batch that was read, or null at the end. */
+/** Returns the events from the rows of {@link readEventsOfCard}, and the last batch that was read, or null at the end. */
 export function toFoundEvents(found: readonly Row[]): {
   readonly events: readonly FoundEvent[];
   readonly lastBatchId: string | null;
@@ -343,7 +345,7 @@ export const writePayloads = statement(
       and event.created_at >= found.created_at and event.created_at < found.before`,
 );
 
-/** Removes the responses of webhooks' receivers to events, because they may have quoted the texts. */
+/** Removes the stored responses of webhook receivers to events, because they may quote the texts. */
 export const eraseAnswers = statement(
   'erase_webhook_answers',
   { eventIds: many(UUID) },
@@ -351,7 +353,7 @@ export const eraseAnswers = statement(
     where event_id = any (:eventIds) and response_start is not null`,
 );
 
-/** Makes every process reload the webhooks that get the events of a program. */
+/** Makes every process reload the webhooks that receive the events of a program. */
 export const rereadWebhooks = statement(
   'reread_webhooks',
   { programId: UUID },
@@ -380,7 +382,7 @@ const ERASE_ERRORS = statement(
 );
 
 /**
- * Erases the texts of the next `count` errors of the program that are about a card whose holder was erased, see {@link
+ * Erases the texts of errors about a card whose holder was erased, among the next `count` errors of the program. See {@link
  * toErasedErrors}.
  */
 export function eraseErrors({ programId, cursor }: CardErasure, count: number): Statement {
@@ -410,7 +412,7 @@ const POSTPONE_ERASURE = statement(
     where program_id = :programId and card_id = :cardId`,
 );
 
-/** Postpones an erasure that failed, so that it does not hold up others. */
+/** Postpones an erasure that failed, so that it does not delay others. */
 export function postponeErasure({ programId, cardId }: CardErasure, pauseMilliseconds: number): Statement {
   return POSTPONE_ERASURE({ programId, cardId, pauseMilliseconds });
 }

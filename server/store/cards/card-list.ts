@@ -3,9 +3,9 @@ import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
 
-/** The conditions of a list of cards. Null for no condition. */
+/** The conditions of a list of cards. Null means no condition. */
 export type CardFilter = {
-  /** Today's status: a card past its last day has expired. */
+  /** Today's status. A card after its last day has expired. */
   readonly status: CardStatus | null;
   readonly lastFour: string | null;
   readonly holderReference: string | null;
@@ -26,21 +26,21 @@ export type CardChunk = {
   /** The last card of the previous chunk (inner UUID), or null for the first. */
   readonly after: string | null;
   readonly count: number;
-  /** Maximum number of cards compared with the filter. It bounds the time of a chunk, even if matches are rare. */
+  /** Maximum number of cards that are compared with the filter. It limits the time of a chunk if matches are rare. */
   readonly maxExamined: number;
 };
 
-/** One index, and the cards found through it. */
+/** An index, and the cards that are found through it. */
 type Route = {
   readonly name: string;
-  /** The parts of the filter that every card on the route matches. */
+  /** The parts of the filter that all cards on the route match. */
   readonly covers: readonly (keyof CardFilter)[];
-  /** The columns of the index before the card's id, which are compared at both ends, and their values. */
+  /** The index columns before the card's id, with their values. Both ends of the range are compared with them. */
   readonly lead: readonly (readonly [column: string, value: string])[];
   readonly condition?: string;
-  /** By a pair, through the table of the metadata. */
+  /** Whether cards are found by a metadata pair, through the table of the metadata. */
   readonly isByPair?: true;
-  /** By name, in byte order. Otherwise newest first. */
+  /** Whether cards are ordered by name, in byte order. Otherwise, they are newest first. */
   readonly isByName?: true;
 };
 
@@ -67,7 +67,7 @@ const BY_LAST_FOUR: Route = {
 const BY_METADATA: Route = { name: 'by_metadata', covers: ['metadata'], lead: [], isByPair: true };
 const BY_STATUS: Route = {
   name: 'by_status',
-  // A card stored as suspended may have expired, so each one is compared.
+  // A card that is stored as suspended may have expired, so each card is compared.
   covers: [],
   lead: [['status', ':status::text']],
   condition: "and card.status <> 'active'",
@@ -80,17 +80,17 @@ function routeFor({ prefix, holderReference, lastFour, metadata, status }: CardF
   if (lastFour !== null) return BY_LAST_FOUR;
   if (prefix !== null) return BY_PREFIX;
   if (metadata !== null) return BY_METADATA;
-  // Most cards are active, and expired cards keep the status that they were stored with.
+  // Most cards are active, and an expired card keeps its stored status.
   return status === null || status === 'active' || status === 'expired' ? ALL : BY_STATUS;
 }
 
-/** Whether a list compares more cards than it returns. False if one index covers the filter. */
+/** Returns whether a list compares more cards than it returns. False if one index covers the filter. */
 export function isCardFiltered(filter: CardFilter): boolean {
   const { covers } = routeFor(filter);
   return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
 }
 
-/** Whether the list is in the order of the names, so that it continues after the name of a card rather than after its id. */
+/** Returns whether the list is ordered by name. If so, it continues after a card's name instead of its id. */
 export function isCardListByName(filter: CardFilter): boolean {
   return routeFor(filter).isByName === true;
 }
@@ -132,8 +132,8 @@ const LIST_CARDS = statementVariants({
 });
 
 /**
- * Reads a chunk of a program's cards: newest first, or by id if the filter has a prefix. One index finds the cards that can
- * match, and at most `maxExamined` of them are compared with the rest of the filter.
+ * Reads a chunk of a program's cards: newest first, or by id if the filter has a prefix. One index finds the candidates, and at
+ * most `maxExamined` of them are compared with the rest of the filter.
  */
 export function listCards(programId: string, filter: CardFilter, chunk: CardChunk): Statement {
   const route = routeFor(filter);
@@ -151,8 +151,8 @@ export function listCards(programId: string, filter: CardFilter, chunk: CardChun
 }
 
 /**
- * SQL: the cards on a route, from the end of the previous chunk. Bounds on both ends of the ids make the route's index the
- * cheapest even before the planner has statistics of the table.
+ * SQL: the cards on a route, from the end of the previous chunk. Because the ids are bounded at both ends, the planner chooses the
+ * route's index even before it has statistics of the table.
  */
 function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
   if (isByPair) {
@@ -211,7 +211,7 @@ function textOf(route: Route, filtered: boolean, isLater: boolean): string {
     order by page.${key} ${onward}`;
 }
 
-/** The cards of a chunk, from the rows of {@link listCards}. `next` is where the next chunk begins, or null at the end. */
+/** Returns the cards of a chunk, from the rows of {@link listCards}. `next` is where the next chunk begins, or null at the end. */
 export function toCardChunk(
   rows: readonly Row[],
   chunk: CardChunk,

@@ -3,15 +3,15 @@ import pg from 'pg';
 import type { ConnectionSettings } from './connections.ts';
 import { HostListProblem, readHostList } from './hosts/host-list.ts';
 
-/** The values of `sslmode` that require TLS. With others the server may refuse it. */
+/** The values of `sslmode` that require TLS. With other values, the server may refuse TLS. */
 const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
- * Why a database must not be connected to, or undefined if it may be, on every host of its address. The sentence says what to set
- * and repeats nothing of the address. A private connection must be safe from eavesdropping and impersonation: on the same
- * machine, or over TLS with a verified certificate.
+ * Returns the reason why a database must not be connected to. Undefined if every host of its address may be connected to. The
+ * sentence says what to set and repeats no part of the address. A private connection must be safe from eavesdropping and
+ * impersonation: it must stay on the machine, or use TLS with a verified certificate.
  * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE for missing parts. So this creates a client
- * that never connects. Throws the error of `pg` for an address that it cannot read.
+ * that never connects. Throws the error of `pg` for an address that `pg` cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   if (!('connectionString' in settings)) return findHostProblem(settings, mustBePrivate);
@@ -27,8 +27,8 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
 
 function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   const client = new pg.Client(settings);
-  // PostgreSQL would quote the database's name, and it may be the end of a password that was cut at a '/'. If the address names
-  // no database, `pg` uses the user's name.
+  // PostgreSQL would quote the database's name in an error, and it may be the end of a password that was cut at a '/'. If the
+  // address names no database, `pg` uses the user's name.
   if (client.database?.includes('@') && client.database !== client.user) {
     return 'DATABASE_URL has an @ in the name of the database. In a user name or a password, write @ as %40 and / as %2F.';
   }
@@ -45,7 +45,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
     return 'DATABASE_URL has an empty parameter host. Remove it, or set it to where the database is.';
   }
   if (isOfThisMachine(client.host)) return undefined;
-  // A boolean, options of Node's TLS, or a text that `pg` did not understand. The types of `pg` allow only the boolean.
+  // May be a boolean, options of Node's TLS, or a text that `pg` did not understand. The types of `pg` allow only the boolean.
   const tls: unknown = client.ssl;
   const mode = parameters.get('sslmode');
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);
@@ -63,7 +63,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
   );
 }
 
-/** The parameters as written. `pg` keeps only the last of each name. */
+/** Returns the parameters as written. `pg` keeps only the last one of each name. */
 function parametersOf(connectionString: string): URLSearchParams {
   const [address = ''] = connectionString.split('#', 1);
   const start = address.indexOf('?');
@@ -71,7 +71,7 @@ function parametersOf(connectionString: string): URLSearchParams {
 }
 
 function isOfThisMachine(host: string): boolean {
-  // A path means a socket.
+  // A path refers to a socket.
   if (host.startsWith('/') || host.toLowerCase() === 'localhost' || host === '::1') return true;
   return isIP(host) === 4 && host.startsWith('127.');
 }

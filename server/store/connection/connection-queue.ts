@@ -6,8 +6,8 @@ type Waiter = { readonly until: number; readonly admit: () => void; readonly ref
 
 /**
  * The requests that wait for a connection of a pool, in order of arrival.
- * A wait fails as "too few connections" only after another connection of this process has received a response, because only this
- * proves that connections are missing. If no connection receives a response, the database is silent, and the wait fails for that
+ * A wait fails as "too few connections" only after another connection of this process has received a response. Only that proves
+ * that there are too few connections. If no connection receives a response, the database is silent, and the wait fails for that
  * reason.
  */
 export class ConnectionQueue {
@@ -26,7 +26,7 @@ export class ConnectionQueue {
   }
 
   /**
-   * Resolves when a connection is free. Every call that resolves needs a {@link leave}. Rejects with {@link NoConnection}, as
+   * Resolves when a connection is free. Each call that resolves requires a {@link leave}. Rejects with {@link NoConnection}, but as
    * "too few connections" not before `until` (`performance.now()`).
    */
   enter(until: number): Promise<void> {
@@ -65,7 +65,7 @@ export class ConnectionQueue {
     this.#timer = setInterval(() => {
       const now = performance.now();
       const responses = this.#responses();
-      // A process that was frozen has not read the responses that arrived, so a late check counts as one check.
+      // A frozen process has not read the responses that arrived, so a late check counts as only one check.
       silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
       if (silence > this.#silentMilliseconds) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);

@@ -18,12 +18,12 @@ import {
   WRITER_SETTINGS,
 } from './session-settings.ts';
 
-// Invariant: A start and a command wait for a slow database without a limit, and say what for
+// Invariant: A start and a command wait for a slow database without a limit, and say what they wait for
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 
 /**
- * The address of PostgreSQL in the form of `pg`, the schema of the tables if it is not {@link DEFAULT_SCHEMA}, and whether every
+ * The address of PostgreSQL in the form of `pg`, the schema of the tables unless it is {@link DEFAULT_SCHEMA}, and whether every
  * commit must wait for a standby.
  */
 export type ConnectionSettings = Address & { readonly schema?: string; readonly requiresStandby?: boolean };
@@ -33,13 +33,13 @@ type Address =
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
 /**
- * The database role of a connection. migrations/0005_row_level_security.sql has its rights. `application` serves the requests of
- * card programs, and sees only the rows of the programs that it has named. `background` is for operators and loops, for all
+ * The database role of a connection. migrations/0005_row_level_security.sql grants its rights. `application` serves the requests of
+ * card programs, and sees only the rows of the programs that it has named. `background` is for operators and loops, and sees all
  * programs. `authentication` finds the caller of a request.
  */
 export type Role = 'application' | 'background' | 'authentication';
 
-/** The minimum that a process needs: one of each kind, and one for separate work. */
+/** The minimum for a process: one connection of each kind, and one for separate work. */
 export const MIN_CONNECTIONS = 6;
 
 /** The maximum that a process opens, unless DATABASE_CONNECTIONS is set. */
@@ -49,12 +49,15 @@ export const MAX_CONNECTIONS = 27;
 type Sizes = Readonly<Record<Role, RoleSizes>>;
 type RoleSizes = { readonly readers: number; readonly writers: number };
 
-/** Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}. One is for separate work. */
+/**
+ * Divides the connections that a process may open among the roles. `total` is at least {@link MIN_CONNECTIONS}. One is for separate
+ * work.
+ */
 export function divideConnections(total: number): Sizes {
   const sizes = {
     application: { readers: 1, writers: 1 },
     background: { readers: 1, writers: 1 },
-    // It never writes.
+    // This role never writes.
     authentication: { readers: 1, writers: 0 },
   };
   let left = total - MIN_CONNECTIONS;
@@ -68,21 +71,22 @@ export function divideConnections(total: number): Sizes {
   return sizes;
 }
 
-/** An idle connection is closed after this time, because others may need its slot on the server. */
+/** An idle connection is closed after this time, because other processes may need its slot on the server. */
 const IDLE_MILLISECONDS = 5000;
 
 /**
- * How long a writing connection, and each of its plans, is used. A plan for a nearly empty table may use the wrong one of two
- * indexes, so it must not stay in use when the table has grown.
+ * How long a writing connection, and each of its plans, is used. For a nearly empty table, a plan may use the wrong one of two
+ * indexes. It must not be used any longer after the table has grown.
  */
 const WRITER_LIFETIME_SECONDS = 60;
 
-/** For `pg`: no time limit. */
+/** Means no time limit for `pg`. */
 const NO_LIMIT = 0;
 
 /**
- * Time limits of a pool's connections: for a connection, for a free one while the database responds to other requests (`crowded`)
- * or to none (`silent`), for a response, and in PostgreSQL for a lock and a statement.
+ * Time limits of a pool's connections, for different waits: for a connection, for a free connection while the database responds to
+ * other requests (`crowded`) or to none (`silent`), and for a response. The last two apply in PostgreSQL, to a lock and a
+ * statement.
  */
 export type TimeLimits = PoolLimits & {
   readonly connectMilliseconds: number;
@@ -90,7 +94,7 @@ export type TimeLimits = PoolLimits & {
   readonly session: readonly Setting[];
 };
 
-/** For requests, which must be answered in time. */
+/** For requests, which must get a response in time. */
 export const REQUESTS: TimeLimits = {
   connectMilliseconds: LIMITS.connect,
   crowdedMilliseconds: LIMITS.crowded,
@@ -100,8 +104,8 @@ export const REQUESTS: TimeLimits = {
 };
 
 /**
- * For starts and commands, which no caller waits for and which would only be repeated. They wait for a slow server or a held
- * lock. The wait ends for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
+ * For starts and commands. No caller waits for them, and after a time-out they would only be repeated. They wait for a slow server
+ * or a held lock. The wait ends only for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
  */
 export const STARTS: TimeLimits = {
   connectMilliseconds: NO_LIMIT,
@@ -111,7 +115,7 @@ export const STARTS: TimeLimits = {
   session: WITHOUT_LIMITS,
 };
 
-/** The settings that are not in force, or PostgreSQL's error about the role, in a few words. */
+/** The settings that have a different value, or PostgreSQL's error about the role, in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
 export class Connections {
@@ -122,7 +126,7 @@ export class Connections {
   readonly #role: Role;
   readonly #timeLimits: TimeLimits;
 
-  /** Opens no connection before one is needed. */
+  /** Does not open a connection before it is needed. */
   constructor(
     settings: ConnectionSettings,
     role: Role,
@@ -136,7 +140,7 @@ export class Connections {
     this.group = group;
     const session: readonly Setting[] = [...timeLimits.session, actAs(role)];
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
-    // One writer of transfers stays open, so that transfers continue even if others take the server's connections.
+    // One writer for transfers stays open, so that transfers continue even if other programs use up the server's connections.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
     const reading = [...READER_SETTINGS, ...session];
     this.readers = new Pool(openPool(settings, toPooling(readers), reading, timeLimits), readers, group, timeLimits);
@@ -146,15 +150,15 @@ export class Connections {
   }
 
   /**
-   * Why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over several sessions
-   * would silently drop the role and the settings, and with them the separation of programs.
+   * Returns the reason why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over
+   * several sessions would silently drop the role and the settings, and with them the separation of programs.
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
     const more = [...READER_SETTINGS, ...this.#timeLimits.session, actAs(this.#role)];
     const settings = settingsFor(this.#settings, more);
     try {
-      // Reads no rows. On a node of a Citus cluster without the tables, their policies would refuse.
+      // Reads no rows, because on a node of a Citus cluster without the tables, the policies would refuse a read.
       await this.readers.query(`select from ${table} limit 0`);
       const differing = await findDifferingSettings(this.readers, settings);
       return differing === undefined ? undefined : { differing };
@@ -169,21 +173,21 @@ export class Connections {
     this.writers.limit(writers);
   }
 
-  /** Runs work on a separate connection, without time limits. An aborted signal closes the connection. */
+  /** Runs work on a separate connection, without time limits. If the signal is aborted, the connection is closed. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const { connectMilliseconds } = this.#timeLimits;
     const session = [...WITHOUT_LIMITS, actAs(this.#role)];
     return withClient(this.#settings, session, run, { group: this.group, signal, connectMilliseconds });
   }
 
-  /** Closes every connection after its current work. */
+  /** Closes every connection when its current work has ended. */
   async close(): Promise<void> {
     await Promise.all([this.readers.end(), this.writers.end()]);
   }
 }
 
 /**
- * Runs work on a separate connection, without time limits and with the rights of the user itself, for the schema and the roles.
+ * Runs work on the schema and the roles, on a separate connection, without time limits and with the rights of the user itself.
  * Throws the error of `pg` if it cannot connect.
  */
 export function administer<Result>(
@@ -193,13 +197,12 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
-/** The SQLSTATE of a startup option that a server does not know. */
+/** The SQLSTATE for a startup option that the server does not know. */
 const UNKNOWN_SETTING = '42704';
 
 /**
- * Runs work on a connection with the user's own settings, except time limits that would end it at once. Works with every
- * PostgreSQL. If a server is too old to have all of these limits, this sets no limit. Throws the error of `pg` if it cannot
- * connect.
+ * Runs work on a connection with the user's own settings, except for time limits that would end the work immediately. Works with
+ * every PostgreSQL: if a server is too old to have all of these limits, none is set. Throws the error of `pg` if it cannot connect.
  */
 export async function connectPlainly<Result>(
   settings: ConnectionSettings,
@@ -216,8 +219,8 @@ export async function connectPlainly<Result>(
 }
 
 /**
- * Runs work like {@link connectPlainly}, within the time limits of a request, for a query about waiting sessions that must not
- * wait itself.
+ * Runs work as {@link connectPlainly} does, but within the time limits of a request. It is for a query about waiting sessions,
+ * which must not wait itself.
  */
 export function connectWithinLimits<Result>(
   settings: ConnectionSettings,
@@ -232,7 +235,7 @@ export async function probe(settings: ConnectionSettings): Promise<void> {
   await withClient(settings, WITHOUT_LIMITS, (client) => client.query('select 1'));
 }
 
-/** Sets the role of a connection from its first statement on. */
+/** Sets the role of a connection before its first statement. */
 function actAs(role: Role): Setting {
   return ['role', nameOf(role)];
 }
@@ -246,7 +249,7 @@ function settingsFor({ schema, requiresStandby }: ConnectionSettings, more: read
 }
 
 type Lone = {
-  /** The pools that make room for it. */
+  /** The pools that may have to make room for this one. */
   readonly group?: PoolGroup;
   readonly signal?: AbortSignal | undefined;
   readonly connectMilliseconds?: number;
@@ -275,7 +278,7 @@ async function withClient<Result>(
   });
 }
 
-/** Opens a connection. Without `settings` it keeps its user's settings. */
+/** Opens a connection. Without `settings`, it keeps the user's settings. */
 async function connect(
   where: pg.ClientConfig,
   connectionTimeoutMillis: number,
@@ -296,7 +299,10 @@ async function connect(
   return client;
 }
 
-/** Applies the settings in the first packet of a connection. With several hosts, the packet also asks the host for its state. */
+/**
+ * Applies the settings in the first packet of a connection. If there are several hosts, the packet also asks the host for its
+ * state.
+ */
 async function prepare(
   client: pg.ClientBase,
   hosts: Hosts | undefined,
@@ -304,7 +310,7 @@ async function prepare(
 ): Promise<void> {
   const [[readOnly, on]] = READER_SETTINGS;
   const isOfReader = ([name, value]: Setting): boolean => name === readOnly && value === on;
-  // With several hosts, the host must first prove that it takes writes. Only then is the connection limited to reads.
+  // If there are several hosts, the host must first prove that it accepts writes. Only then is the connection limited to reads.
   const isLimitedLater = hosts?.mustWrite === true && settings?.some(isOfReader) === true;
   const first = isLimitedLater ? settings.map((one): Setting => (isOfReader(one) ? [readOnly, 'off'] : one)) : settings;
   const apply = first && (() => applySettings(client, first));
@@ -313,8 +319,8 @@ async function prepare(
 }
 
 /**
- * With several hosts, a host may have been made read-only because it was replaced. The service must see this setting before it
- * overrides it.
+ * If there are several hosts, a host may have been made read-only because it was replaced. The service must see this setting before
+ * overriding it.
  */
 function optionsOf(where: ConnectionSettings, settings: readonly Setting[]): string {
   const isKept = ([name]: Setting): boolean => name !== READER_SETTINGS[0][0];
@@ -333,7 +339,7 @@ async function endingAfter<Result>(
 }
 
 function toPooling({ min, max }: PoolSize): pg.PoolConfig {
-  // For `pg`, 0 means its default instead of none.
+  // `pg` would read 0 as its default instead of none.
   return { min, max: Math.max(max, 1) };
 }
 
@@ -356,11 +362,11 @@ function openPool(
     query_timeout: responseMilliseconds,
     application_name: 'transfer-service',
     options: optionsOf(where, settings),
-    // A connection is used only with its settings. If they cannot be applied, it is closed.
+    // A connection is only used with its settings. If they cannot be applied, it is closed.
     onConnect: (client) => prepare(client, hosts, settings),
     types: { getTypeParser: parserOf },
   });
-  // A dead idle connection leaves the pool. Without a listener it would end the process.
+  // Dead idle connections leave the pool. Without a listener, the error would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
@@ -371,7 +377,7 @@ function openPool(
 
 function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8) return BigInt;
-  // The driver's parser is `JSON.parse`, which can change the names of metadata.
+  // The driver's own parser is `JSON.parse`, which can change the names of metadata.
   if (oid === pg.types.builtins.JSON || oid === pg.types.builtins.JSONB) return parseJson;
   return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
 }

@@ -9,27 +9,28 @@ import { DEFAULT_SCHEMA } from './session-settings.ts';
 // Kept by: this file, `server-problem.ts`
 // Tested by: `test/start/database-problems.test.ts`, `test/start/foreign-server.test.ts`
 
-/** The purpose of opening a database. Commands that only check accept a read-only one. */
+/** The purpose of opening a database. Commands that only check accept a read-only database. */
 export type DatabaseUse = 'read' | 'write';
 
 /** The oldest version of PostgreSQL that the migrations support. */
 const OLDEST_MAJOR = 15;
 
 export type ServerFacts = {
-  /** As in `server_version_num`: 150004 is 15.4. */
+  /** In the form of `server_version_num`: 150004 is 15.4. */
   readonly versionNumber: number;
   readonly version: string;
   readonly encoding: string;
   readonly database: string;
   readonly isStandby: boolean;
   readonly readOnly: string;
-  /** Where `default_transaction_read_only` was set, as in `pg_settings`. */
+  /** The place where `default_transaction_read_only` was set, as in `pg_settings`. */
   readonly readOnlySource: string;
 };
 
 /**
- * Why the service cannot use a database, or undefined if it can. Checked first, on a connection without the service's settings,
- * because an older server would refuse some of them. Changes nothing. Throws the error of `pg` if it cannot connect.
+ * Returns the reason why the service cannot use a database, or undefined if it can. This is checked first, on a connection without
+ * the service's settings, because an older server would refuse some of them. Changes nothing. Throws the error of `pg` if it cannot
+ * connect.
  */
 export function findDatabaseProblem(
   settings: ConnectionSettings,
@@ -46,7 +47,7 @@ export function findDatabaseProblem(
   });
 }
 
-/** The part of {@link findDatabaseProblem} that is about the server and the database as a whole. */
+/** Returns the problem if it concerns the server or the database as a whole. Part of {@link findDatabaseProblem}. */
 export function findServerProblem(facts: ServerFacts, use: DatabaseUse): StartupProblem | undefined {
   const { versionNumber, version, encoding, database, isStandby, readOnly, readOnlySource } = facts;
   if (versionNumber < OLDEST_MAJOR * 10_000) {
@@ -70,7 +71,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): Startup
       'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.',
     );
   }
-  // The service overrides this setting if it is set for its user, but not if it is set for the whole database or server.
+  // The service overrides this setting if it is set for the service's user, but not if it is set for the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
     return new StartupProblem(
       'database-read-only',
@@ -82,7 +83,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): Startup
 }
 
 async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
-  // This must work on every old server.
+  // This statement must work on every old server.
   const { rows } = await client.query<ServerFacts>(`select
       pg_catalog.current_setting('server_version_num')::pg_catalog.int4 as "versionNumber",
       pg_catalog.current_setting('server_version') as version,
@@ -102,7 +103,7 @@ export async function hasSchema(client: pg.ClientBase, schema: string): Promise<
 }
 
 async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise<StartupProblem | undefined> {
-  // `migrate` creates it.
+  // `migrate` will create the schema.
   if (!(await hasSchema(client, schema))) return undefined;
   const history = await readHistoryColumns(client, schema);
   if (history !== '' && history !== HISTORY_COLUMNS && !history.startsWith(`${HISTORY_COLUMNS}, `)) {
@@ -129,10 +130,10 @@ function foreign(schema: string, problem: string): StartupProblem {
   );
 }
 
-/** The first columns of the history, the same in every version. Later versions have more. */
+/** The first columns of the history. They are the same in every version. Later versions have more. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
-/** The columns of the object with the name of the history, or an empty text if there is none. */
+/** Returns the columns of the object that has the name of the history, or an empty text if there is none. */
 async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '
@@ -171,7 +172,7 @@ async function findAccessProblem(
     );
   }
   if (usable) return undefined;
-  // Lists all rights that a new ledger needs, so that its user asks for them once.
+  // Lists all rights that a new ledger needs, so that the user can ask for them all at once.
   if (!isInstalled) return findMissingRights(client, schema);
   return new StartupProblem(
     'database-rights',
@@ -184,18 +185,18 @@ async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<
   return rows.map(({ name }) => name);
 }
 
-/** Names that migrations have yet to create, without the names that they only replace. */
+/** Returns the names that migrations will create, without the names that they only replace. */
 function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
   const isApplied = ({ name }: Migration): boolean => applied.includes(name);
   const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
-  // An interrupted attempt may have left objects that are created outside a transaction. `migrate` takes care of these.
+  // An interrupted attempt may have left objects that are created outside a transaction. `migrate` handles these.
   const wanted = migrations
     .filter((migration) => !isApplied(migration) && !migration.isOutsideTransaction)
     .flatMap(namesCreatedBy);
   return [...new Set(wanted)].filter((name) => !ours.has(name));
 }
 
-/** The names that exist in a schema, and the kind of each object. */
+/** Returns the names that exist in a schema, and the kind of each object. */
 async function readTakenNames(
   client: pg.ClientBase,
   schema: string,

@@ -30,20 +30,23 @@ import {
 
 export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from './work.ts';
 
-/** How a transaction of unknown outcome ended: it `committed`, it never can (`abandoned`), or that is still `unknown`. */
+/**
+ * The end of a transaction of unknown outcome: it was `committed`, it can never be (`abandoned`), or its outcome is still
+ * `unknown`.
+ */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
 
 /**
  * PostgreSQL as one role of the service. Everything except the migrations uses its methods.
- * The role `application` sees only the rows of the programs given to {@link forProgram}. A statement without a condition on its
- * program finds no rows of other programs.
+ * The role `application` sees only the rows of the programs that were given to {@link forProgram}. Even a statement without a
+ * condition on its program finds no rows of other programs.
  */
 export class Database {
   readonly #connections: Connections;
   readonly #standby: Standby;
-  /** The setting of the programs, for `set` before a statement or after `begin`. Null for all programs. */
+  /** The setting for the programs, to use with `set` before a statement or after `begin`. Null for all programs. */
   readonly #programs: string | null;
   readonly #programIds: readonly string[] | undefined;
   readonly #isTrial: boolean;
@@ -56,34 +59,36 @@ export class Database {
     this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(requireUuid).join()}}'`;
   }
 
-  /** How often the server may have been replaced. Earlier memories may come from transactions that the new server lacks. */
+  /**
+   * How often the server may have been replaced. Data remembered from before may come from transactions that the new server lacks.
+   */
   get interruptions(): number {
     return this.#connections.group.interruptions;
   }
 
-  /** Whether requests wait while no host can be written to, because one of several will take over. */
+  /** Whether requests wait while no host accepts writes, because one of several hosts will take over. */
   get followsPrimary(): boolean {
     return this.#connections.group.followsPrimary;
   }
 
-  /** The same database, limited to the rows of these programs (inner UUIDs). */
+  /** Returns the same database, limited to the rows of these programs (inner UUIDs). */
   forProgram(...programIds: readonly string[]): Database {
     return new Database(this.#connections, this.#standby, programIds, this.#isTrial);
   }
 
-  /** The same database, whose transactions decide and write nothing: to find out what a request would do now. */
+  /** Returns the same database for trials: transactions decide and write nothing. A trial finds out what a request would do now. */
   forTrial(): Database {
     return new Database(this.#connections, this.#standby, this.#programIds, true);
   }
 
-  /** The same database, whose transactions write, even within a trial. */
+  /** Returns the same database, with transactions that write even within a trial. */
   forWrites(): Database {
     return new Database(this.#connections, this.#standby, this.#programIds);
   }
 
   /**
-   * Runs one statement in a read-only transaction, so that PostgreSQL refuses writes. Throws {@link StoreFailure}. A connection
-   * that the server closed while it was idle is replaced once, silently.
+   * Runs one statement in a read-only transaction, so PostgreSQL refuses writes. Throws {@link StoreFailure}. If the server closed
+   * the connection while it was idle, it is silently replaced once.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
     try {
@@ -91,7 +96,7 @@ export class Database {
     } catch (error) {
       if (!(error instanceof StoreFailure) || !error.connectionLost || error.timedOut) throw error;
     }
-    // The same cause may have cut every idle connection, without the process having noticed yet.
+    // The same cause may have cut every idle connection, even if the process has not noticed it yet.
     this.#connections.readers.closeIdle(0);
     return this.#readOnce(statement);
   }
@@ -118,7 +123,7 @@ export class Database {
   }
 
   /**
-   * Runs a transaction. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} if it is not known
+   * Runs a transaction. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} if it is unknown
    * whether it was committed. An error that `decide` throws is rethrown after a rollback.
    */
   transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
@@ -187,14 +192,14 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes, with its fence, in one round trip, and returns its rows. Running it a second time must change
+   * Runs one statement that writes, with its fence, in one round trip. Returns its rows. Running it a second time must change
    * nothing. Throws {@link StoreFailure} if it certainly changed nothing, and {@link CommitUnknown} otherwise.
    */
   async write(statement: Statement, again = true): Promise<readonly Row[]> {
     const batchId = newBatchId();
     const begin = async () => {
       const client = await connect(this.#connections.writers);
-      // Not awaited. If it fails, so does everything sent after it.
+      // Not awaited. If it fails, everything sent after it fails, too.
       client.query(toBegin(this.#programs)).catch(() => undefined);
       return { client, loaded: {} };
     };
@@ -214,8 +219,8 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes data that no response depends on: errors, leases, times of use. It runs whether or not a
-   * required standby is set. It has no fence, so running it a second time must change nothing. Throws {@link StoreFailure}.
+   * Runs one statement that writes data on which no response depends, such as errors, leases and times of use. It runs even if a
+   * required standby is not set. It has no fence, so running it a second time must change nothing. Throws {@link StoreFailure}.
    */
   async writeUnguarded(statement: Statement): Promise<readonly Row[]> {
     const [rows] = await this.#sendPacket(
@@ -227,18 +232,18 @@ export class Database {
   }
 
   /**
-   * Takes a lock and runs a statement that sees the commits of the lock's previous holder. BEGIN and COMMIT are in one
-   * packet, so that no other process waits for this one. It has no fence, so running the statement a second time must change
+   * Takes a lock, and then runs a statement that sees the commits of the lock's previous holder. BEGIN and COMMIT are in one
+   * packet, so that other processes need not wait for this one. It has no fence, so running the statement a second time must change
    * nothing. Throws {@link StoreFailure}.
    */
   async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
-    // Hash joins are off for writers, because their tables grow. This joins only parts of the statement.
+    // Hash joins are off for writers, because their tables grow. Here, only parts of the statement are joined, so they are allowed.
     const [, rows] = await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');
     return rows ?? [];
   }
 
   /**
-   * Runs statements in one transaction and one packet, and returns the rows of each. It has no fence, so running them a second
+   * Runs statements in one transaction and one packet, and returns the rows of each. There is no fence, so running them a second
    * time must change nothing. Throws {@link StoreFailure}.
    */
   inOnePacket(statements: readonly Statement[], begin = 'begin'): Promise<readonly (readonly Row[])[]> {
@@ -273,7 +278,8 @@ export class Database {
   }
 
   /**
-   * Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`).
+   * Runs a transaction as {@link transact} does, but resolves an unknown commit before it returns, until `deadline`
+   * (`performance.now()`).
    */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {
@@ -295,23 +301,23 @@ export class Database {
   }
 
   /**
-   * Whether all rows that were visible on a server before the call are on its standby. False if that is not known by `deadline`
-   * (`performance.now()`). Always true for a commit without synchronous replication.
+   * Returns whether all rows that were visible on a server before the call are on its standby. False if that is unknown at
+   * `deadline` (`performance.now()`). Always true for a commit without synchronous replication.
    */
   confirm(server: string | undefined, deadline: number): Promise<boolean> {
     return this.#standby.confirm(server, deadline);
   }
 
-  /** Whether a row that was last changed on a server at this moment is known to be on its standby. */
+  /** Returns whether it is known that the standby has a row that was last changed on a server at this time. */
   isConfirmed(changedAt: Date, server: string): boolean {
     return this.#standby.has(changedAt, server);
   }
 
   /**
-   * Resolves a commit whose response was lost. Reading back is not enough, because the server may still be committing. So the
+   * Resolves a commit whose response was lost. Reading the row is not enough, because the server may still be committing. So the
    * same batch id is inserted as abandoned. If that succeeds, the transaction can never commit. If it conflicts, the row shows
-   * which came first. That row may itself have been committed only on this server, so under synchronous replication a later
-   * commit must be acknowledged.
+   * which of the two came first. That row itself may have been committed only on this server. So under synchronous replication, a
+   * later commit must be acknowledged.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
     const remaining = Math.max(0, deadline - performance.now());
@@ -319,7 +325,7 @@ export class Database {
     const outOfTime = new Promise<Settlement>((resolve) => {
       timer = setTimeout(() => resolve('unknown'), remaining);
     });
-    // A query that hangs must not delay the caller beyond its deadline. It ends a little later.
+    // A query that hangs must not delay the caller beyond its deadline. The query ends a little later.
     const settlement = await Promise.race([this.#fence(batchId, deadline), outOfTime]);
     clearTimeout(timer);
     return settlement;
@@ -340,7 +346,10 @@ export class Database {
     return 'unknown';
   }
 
-  /** Reads a large amount, of all programs, on a separate connection. Undefined if it takes longer than `timeoutMilliseconds`. */
+  /**
+   * Reads a large amount of data, of all programs, on a separate connection. Undefined if it takes longer than
+   * `timeoutMilliseconds`.
+   */
   async survey(statement: Statement, timeoutMilliseconds: number): Promise<readonly Row[] | undefined> {
     try {
       return await this.#connections.alone(async (client) => {
@@ -355,14 +364,14 @@ export class Database {
   }
 
   /**
-   * Runs several statements for housekeeping, about all programs, on a separate connection and without time limits. An aborted
-   * signal closes the connection and so ends the work.
+   * Runs several housekeeping statements, about all programs, on a separate connection and without time limits. If the signal is
+   * aborted, the connection is closed, which ends the work.
    */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     return this.#connections.alone(run, signal);
   }
 
-  /** Records the meaning of a failure for the database as a whole, for all connections. */
+  /** Records for all connections what a failure says about the database as a whole. */
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
     group.suspect(failure);
@@ -383,7 +392,7 @@ export class Database {
     group.isDiskFull = false;
   }
 
-  /** Sends BEGIN and the load. Repeats them on a new connection if the server had closed the idle one. */
+  /** Sends BEGIN and the load. If the server had closed the idle connection, sends them again on a new one. */
   async #begin<Name extends string>(
     work: { readonly load: Work<unknown, Name>['load'] },
     deadline: number | undefined,
@@ -403,7 +412,7 @@ export class Database {
   }
 }
 
-/** The id becomes part of a statement's text, so it must be a UUID. */
+/** Checks that an id is a UUID, because it becomes part of a statement's text. */
 function requireUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
   throw new Error('the id of a card program is not a UUID');

@@ -14,36 +14,36 @@ import { hostsOf, type UsedHost } from './hosts/hosts.ts';
 import { type Health, type Pool, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
-/** Minimum connections of a thread with separate connections: one of each kind. */
+/** Minimum number of connections for a thread with its own connections: one of each kind. */
 const MIN_OWN_CONNECTIONS = 2;
 const MAX_OWN_CONNECTIONS = 4;
 
 export type PoolFigures = { readonly role: Role } & Pick<Pool, 'kind' | 'lent' | 'open' | 'waiting' | 'max'>;
 
-/** One PostgreSQL, as each role of the service sees it. */
+/** One PostgreSQL, seen by each role of the service. */
 export type Databases = {
   readonly settings: ConnectionSettings;
   /** For the requests of card programs. Sees rows only with {@link Database.forProgram}. */
   readonly application: Pick<Database, 'forProgram'>;
-  /** For operators and loops: all programs. */
+  /** For operators and loops. Sees all programs. */
   readonly background: Database;
   readonly authentication: Database;
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
-  /** The host of DATABASE_URL in use. Undefined before the first connection, and for the embedded PostgreSQL. */
+  /** The host of DATABASE_URL that is in use. Undefined before the first connection, and for the embedded PostgreSQL. */
   readonly host: () => UsedHost | undefined;
   readonly health: () => Health;
   readonly pools: () => readonly PoolFigures[];
-  /** Calls a listener after every commit of this process. Returns a function that stops the calls. */
+  /** Calls a listener after every commit of this process. Returns a function that ends the calls. */
   readonly onCommit: (listener: () => void) => () => void;
   /**
-   * Permanently releases connections, so that a thread of this process can open as many with {@link openOwnDatabase}. Returns how
-   * many, or 0 if there are too few already.
+   * Permanently releases connections, so that a thread of this process can open the same number with {@link openOwnDatabase}.
+   * Returns that number, or 0 if there are already too few.
    */
   readonly giveUpConnections: () => number;
   readonly close: () => Promise<void>;
 };
 
-/** Opens a PostgreSQL that has the schema, or gets it before the first statement. Opens no connection yet. */
+/** Opens a PostgreSQL whose schema exists, or will exist before the first statement. Opens no connection yet. */
 export function openDatabases(
   settings: ConnectionSettings,
   maxConnections = MAX_CONNECTIONS,
@@ -58,7 +58,7 @@ export function openDatabases(
   const standby = new Standby(background.writers, settings.requiresStandby);
   return {
     settings,
-    // For no program until a request names one.
+    // Without access to any program until a request names one.
     application: new Database(application, standby, []),
     background: new Database(background, standby),
     authentication: new Database(authentication, standby),
@@ -99,7 +99,7 @@ function figuresOf(all: Readonly<Record<Role, Connections>>): readonly PoolFigur
   );
 }
 
-/** Opens the database for a thread with separate connections. It has the same access as {@link Databases.background}. */
+/** Opens the database for a thread with its own connections. It has the same access as {@link Databases.background}. */
 export function openOwnDatabase(
   settings: ConnectionSettings,
   count: number,

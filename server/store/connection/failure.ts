@@ -3,7 +3,7 @@ import { codeOf } from '../../foundation/startup-problem.ts';
 
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
-/** Reads an error of `pg`. An error with an SQLSTATE came from the server. Any other means a lost connection. */
+/** Reads an error of `pg`. An error with an SQLSTATE comes from the server. Any other error means a lost connection. */
 export function describeFailure(error: unknown): FailureFacts {
   if (error instanceof NoWritableHost) return { sqlState: error.sqlState, connectionLost: true };
   if (error instanceof Overdue) return { sqlState: QUERY_CANCELED, connectionLost: false };
@@ -16,7 +16,7 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
-/** SQLSTATEs of PostgreSQL, this one and the next. */
+/** An SQLSTATE of PostgreSQL. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
 export const LOCK_NOT_AVAILABLE = '55P03';
@@ -34,25 +34,25 @@ const NOT_NULL_VIOLATION = '23502';
 
 export const DISK_FULL = '53100';
 
-/** Our own SQLSTATE: an account changed after the decision that is now being written (`refuse_changed_accounts`). */
+/** Our own SQLSTATE: an account changed between a decision and the write of that decision (`refuse_changed_accounts`). */
 export const ACCOUNTS_CHANGED = 'TS001';
 
-/** The messages of `pg` for a time-out, of a response or of a new connection. */
+/** The messages of `pg` for time-outs of a response or of a new connection. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
   'Connection terminated due to connection timeout',
 ]);
 
 /**
- * After these SQLSTATEs a connection that still responds is closed, because a new one may work: a read-only server (the address
- * may already point to another one), a standby (55000: recovery is in progress), a backend out of memory, a statement whose table
- * has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58), internal errors (XX) and
- * connection exceptions (08).
+ * After an error with one of these SQLSTATEs, the connection is closed even if it still responds, because a new one may work. They
+ * mean a read-only server (the address may already lead to another one), a standby (55000: recovery is in progress), a backend that
+ * is out of memory, or a statement whose table has changed (0A000: the cached plan must not change its type). By class, they also
+ * mean I/O errors (58), internal errors (XX) and connection exceptions (08).
  */
 const UNFIT_STATES: ReadonlySet<string> = new Set([READ_ONLY, '55000', '53200', '0A000']);
 const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);
 
-/** Whether the connection of an error must be closed. */
+/** Returns whether a connection must be closed after this error. */
 export function isUnfit(error: unknown): boolean {
   const { sqlState, connectionLost } = describeFailure(error);
   return (
@@ -64,8 +64,8 @@ export function isUnfit(error: unknown): boolean {
 }
 
 /**
- * No connection was available in time. `crowded`: other connections of this process received responses during the wait, so there
- * are too few connections. Otherwise the database is silent. `cause` is the server's error if it refused a connection.
+ * No connection was available in time. `crowded` means that other connections of this process received responses during the wait,
+ * so there are too few connections. Otherwise, the database is silent. `cause` is the server's error if it refused a connection.
  */
 export class NoConnection extends Error {
   override readonly name = 'NoConnection';
@@ -77,14 +77,14 @@ export class NoConnection extends Error {
   }
 }
 
-/** Whether the driver gave up waiting, for a response or for a new connection. */
+/** Returns whether the driver stopped waiting, for a response or for a new connection. */
 export function isSilence(error: unknown): boolean {
   return error instanceof Error && SILENCES.has(error.message);
 }
 
 /**
- * Statements that were sent together took too long, one after the other. The server responded in between, so it is slow and not
- * silent. It may still execute the last one, so its connection can no longer be used.
+ * Statements that were sent together took too long, one after the other. The server responded in between, so it is slow but not
+ * silent. It may still execute the last statement, so its connection can no longer be used.
  */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
@@ -94,29 +94,30 @@ export class Overdue extends Error {
   }
 }
 
-/** Why a host of DATABASE_URL cannot be used. `cause` is the error of the connection, if that was the reason. */
+/** The reason why a host of DATABASE_URL cannot be used. `cause` is the error of the connection, if there was one. */
 export type HostRefusal = {
-  /** As configured, such as `db1:5432`. */
+  /** The host as configured, such as `db1:5432`. */
   readonly host: string;
   readonly reason: string;
-  /** Whether it responds and cannot be written to. */
+  /** Whether the host responds but does not accept writes. */
   readonly isReadOnly: boolean;
   readonly cause?: unknown;
 };
 
-/** Lists each host and why it cannot be used, for a sentence. */
+/** Lists the hosts with the reasons why they cannot be used, as part of a sentence. */
 export function describeRefusals(refusals: readonly HostRefusal[]): string {
   return refusals.map(({ host, reason }) => `${host} (${reason})`).join(', ');
 }
 
-/** No host of DATABASE_URL can be written to. `cause` is the first error of a connection, if there was one. */
+/** No host of DATABASE_URL accepts writes. `cause` is the first error of a connection, if there was one. */
 export class NoWritableHost extends Error {
   override readonly name = 'NoWritableHost';
   /**
-   * The code of a read-only database if a host is one, otherwise the code of a server's error. Undefined without such an error.
+   * The code for a read-only database if a host is read-only. Otherwise the code of a server's error, or undefined if there was
+   * none.
    */
   readonly sqlState: string | undefined;
-  /** The SQLSTATE, or the code of Node for the connection. */
+  /** The SQLSTATE, or Node's code for the connection error. */
   readonly code: string | undefined;
 
   constructor(refusals: readonly HostRefusal[]) {
@@ -128,7 +129,7 @@ export class NoWritableHost extends Error {
   }
 }
 
-/** A transaction or a read that certainly changed nothing. `cause` is the error of `pg`. */
+/** A transaction or a read has certainly changed nothing. `cause` is the error of `pg`. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly sqlState: string | undefined;
@@ -144,8 +145,8 @@ export class StoreFailure extends Error {
   }
 
   /**
-   * An open or a new connection got no response. Another try at once would not help, because the server hangs or packets are
-   * dropped.
+   * An open or a new connection got no response. Trying again immediately would not help, because the server hangs or packets are
+   * lost.
    */
   get timedOut(): boolean {
     const { cause } = this;
@@ -153,7 +154,7 @@ export class StoreFailure extends Error {
     return isSilence(cause);
   }
 
-  /** There were too few connections, so the same request may succeed later. */
+  /** There were too few connections. The same request may succeed later. */
   get crowded(): boolean {
     return this.sqlState === TOO_MANY_CONNECTIONS || (this.cause instanceof NoConnection && this.cause.crowded);
   }
@@ -181,45 +182,46 @@ export class StoreFailure extends Error {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
-  /** A wait took too long, for one lock, or in total in a statement that takes several locks one after the other. */
+  /** A wait took too long: either for one lock, or in total, for several locks that one statement takes one after the other. */
   get waitedTooLong(): boolean {
     return this.lockTimeout || this.sqlState === QUERY_CANCELED;
   }
 
-  /** The transaction may succeed if it is repeated, because there was a deadlock, or another transaction came first. */
+  /** The transaction may succeed if it is repeated: there was a deadlock, or another transaction came first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
   }
 
-  /** Accounts changed after a decision that did not lock them. The decision must be repeated. */
+  /** Accounts that were not locked have changed since the decision. The decision must be repeated. */
   get accountsChanged(): boolean {
     return this.sqlState === ACCOUNTS_CHANGED;
   }
 
-  /** One row of a batch may be the cause: constraint violations (23), data exceptions (22), a lock not available. */
+  /** The cause may be one row of a batch: constraint violations (23), data exceptions (22), a lock that is not available. */
   get rowAtFault(): boolean {
     if (this.lacksStandby) return false;
     return this.lockTimeout || this.sqlState?.startsWith('22') === true || this.sqlState?.startsWith('23') === true;
   }
 }
 
-/** Whether an error, or its cause, is the fence's error that a required standby is not set. */
+/** Returns whether an error, or its cause, comes from the fence because a required standby is not set. */
 export function lacksStandby(error: unknown): boolean {
   const { code, table, column } = serverErrorOf(error) ?? {};
-  // The error names the table by the partition of the row.
+  // The error names the partition of the row instead of the table.
   return code === NOT_NULL_VIOLATION && column === 'created_at' && table?.startsWith('write_batch') === true;
 }
 
 /**
- * Why it is unknown whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost or is an
- * error, or does not prove the wait for a required standby. `local`: the server warned that it could not wait for its standby.
- * `unconfirmed`: the transaction changed nothing, and the earlier result that it found may not be on the standby yet.
+ * The reason why it is unknown whether the outcome of a transaction is durable. `response_lost`: the response to COMMIT was lost,
+ * is an error, or does not prove that the commit waited for a required standby. `local`: the server warned that it could not wait
+ * for its standby. `unconfirmed`: the transaction changed nothing, but the earlier result that it found may not be on the standby
+ * yet.
  */
 export type Doubt = 'response_lost' | 'local' | 'unconfirmed';
 
 /**
- * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision, valid if it
- * turns out to be committed ({@link Database.clear}).
+ * The outcome of a transaction is unknown: it may have been committed, or may still be. `result` is its decision, which is valid if
+ * it turns out that it was committed ({@link Database.clear}).
  */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
@@ -236,13 +238,13 @@ export class CommitUnknown extends Error {
   }
 }
 
-/** The error that the server itself reported, found in an error or its causes, or undefined if there is none. */
+/** Returns the error that the server itself reported, from an error or its causes. Undefined if there is none. */
 export function serverErrorOf(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof pg.DatabaseError) return error;
   return error instanceof Error ? serverErrorOf(error.cause) : undefined;
 }
 
-/** The codes of Node and `pg` for a connection that could not be opened or was lost. */
+/** The codes of Node and `pg` for connections that could not be opened or were lost. */
 const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -253,7 +255,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Whether an error, or its cause, shows that the database can no longer be reached. */
+/** Returns whether an error, or its cause, shows that the database can no longer be reached. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -261,12 +263,12 @@ export function isLostConnection(error: unknown): boolean {
   return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
 }
 
-/** Whether an error, or its cause, shows that a connection that worked before was lost. */
+/** Returns whether an error, or its cause, shows that a working connection was lost. */
 export function wasCutOff(error: unknown): boolean {
   if (error instanceof CommitUnknown) return true;
   if (error instanceof StoreFailure) return error.connectionLost;
   if (error instanceof pg.DatabaseError) return isFatal(error);
-  // ENOENT: the socket of a server on this machine was removed with it.
+  // ENOENT means that the socket of a server on this machine was removed together with the server.
   return (
     isLostConnection(error) ||
     (error instanceof Error && (('code' in error && error.code === 'ENOENT') || wasCutOff(error.cause)))

@@ -1,25 +1,25 @@
 import type pg from 'pg';
 
-/** The sessions of this process that wait for locks without a time limit, by the process ids of their backends. */
+/** The sessions of this process that wait for locks without a time limit, as process ids of their backends. */
 const waiting = new Set<number>();
 
-/** Registers a connection without time limits, until it ends. */
+/** Registers a connection without time limits until it ends. */
 export function noteWaiting(client: pg.ClientBase): void {
-  // `pg` knows it from the server's greeting, but its types lack it.
+  // `pg` knows the id from the server's greeting, but its types do not include it.
   const processId: unknown = Reflect.get(client, 'processID');
   if (typeof processId !== 'number') return;
   waiting.add(processId);
   client.once('end', () => waiting.delete(processId));
 }
 
-/** Whether {@link readLockHolder} could find anything. */
+/** Returns whether {@link readLockHolder} could find anything. */
 export function mayWaitForLock(): boolean {
   return waiting.size > 0;
 }
 
 type Holder = { readonly process: number; readonly program: string | null; readonly user: string | null };
 
-/** Describes the holder of a lock that a session of this process waits for, in a few words. Undefined if there is none. */
+/** Describes the session that holds a lock for which this process waits, in a few words. Undefined if there is none. */
 export async function readLockHolder(client: pg.ClientBase): Promise<string | undefined> {
   const { rows } = await client.query<Holder>(
     `select pid as process, nullif(application_name, '') as program, usename::text as "user"
@@ -32,7 +32,7 @@ export async function readLockHolder(client: pg.ClientBase): Promise<string | un
   return rows[0] && `${describeSession(rows[0])} holds a lock`;
 }
 
-/** Describes the holder of an advisory lock, in a few words. Undefined if there is none. */
+/** Describes the session that holds an advisory lock, in a few words. Undefined if there is none. */
 export async function readAdvisoryHolder(client: pg.ClientBase, key: number): Promise<string | undefined> {
   const { rows } = await client.query<Holder>(
     `select pid as process, nullif(application_name, '') as program, usename::text as "user"
@@ -63,7 +63,7 @@ export async function readTableUser(client: pg.ClientBase): Promise<string | und
   return `${describeSession(found)} uses the table ${found.table}${since}`;
 }
 
-/** Describes a session. Only a superuser sees the program of another user. */
+/** Describes a session. Only a superuser can see the program of another user. */
 export function describeSession({ process, program, user }: Holder): string {
   const who = [program, user && `user ${user}`].filter((part) => part !== null).join(', ');
   return `PostgreSQL process ${process}${who === '' ? '' : ` (${who})`}`;

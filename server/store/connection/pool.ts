@@ -9,7 +9,7 @@ import { serverOf } from './session-settings.ts';
 // Kept by: `divideConnections`
 // Tested by: `test/faults/few-connections.test.ts`
 
-/** The time that a request must have left when it gets a connection, because a transaction may need it. */
+/** The time that must remain when a request gets a connection, because it may need a transaction. */
 export const TRANSACTION_MILLISECONDS = 1500;
 
 /** The first and the longest pause between attempts to connect to a server that has no free connection. */
@@ -25,26 +25,26 @@ export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: num
  */
 export type PoolLimits = { readonly crowdedMilliseconds: number; readonly silentMilliseconds: number };
 
-/** The state of the database, as a process's connections have seen it. Times are by `performance.now()`. */
+/** The state of the database, as seen by a process's connections. Times are values of `performance.now()`. */
 export type Health = {
-  /** The number of idle connections that broke or that the server closed. */
+  /** The number of idle connections that broke, or that the server closed. */
   readonly losses: number;
   readonly committedAt: number;
   /** When a transaction last failed because of a full disk, an I/O error, or a missing response to COMMIT. */
   readonly commitFailedAt: number;
   /** Whether the cause was a full disk. */
   readonly isDiskFull: boolean;
-  /** When the server last refused a connection, or all connections of the process were last in use for too long. */
+  /** When the server last refused a connection, or when all connections of the process were last in use for too long. */
   readonly shortAt: number;
-  /** Connections in use and idle ones, and requests that wait for one. */
+  /** The numbers of connections in use, of idle ones, and of requests that wait for a connection. */
   readonly lent: number;
   readonly idle: number;
   readonly waiting: number;
 };
 
 /**
- * All pools of a process for one database. They share what they know about it, and the group chooses which idle connections to
- * close when a pool needs room.
+ * All pools of a process for one database. They share what they learn about it. When a pool needs room, the group chooses which
+ * idle connections to close.
  */
 export class PoolGroup implements Health {
   readonly #hosts: Hosts | undefined;
@@ -56,9 +56,9 @@ export class PoolGroup implements Health {
   /** How often the database has sent a response, on any connection. */
   responses = 0;
   losses = 0;
-  /** How often a server without the last commits may have replaced the current one. */
+  /** How often the server may have been replaced by a server without the last commits. */
   interruptions = 0;
-  /** Writers that the server refused a connection and that are trying again. */
+  /** Writers whose connection the server refused and that are trying again. */
   refusedWriters = 0;
   committedAt = Number.NEGATIVE_INFINITY;
   commitFailedAt = Number.NEGATIVE_INFINITY;
@@ -66,7 +66,7 @@ export class PoolGroup implements Health {
   shortAt = Number.NEGATIVE_INFINITY;
   readonly #commitListeners = new Set<() => void>();
 
-  /** `connectMilliseconds` limits the wait for a host that does not respond. 0 for no limit. */
+  /** `connectMilliseconds` limits the wait for a host that does not respond. 0 means no limit. */
   constructor(hosts?: Hosts, connectMilliseconds = 0) {
     this.#hosts = hosts;
     this.#connectMilliseconds = connectMilliseconds;
@@ -81,7 +81,7 @@ export class PoolGroup implements Health {
     this.#stopFollowing?.();
   }
 
-  /** Calls a listener after every commit of a transaction that writes. Returns a function that stops the calls. */
+  /** Calls a listener after every commit of a transaction that writes. Returns a function that ends the calls. */
   onCommit(listener: () => void): () => void {
     this.#commitListeners.add(listener);
     return () => this.#commitListeners.delete(listener);
@@ -103,8 +103,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections of the other pools, because the server has none left for this one. Closes idle readers or, if there
-   * are none, idle writers. For a reader, one writer of each pool stays open.
+   * Closes idle connections of the other pools, because the server has no more for this one. Closes idle readers, or idle writers
+   * if there are no idle readers. If a reader needs room, one writer of each pool stays open.
    */
   makeRoom(asking: Pool | undefined): void {
     const others = this.#pools.filter((pool) => pool !== asking && pool.idle > 0);
@@ -115,8 +115,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Records the server of a new connection. After a failover it may be another server, while older connections still go to the
-   * replaced primary. They are closed, so that no more reads or settlements happen there.
+   * Records the server of a new connection. After a failover, it may be a different server, while older connections still go to the
+   * replaced primary. Those are closed, so that no more reads or settlements happen there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) {
@@ -127,8 +127,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections now, and the others when they are released, at most once a second. After a read-only response, the
-   * address may already point to another server, but open connections stay with the old one.
+   * Closes idle connections now and others when they are released, at most once a second. After a read-only response, the address
+   * may already lead to another server, but open connections stay with the old one.
    */
   renew(): void {
     const now = performance.now();
@@ -141,7 +141,7 @@ export class PoolGroup implements Health {
     for (const pool of this.#pools) pool.renew();
   }
 
-  /** Records that an idle connection broke or was closed by the server. */
+  /** Records that an idle connection broke, or that the server closed it. */
   lose(client: pg.ClientBase): void {
     this.losses += 1;
     this.interruptions += 1;
@@ -149,8 +149,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * With several hosts, a failure may mean that another host is now the primary. A lost connection or a read-only server makes
-   * all connections suspect. If there was no response, only the hosts are asked.
+   * If there are several hosts, a failure may mean that another host is now the primary. After a lost connection or with a
+   * read-only server, all connections are suspect. If there was no response, only the hosts are asked.
    */
   suspect(failure: StoreFailure): void {
     const { primaryLost, crowded, timedOut, cause } = failure;
@@ -170,8 +170,8 @@ export class PoolGroup implements Health {
 
   /**
    * Repeats an attempt to connect while the server has no free connection, until `until` (`performance.now()`), and closes idle
-   * connections. Also repeats it while no host accepts writes, until `primaryBy`. Throws {@link NoConnection} if a pool gets no
-   * connection.
+   * connections. Also repeats the attempt while no host accepts writes, until `primaryBy`. Throws {@link NoConnection} if a pool
+   * gets no connection.
    */
   async connect<Client>(
     asking: Pool | undefined,
@@ -195,9 +195,10 @@ export class PoolGroup implements Health {
           }
         }
         if (performance.now() > until) {
-          // Outside the pools the server's error is thrown unchanged.
+          // Outside the pools, the server's error is thrown unchanged.
           if (asking === undefined) throw refusal;
-          // The server itself refused the connection. Connections of this process that are in use must also have had responses.
+          // The server itself refused the connection. For "too few connections", connections of this process must also have had
+          // responses.
           throw new NoConnection(this.responses !== responses || this.lent === 0, refusal);
         }
         await (asking === undefined ? rest(pause) : asking.rest(pause));
@@ -207,15 +208,15 @@ export class PoolGroup implements Health {
     }
   }
 
-  /** A reader opens no second connection while a writer waits for one, because it would take the one freed for the writer. */
+  /** Returns whether a reader must wait: while a writer waits for a connection, it gets the one that becomes free. */
   #mustYield(pool: Pool): boolean {
     return pool.kind === 'readers' && this.refusedWriters > 0 && pool.idle === 0 && pool.open > 0;
   }
 }
 
 /**
- * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell a busy
- * pool from a silent database.
+ * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell a busy pool
+ * from a silent database.
  */
 export class Pool {
   readonly kind: PoolSize['kind'];
@@ -229,7 +230,7 @@ export class Pool {
   #resting: (() => void)[] = [];
   #lent = 0;
 
-  /** Connects to nothing yet. */
+  /** Does not connect yet. */
   constructor(pool: pg.Pool, { kind, min, max }: PoolSize, group: PoolGroup, limits: PoolLimits) {
     this.kind = kind;
     this.#min = min;
@@ -250,7 +251,9 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** The numbers of connections in use, of requests that wait for one, of idle connections, and of open or opening ones. */
+  /**
+   * The number of connections in use. The following properties count waiting requests, idle connections, and open or opening ones.
+   */
   get lent(): number {
     return this.#lent;
   }
@@ -269,9 +272,9 @@ export class Pool {
   }
 
   /**
-   * Takes a connection. The caller must call its `release`; `release(true)` closes it. Throws {@link NoConnection} if none is
-   * free, and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`) the wait ends early
-   * enough for a transaction.
+   * Takes a connection. The caller must call its `release`. `release(true)` closes it. Throws {@link NoConnection} if none is free,
+   * and the error of `pg` if the database cannot be reached. With a deadline (`performance.now()`), the wait ends early enough to
+   * leave time for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
     const latest = deadline - TRANSACTION_MILLISECONDS;
@@ -285,7 +288,7 @@ export class Pool {
       for (;;) {
         const client = await this.#group.connect(this, until, () => this.#pool.connect(), primaryBy);
         if (this.#generations.get(client) === this.#generation) return this.#lend(client);
-        // All connections of its generation were closed while it was being opened.
+        // While this connection was being opened, all connections of its generation were closed.
         client.release(true);
       }
     } catch (error) {
@@ -319,19 +322,19 @@ export class Pool {
     }
   }
 
-  /** Closes every connection: idle ones now, the others when they are released. */
+  /** Closes every connection: idle ones now, others when they are released. */
   renew(): void {
     this.#generation += 1;
     this.closeIdle(0);
   }
 
-  /** Sets a new limit. Connections in use beyond it are closed a while after they are released. */
+  /** Sets a new limit. If more connections are in use, the excess is closed some time after release. */
   limit(max: number): void {
     this.#queue.limit(max);
     this.closeIdle(Math.max(0, max - this.#lent));
   }
 
-  /** Resolves after a time, or as soon as a connection is released. */
+  /** Resolves after some time, or when a connection is released. */
   async rest(milliseconds: number): Promise<void> {
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => {
@@ -361,12 +364,15 @@ export class Pool {
   }
 
   #leave(): void {
-    // A request that the server refused a connection has waited longer than the requests in the queue.
+    // A request whose connection the server refused has waited longer than the requests in the queue.
     this.#resting.shift()?.();
     this.#queue.leave();
   }
 
-  /** Keeps the minimum open. Replaces a connection that was closed because of its age before a request needs it. */
+  /**
+   * Keeps the minimum number of connections open. If a connection was closed because of its age, replaces it before a request needs
+   * it.
+   */
   #replace(): void {
     if (this.#pool.ending || this.#group.refusedWriters > 0 || this.open >= this.#min) return;
     this.#pool.connect().then(

@@ -10,7 +10,7 @@ import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type S
 // Kept by: `insertEvents`, `mergeWrites` and `toFence`
 // Tested by: `test/store/events/relay.test.ts`
 
-/** Takes a connection of a pool. Throws {@link StoreFailure} if none is free by the deadline. */
+/** Takes a connection of a pool. Throws {@link StoreFailure} if none is free at the deadline. */
 export async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   try {
     return await pool.take(deadline);
@@ -19,7 +19,7 @@ export async function connect(pool: Pool, deadline?: number): Promise<pg.PoolCli
   }
 }
 
-/** BEGIN, restricted to the rows of some programs. */
+/** Returns a BEGIN that is restricted to the rows of some programs. */
 export function toBegin(programs: string | null, begin = 'begin'): string {
   return programs === null ? begin : `${begin}; set local ${programs}`;
 }
@@ -42,7 +42,7 @@ export async function load<Name extends string>(
   const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
   if (failed !== undefined) {
     const { reason } = failed as { readonly reason: unknown };
-    // The time of a response counts from the sending of all statements, so consecutive waits add up.
+    // The time limit of a response starts when all statements are sent, so consecutive waits add up.
     const isOverdue = isSilence(reason) && performance.now() - respondedAt < LIMITS.statement;
     throw await rolledBack(client, isOverdue ? new Overdue() : reason);
   }
@@ -54,7 +54,7 @@ export async function load<Name extends string>(
   return loaded;
 }
 
-/** Decides, or rolls back and rethrows the decision's error. */
+/** Decides. If the decision throws, rolls back and rethrows the error. */
 export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: () => Result): Promise<Result> {
   try {
     return decide();
@@ -64,11 +64,11 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
   }
 }
 
-/** Has no time if a required standby is not set. PostgreSQL then refuses the row, and so the transaction. */
+/** The time is null if a required standby is not set. PostgreSQL then refuses the row, and with it the transaction. */
 const INSERT_FENCE = `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
     values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)`;
 
-/** Inserts the fence of a transaction as abandoned, so that it can never be committed, unless it already is. */
+/** Inserts the fence of a transaction as abandoned, so that the transaction can never be committed, unless it already is. */
 export const ABANDON = {
   name: 'abandon_batch',
   text: `insert into write_batch (batch_id, abandoned, created_at) values ($1, true, clock_timestamp())
@@ -85,13 +85,13 @@ const FENCE_COLUMNS = `created_at, ${REPLICATED}, ${SETTINGS_READ}`;
 
 const FENCE = { name: 'fence_batch', text: `${INSERT_FENCE} returning ${FENCE_COLUMNS}` };
 
-/** For a placement, whose RETURNING reads no settings. */
+/** The fence for a placement, where RETURNING must not read settings. */
 const FENCE_OF_PLACEMENT = { name: 'fence_batch_of_place', text: INSERT_FENCE };
 const READ_FENCE = { name: 'read_fence', text: `select ${FENCE_COLUMNS} from write_batch where batch_id = $1` };
 
 /**
- * The fence, which lists for the relay the events that the statements of its transaction insert. The last of these statements
- * returns its row.
+ * Returns the fence. It lists the events that the statements of its transaction insert, for the relay. The last of these statements
+ * returns the fence's row.
  */
 function toFence(client: pg.ClientBase, batchId: string, statements: readonly Statement[]): readonly Statement[] {
   const { at = null, programIds = null, counts = null } = eventsOf(statements) ?? {};
@@ -102,7 +102,7 @@ function toFence(client: pg.ClientBase, batchId: string, statements: readonly St
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
-/** Ends a transaction that changes nothing, if the check finds the data it was decided on unchanged. */
+/** Ends a transaction that changes nothing, if the check confirms that the data it was decided on is unchanged. */
 export async function leave(
   client: pg.PoolClient,
   { result, readsOnly }: Pick<Decision<unknown>, 'result' | 'readsOnly'>,
@@ -115,13 +115,13 @@ export async function leave(
   ]);
   if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
   if (readsOnly === true) return;
-  // A missing response also proves nothing.
+  // If the response is missing, nothing is proved either.
   const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
   const cause = new Error('the standby may lack what was found');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
 
-/** Waits for the previous transaction of the chain. If it was not committed, rolls back and throws. */
+/** Waits for the previous transaction of the chain. If that was not committed, rolls back and throws. */
 export async function requireBase(client: pg.PoolClient, place: ChainPlace): Promise<void> {
   if (await place.baseCommitted()) return;
   const broken = place.whenBroken();
@@ -130,8 +130,8 @@ export async function requireBase(client: pg.PoolClient, place: ChainPlace): Pro
 }
 
 /**
- * Writes and commits, and returns the rows of the last write. In a chain there are two parts. The second part, with the commit,
- * is sent once the previous transaction is committed.
+ * Writes and commits, and returns the rows of the last write. In a chain, there are two parts. The second part, which includes the
+ * commit, is sent once the previous transaction is committed.
  */
 export async function save(
   client: pg.PoolClient,
@@ -143,7 +143,7 @@ export async function save(
 ): Promise<readonly Row[]> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server that shuts down immediately also warns (class 57), but not about a commit that it has confirmed.
+    // A server in an immediate shutdown also warns (class 57), but not about a commit that it has confirmed.
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
@@ -169,13 +169,13 @@ export async function save(
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
-    // Even an ordinary error proves nothing, because a pooler may report a lost response as one. Only the error of an earlier
+    // Even an ordinary error proves nothing, because a pooler may report a lost response as an error. Only an error of an earlier
     // statement means that nothing was committed.
     if (failed === undefined || failed === commit || describeFailure(reason).connectionLost)
       throw new CommitUnknown(reason, result, 'response_lost');
     throw await rolledBack(client, failed.reason);
   }
-  // PostgreSQL responds to COMMIT with ROLLBACK if an earlier statement failed.
+  // PostgreSQL answers COMMIT with ROLLBACK if an earlier statement failed.
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
@@ -192,7 +192,7 @@ export async function save(
 
 type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];
 
-/** Sends queries in one packet if they fit. Node sends all writes between cork and uncork together. */
+/** Sends queries in one packet if they fit. Node sends everything that is written between cork and uncork together. */
 export function sendTogether(
   client: pg.PoolClient,
   send: () => readonly (Promise<pg.QueryResult> | null)[],
@@ -206,7 +206,7 @@ export function sendTogether(
   }
 }
 
-/** The failure to throw, after a rollback if the connection is still open. */
+/** Returns the failure to throw, after a rollback if the connection is still open. */
 async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
   const failure = new StoreFailure(reason);
   if (!isFatal(reason)) await client.query('rollback').catch(() => undefined);

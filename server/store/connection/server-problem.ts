@@ -3,10 +3,10 @@ import { administer, type ConnectionSettings } from './connections.ts';
 import { hasTables, IS_PLACEMENT_IN } from './placement.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
 
-// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
+// Finds settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
 // returns a sentence that says what to change, or undefined if there is no problem.
 
-/** How often the sessions of two connections are compared, because another client may use one in between. */
+/** How often the sessions of two connections are compared. Once is not enough, because another client may use one in between. */
 const ATTEMPTS = 3;
 
 /** The kind of pooling that the service supports. */
@@ -18,13 +18,13 @@ const POOLED =
   'DATABASE_URL connects to a pooler that shares one PostgreSQL session between clients ' +
   `(transaction or statement pooling). ${USE_SESSIONS}`;
 
-/** Whether a pooler uses transaction or statement pooling. */
+/** Returns the problem if a pooler uses transaction or statement pooling. */
 export function findPoolingProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, (idle) =>
     administer(settings, async (busy) => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const before = await sessionOf(idle);
-        // Statement pooling refuses it and closes the connection.
+        // Statement pooling refuses BEGIN and closes the connection.
         if (!(await begins(busy)) || (await sessionOf(busy)) === before) return POOLED;
         if ((await sessionOf(idle)) !== before) return POOLED;
         await busy.query('commit');
@@ -57,7 +57,7 @@ async function begins(client: pg.ClientBase): Promise<boolean> {
   }
 }
 
-/** Whether a crash of the server's machine can lose or damage committed data. */
+/** Returns the problem if a crash of the server's machine can lose or damage committed data. */
 export function findDurabilityProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ name: string }>(
@@ -75,7 +75,7 @@ export function findDurabilityProblem(settings: ConnectionSettings): Promise<str
   });
 }
 
-/** Finds settings that only a superuser may set, and that may have been set for the user of the service. */
+/** Finds settings that only a superuser may set, and that may have been set for the service's user. */
 export function findUserProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ user: string; replication: string }>(
@@ -96,7 +96,7 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** Reports that the tables of a placement are on another node, so that this node cannot write. */
+/** Reports that the tables of a placement are on another node, so this node cannot write. */
 export function findPlacementProblem(settings: ConnectionSettings): Promise<string | undefined> {
   const { schema = DEFAULT_SCHEMA } = settings;
   return administer(settings, async (client) => {
@@ -111,7 +111,7 @@ export function findPlacementProblem(settings: ConnectionSettings): Promise<stri
   });
 }
 
-/** The server's own name for the severity of a warning: `pg` returns only the translated name. */
+/** Returns the server's untranslated name for the severity of a warning. `pg` returns only the translated name. */
 async function severityOfWarning(client: pg.ClientBase): Promise<string | undefined> {
   let severity: string | undefined;
   client.on('notice', (notice) => {
@@ -121,13 +121,13 @@ async function severityOfWarning(client: pg.ClientBase): Promise<string | undefi
   return severity;
 }
 
-/** A maximum of connections, or null for none, and how many are open, except the reading connection. */
+/** A maximum number of connections, or null for none, and the number of open ones, without the connection that reads it. */
 type Usage = { readonly max: number | null; readonly used: number };
 type UsageRow = { readonly user: string; readonly database: string } & Readonly<
   Record<'role' | 'ofDatabase' | 'server', Usage>
 >;
 
-/** A maximum number of connections of the server, a role or a database, and how to raise it. */
+/** A limit for connections to the server, of a role or to a database, and how to raise it. */
 type ConnectionLimit = {
   readonly whose: string;
   readonly raise: string;
@@ -136,8 +136,8 @@ type ConnectionLimit = {
 };
 
 /**
- * Superusers are exempt from the limits of roles and databases and may use the reserved connections. `reserved_connections` is
- * new in PostgreSQL 16.
+ * Superusers are exempt from the limits of roles and databases, and may use the reserved connections. `reserved_connections` is new
+ * in PostgreSQL 16.
  */
 const READ_USAGE = `with used as (
     select count(*)::integer as server, count(*) filter (where usename = session_user)::integer as role,
@@ -154,7 +154,8 @@ const READ_USAGE = `with used as (
   from used, pg_roles, pg_database where rolname = session_user and datname = current_database()`;
 
 /**
- * The connection limits of the role, the database and the server: the lowest limit, and the one with the fewest free connections.
+ * Reads the connection limits of the role, the database and the server. Returns the lowest limit, and the limit with the fewest
+ * free connections.
  */
 export async function readConnectionLimits(
   settings: ConnectionSettings,

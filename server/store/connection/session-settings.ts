@@ -5,38 +5,38 @@ import { IS_PLACEMENT, PLACEMENT_SETTINGS } from './placement.ts';
 // Kept by: every connection applies its own settings
 // Tested by: `test/store/session-settings.test.ts`
 
-/** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */
+/** A setting of PostgreSQL that the service fixes on its connections, in the spelling of `pg_settings`. */
 export type Setting = readonly [name: string, value: string];
 
-/** Time limits of requests, in milliseconds. No wait of a request in the store is longer. */
+/** Time limits of requests, in milliseconds. A request never waits longer in the store. */
 export const LIMITS = {
-  /** For a connection: a running server responds in a few milliseconds. */
+  /** For a new connection. A running server responds in a few milliseconds. */
   connect: 1000,
   /** For a free connection of a pool or of the server, while the database responds to other requests. */
   crowded: 2000,
   /**
-   * For any response while requests wait for a connection. Longer than `statement`, so that a running server reports its time-out
-   * first, and short enough to report a failure within two seconds.
+   * For any response while requests wait for a connection. It is longer than `statement`, so that a running server reports its own
+   * time-out first, and short enough to report a failure within two seconds.
    */
   silent: 1600,
-  /** For a lock: the longest that a group waits for another transaction. */
+  /** For a lock, so it also limits how long a group waits for another transaction. */
   lock: 500,
   statement: 1500,
-  /** Between two round trips: only a frozen process takes longer. */
+  /** Between two round trips. Only a frozen process takes longer. */
   idleInTransaction: 3000,
   /**
-   * For the responses on an open connection to everything that was sent together. Longer than `statement`, so that a running server
-   * reports its time-out first.
+   * For the responses on an open connection to everything that was sent together. It is longer than `statement`, so that a running
+   * server reports its own time-out first.
    */
   response: 1800,
 } as const;
 
 /**
- * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may set other values for other
- * users of the server, which would change results here. An ordinary user may set each of them.
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may contain other values for other
+ * users of the server, and those would change results here. Any user may set these.
  */
 const PINNED: readonly Setting[] = [
-  // The forms of dates, times and bytes in responses. `pg` reads only these.
+  // The forms of dates, times and bytes in responses. `pg` can read only these.
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
   ['TimeZone', 'UTC'],
@@ -48,19 +48,19 @@ const PINNED: readonly Setting[] = [
   ['transform_null_equals', 'off'],
   // The encoding that `pg` sends and expects.
   ['client_encoding', 'UTF8'],
-  // If off, a policy that would filter rows raises an error.
+  // If off, a query raises an error where a policy would filter rows.
   ['row_security', 'on'],
-  // Locks are taken in the first statement. Later statements read rows, and must see everything committed before.
+  // Locks are taken in the first statement. Later statements read rows, and must see everything that was committed before.
   ['default_transaction_isolation', 'read committed'],
   ['default_transaction_read_only', 'off'],
   ['default_transaction_deferrable', 'off'],
-  // A warning at COMMIT ("committed locally") must arrive.
+  // The warning at COMMIT ("committed locally") must arrive.
   ['client_min_messages', 'warning'],
-  // A confirmed transfer survives a crash of the server. A stronger setting is kept: see `applySettings`.
+  // A confirmed transfer must survive a crash of the server. A stronger setting is kept: see `applySettings`.
   ['synchronous_commit', 'on'],
   // Compiling a statement takes longer than any statement of the service.
   ['jit', 'off'],
-  // The planner chooses the plans, so no method may be disabled from outside.
+  // The planner must choose the plans, so no method may be disabled from outside.
   ['plan_cache_mode', 'auto'],
   ['enable_seqscan', 'on'],
   ['enable_indexscan', 'on'],
@@ -70,19 +70,19 @@ const PINNED: readonly Setting[] = [
   ['enable_hashjoin', 'on'],
   ['enable_mergejoin', 'on'],
   ['enable_sort', 'on'],
-  // Connections are idle in the pools. The last one is new in PostgreSQL 17.
+  // Connections in the pools are idle. The last setting is new in PostgreSQL 17.
   ['idle_session_timeout', '0'],
   ['transaction_timeout', '0'],
 ];
 
-/** The service's own setting of a session that requires a standby. */
+/** The service's own setting, for a session that requires a standby. */
 export const REQUIRED_STANDBY: Setting = ['service.standby', 'required'];
 
 export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY[0]}', true), '') = '${REQUIRED_STANDBY[1]}'`;
 
 /**
- * Not among the startup options. PostgreSQL before 17 refuses a connection with `transaction_timeout`, `synchronous_commit`
- * depends on its current value, and PostgreSQL does not know the last one.
+ * These are not startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, the right value of
+ * `synchronous_commit` depends on the current one, and PostgreSQL does not know the last one.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];
 
@@ -98,14 +98,14 @@ export const WITHIN_LIMITS: readonly Setting[] = [
   ['lock_timeout', String(LIMITS.lock)],
   ['statement_timeout', String(LIMITS.statement)],
   ['idle_in_transaction_session_timeout', String(LIMITS.idleInTransaction)],
-  // A backend that waits for a lock notices within a second that its client has disconnected.
+  // A backend that waits for a lock must notice within a second that its client has disconnected.
   ['client_connection_check_interval', '1000'],
 ];
 
 /**
- * Every statement of a transaction finds its rows by key. So one plan suits every call. For a single transfer, planning the
- * merged write of a group again would take longer than executing it. But a plan must not be made for a nearly empty table and
- * kept when the table has grown. So sequential scans and hash joins, which the planner prefers for small tables, are disabled.
+ * Every statement of a transaction finds its rows by key, so one plan suits every call. For a single transfer, planning the merged
+ * write of a group again would take longer than executing it. But a plan that was made for a nearly empty table must not be kept
+ * after the table has grown. So sequential scans and hash joins are disabled: the planner prefers them for small tables.
  */
 export const WRITER_SETTINGS: readonly Setting[] = [
   ['plan_cache_mode', 'force_generic_plan'],
@@ -114,14 +114,14 @@ export const WRITER_SETTINGS: readonly Setting[] = [
   ['enable_mergejoin', 'off'],
 ];
 
-/** For single statements. A statement that writes must ask for a transaction that may, see `Database`. */
+/** For single statements. A statement that writes must request a transaction that allows it, see `Database`. */
 export const READER_SETTINGS: readonly [Setting] = [['default_transaction_read_only', 'on']];
 
 export const DEFAULT_SCHEMA = 'public';
 
 /**
- * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables come last in
- * the search path. Otherwise they would come first and hide the real ones.
+ * Returns all settings of a connection: the pinned ones, the search path, and further settings, which take precedence. Temporary
+ * tables come last in the search path. Otherwise they would come first and hide the real tables.
  */
 export function sessionSettings(schema: string, ...more: readonly Setting[]): readonly Setting[] {
   const searchPath = `"${schema.replaceAll('"', '""')}", pg_temp`;
@@ -136,18 +136,18 @@ export function startupOptions(settings: readonly Setting[]): string {
     .join(' ');
 }
 
-/** SQL: when the server was started, which distinguishes it from a server that has replaced it. */
+/** SQL: when the server was started. This distinguishes it from a server that has replaced it. */
 export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
 
 const servers = new WeakMap<pg.ClientBase, string>();
 const placements = new WeakSet<pg.ClientBase>();
 
-/** The {@link SERVER} of a connection, or undefined before its settings were applied. */
+/** Returns the {@link SERVER} of a connection. Undefined before the settings were applied. */
 export function serverOf(client: pg.ClientBase): string | undefined {
   return servers.get(client);
 }
 
-/** Whether the tables of a connection belong to a placement, once its settings are applied: see placement.ts. */
+/** Returns whether the tables of a connection belong to a placement. Valid after the settings were applied: see placement.ts. */
 export function isPlacement(client: pg.ClientBase): boolean {
   return placements.has(client);
 }
@@ -161,8 +161,8 @@ const APPLY = `select ${SERVER} as server, ${IS_PLACEMENT} as "isPlacement", pg_
 
 /**
  * Applies the settings again in the first statement of a connection. Options in DATABASE_URL replace the startup options, some
- * poolers drop them, and some settings cannot be startup options. `synchronous_commit` stays `remote_apply` if it is, and is `on`
- * otherwise. Settings that this version of PostgreSQL does not have are omitted.
+ * poolers drop them, and some settings cannot be startup options. If `synchronous_commit` is `remote_apply`, it stays so. Otherwise
+ * it becomes `on`. Settings that this version of PostgreSQL does not have are omitted.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];
@@ -174,7 +174,7 @@ export async function applySettings(client: pg.ClientBase, settings: readonly Se
   await client.query(PLACEMENT_SETTINGS);
 }
 
-/** The settings that are not in force, in a few words, or undefined if all are. */
+/** Returns the settings that have a different value, in a few words. Undefined if all are as required. */
 export async function findDifferingSettings(
   client: { query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<pg.QueryResult<Row>> },
   settings: readonly Setting[],

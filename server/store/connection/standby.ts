@@ -2,7 +2,7 @@ import type { Pool } from './pool.ts';
 import { SERVER, STANDBY_IS_REQUIRED, serverOf } from './session-settings.ts';
 import { type Row, type Statement, toQuery } from './work.ts';
 
-// Invariant: With a synchronous standby, a transfer is acknowledged only once the standby has it
+// Invariant: With a synchronous standby, a transfer is acknowledged only after the standby has received it
 // Kept by: a later commit on the same server must be acknowledged
 // Tested by: `test/crashes/standby.test.ts`, `test/store/standby.test.ts`
 
@@ -10,13 +10,13 @@ import { type Row, type Statement, toQuery } from './work.ts';
 // Kept by: `LACKS_STANDBY` in the fence and in readiness, `READ_WAITS` after a commit
 // Tested by: `test/crashes/required-standby.test.ts`, `test/crashes/lost-mark.test.ts`
 
-/** SQL: whether commits wait for a standby: the settings name one, and let it connect. A reload can change them at any time. */
+/** SQL: whether commits wait for a standby: the settings name one and allow it to connect. A reload can change them at any time. */
 const WAITS = "(current_setting('synchronous_standby_names') <> '' and current_setting('max_wal_senders') <> '0')";
 
-/** SQL: whether a standby is required but not configured. Commits are then forbidden. */
+/** SQL: whether a standby is required but not configured. Then commits are forbidden. */
 export const LACKS_STANDBY = `(${STANDBY_IS_REQUIRED} and not ${WAITS})`;
 
-/** SQL: the server, if its commits wait for a standby or must wait for one. Otherwise null. */
+/** SQL: the server, if its commits wait for a standby or would have to. Otherwise null. */
 export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${SERVER} end as replicated`;
 
 /** SQL: when this session last read the settings of the server. Null if no standby is required. */
@@ -24,9 +24,9 @@ export const SETTINGS_READ = `case when ${STANDBY_IS_REQUIRED} then pg_catalog.p
 
 /**
  * Sent after a COMMIT if a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the wait without a
- * warning. But that session then reloads its settings before its next statement, because sessions receive the signal to reload
- * before the checkpointer, which ends the waits. One case goes unnoticed: the names are set again, and the checkpointer has not
- * seen it yet.
+ * warning. But that session then reloads its settings before its next statement: sessions receive the signal to reload before the
+ * checkpointer does, and the checkpointer ends the waits. One case is not noticed: the names are set again before the checkpointer
+ * has seen that they were empty.
  */
 export const READ_WAITS: Statement = {
   name: 'read_waits',
@@ -35,8 +35,8 @@ export const READ_WAITS: Statement = {
 };
 
 /**
- * Whether a commit waited for a standby, if one is required: the names were set before and after it, and the session did not
- * reload its settings in between. Both rows have {@link SETTINGS_READ}.
+ * Returns whether a commit waited for a standby, if one is required. It did if the names were set before and after the commit, and
+ * the session did not reload its settings in between. Both rows have {@link SETTINGS_READ}.
  */
 export function hasWaited(before: Row | undefined, after: Row | undefined): boolean {
   return after?.waits === true && after.settings_read === before?.settings_read;
@@ -45,7 +45,7 @@ export function hasWaited(before: Row | undefined, after: Row | undefined): bool
 /**
  * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and with it all earlier commits. It
  * commits inside the statement, because only there does `statement_timeout` end the wait for an absent standby. PostgreSQL then
- * warns, and no session waits forever. The message leaves no row.
+ * warns, and no session waits forever. The message in the WAL leaves no row.
  */
 const BARRIER = `do $$ begin
   perform pg_catalog.pg_logical_emit_message(true, 'transfer_service', 'barrier');
@@ -53,28 +53,28 @@ const BARRIER = `do $$ begin
 end $$`;
 
 /**
- * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of a
- * transaction add up to less.
+ * The maximum time from reading the clock in a transaction to the acknowledgement of its commit. All time limits of a transaction
+ * together are shorter.
  */
 export const COMMIT_MILLISECONDS = 60_000;
 
-/** The pause between two barriers if the first was not acknowledged. */
+/** The pause before the second barrier if the first was not acknowledged. */
 const PAUSE_MILLISECONDS = 50;
 
 /**
- * The data that the standby is known to have, under synchronous replication. A visible row may be missing there: if the primary
- * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row found in
- * the database is known to be durable only once a later commit has been acknowledged.
- * That commit must come from the same server. After a failover, connections may still go to the old primary while new ones go
- * to the standby that has replaced it. Commits of the new primary prove nothing about the old one.
+ * The data that the standby is known to have, under synchronous replication. The standby may lack a visible row: if the primary
+ * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row that was
+ * found in the database is only known to be durable after a later commit was acknowledged.
+ * That commit must come from the same server. After a failover, connections may still go to the old primary, while new ones go to
+ * the standby that has replaced it. Commits of the new primary prove nothing about the old one.
  */
 export class Standby {
   /** Whether commits that did not wait for a standby must not be acknowledged. */
   readonly isRequired: boolean;
   readonly #writers: Pool;
-  /** All rows last changed on this server before this moment, by its clock, are on the standby. */
+  /** All rows that were last changed on this server before this time, by its clock, are on the standby. */
   #confirmed: { readonly server: string; readonly before: number } | undefined;
-  /** The server whose standby has acknowledged the barrier, or undefined if none has. */
+  /** The barrier in progress. It results in the server whose standby has acknowledged it, or undefined if none has. */
   #running: Promise<string | undefined> = Promise.resolve(undefined);
   #next: Promise<string | undefined> | undefined;
 
@@ -85,21 +85,21 @@ export class Standby {
   }
 
   /**
-   * Records a commit that began at this moment and that the server's standby has acknowledged. The latest call counts, not the
-   * latest moment, because the database's clock may have been set back.
+   * Records a commit that began at this time and that the server's standby has acknowledged. The latest call counts, and not the
+   * latest time, because the database's clock may have been set back.
    */
   note(begun: Date, server: string | undefined): void {
     this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_MILLISECONDS };
   }
 
-  /** Whether a row that was last changed on a server at this moment is known to be on its standby. */
+  /** Returns whether the standby is known to have a row that was last changed on a server at this time. */
   has(changedAt: Date, server: string): boolean {
     return this.#confirmed?.server === server && changedAt.getTime() < this.#confirmed.before;
   }
 
   /**
-   * Whether the standby has everything that was visible on this server before the call. False if it has not acknowledged that by
-   * `deadline` (`performance.now()`), or if commits now go to another server.
+   * Returns whether the standby has everything that was visible on this server before the call. False if the standby has not
+   * acknowledged that by `deadline` (`performance.now()`), or if commits now go to another server.
    */
   async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();
@@ -118,7 +118,7 @@ export class Standby {
     return false;
   }
 
-  /** One barrier serves every request that came before it began. Never rejects. */
+  /** Sends a barrier. It serves every request that came before it began. Never rejects. */
   #barrier(): Promise<string | undefined> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;

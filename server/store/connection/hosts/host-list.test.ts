@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { HostListProblem, readHostList, withHosts } from './host-list.ts';
 
-/** The address and user that `pg` would use for each host. */
+/** Returns the address and user that `pg` would use for each host. */
 function placesOf(url: string): readonly string[] {
   return readHostList(url).urls.map((connectionString) => {
     const { host, port, user, password, database } = new pg.Client({ connectionString });
@@ -46,12 +46,12 @@ test.each([
     'postgresql://u:p%40q@/db?host=h3&port=5435&sslmode=require',
   ],
   ['postgresql://u:p@/db?host=/run/one,h2&port=5433', 'postgresql://u:p@/db?host=h3&port=5435'],
-])('%s with another host', (url, expected) => {
+])('replaces the host of %s', (url, expected) => {
   expect(withHosts(url, [{ host: 'h3', port: 5435 }])).toBe(expected);
   expect(placesOf(expected)).toEqual([expect.stringMatching(/ h3 5435 db$/)]);
 });
 
-test('a URL with other hosts', () => {
+test('writes several hosts into a URL', () => {
   const url = withHosts('postgresql://u:p@h1/db', [
     { host: 'h3', port: 5435 },
     { host: '/run/four', port: 5436 },

@@ -1,24 +1,24 @@
 import { isIPv6 } from 'node:net';
 
-// The hosts of DATABASE_URL in libpq's form, which `pg` cannot read: `h1:5432,h2/db` or `?host=h1,h2&port=5432,5433`, and
+// The hosts of DATABASE_URL in libpq's form, which `pg` cannot read: `h1:5432,h2/db` or `?host=h1,h2&port=5432,5433`, with
 // `target_session_attrs`.
 
 export type HostList = {
-  /** For each host, the URL as if it named only this one. Exactly the URL itself if it names one or none. */
+  /** For each host, the URL as if it named only this host. If the URL names one host or none, the URL itself. */
   readonly urls: readonly [string, ...string[]];
-  /** Whether only a host that can be written to may be used. */
+  /** Whether only a host that accepts writes may be used. */
   readonly mustWrite: boolean;
 };
 
-/** A list of hosts that cannot be used. The message says what to set, and does not repeat any part of the address. */
+/** Thrown for a list of hosts that cannot be used. The message says what to set, and repeats no part of the address. */
 export class HostListProblem extends Error {
   override readonly name = 'HostListProblem';
 }
 
-/** The parts of a URL up to its parameters: scheme, user and hosts, path, parameters. */
+/** Splits a URL into scheme, user and hosts, path, and parameters. */
 const PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?/;
 
-/** The parameters that libpq reads as lists. Every other parameter applies to all hosts. */
+/** The parameters that libpq reads as lists. All other parameters apply to all hosts. */
 const OF_HOSTS: readonly string[] = ['host', 'port', 'target_session_attrs'];
 
 const FORM =
@@ -26,8 +26,8 @@ const FORM =
   'In a user name or a password, write @ as %40, / as %2F and a comma as %2C.';
 
 /**
- * Reads the hosts of a URL. Names, addresses and ports follow the rules of libpq: a port for each host, one for all, or none
- * (5432). The parameters `host` and `port` take precedence. Throws {@link HostListProblem}.
+ * Reads the hosts of a URL. Names, addresses and ports follow the rules of libpq: there is a port for each host, one for all hosts,
+ * or none (5432). The parameters `host` and `port` take precedence. Throws {@link HostListProblem}.
  */
 export function readHostList(url: string): HostList {
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
@@ -51,7 +51,7 @@ export function readHostList(url: string): HostList {
   return { urls: [first, ...more], mustWrite };
 }
 
-/** A URL as if it named these hosts. If there are several, a host that can be written to is used. */
+/** Returns a URL that names these hosts instead. If there are several, a host that accepts writes will be used. */
 export function withHosts(url: string, hosts: readonly { readonly host: string; readonly port: number }[]): string {
   const [, scheme = '', authority = '', path = '', query = ''] = PARTS.exec(url) ?? [];
   const userInfo = authority.slice(0, authority.lastIndexOf('@') + 1);
@@ -67,12 +67,13 @@ function othersOf(query: string): readonly string[] {
 
 function toUrl(base: string, { host, port }: Place, others: readonly string[]): string {
   const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
-  // A comma needs no escape, and people read this.
+  // A comma needs no escape, and the URL is easier to read without.
   return `${base}?${[own.toString().replaceAll('%2C', ','), ...others].join('&')}`;
 }
 
 /**
- * Whether `target_session_attrs` demands a host that can be written to. A standby is refused, because money is not read there.
+ * Returns whether `target_session_attrs` requires a host that accepts writes. A value that requires a standby is refused, because
+ * the service never reads money there.
  */
 function readTarget(target: string | undefined, isList: boolean): boolean {
   switch (target) {
@@ -108,7 +109,7 @@ function readPlace(text: string): Place {
     const host = decodeURIComponent(name);
     if (host !== '' && !host.includes('@')) return { host, port };
   } catch {
-    // A % that begins no character.
+    // The text has a % that begins no character.
   }
   throw new HostListProblem(`DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`);
 }

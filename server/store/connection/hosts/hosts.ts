@@ -7,32 +7,32 @@ import { hasTables, IS_PLACEMENT_IN } from '../placement.ts';
 import { DEFAULT_SCHEMA, LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
 
-// Invariant: With several hosts, the service uses only a host that accepts writes, and never a replaced one
-// Kept by: every new connection asks its server; a change of host closes all connections to others, even those in use
+// Invariant: If there are several hosts, the service uses only a host that accepts writes, and never a replaced one
+// Kept by: every new connection asks its server; a change of host closes all connections to others, even if they are in use
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
- * How long the other hosts may take to respond after the first that can be written to, in milliseconds. Also how long a
- * connection may take before all hosts are asked. A healthy host needs a few milliseconds.
+ * How long the other hosts have to respond after the first host that accepts writes, in milliseconds. If a connection takes longer
+ * than this, all hosts are asked. A healthy host needs only a few milliseconds.
  */
 const LEAD_MILLISECONDS = 200;
 
-/** The pause before a host that cannot be used is asked again while others have not responded. */
+/** The pause before an unusable host is asked again while other hosts have not responded. */
 const PAUSE_MILLISECONDS = 500;
 
-/** How long a failed search counts. Requests must not take a standby's time from its promotion. */
+/** How long the result of a failed search is reused. Searches must not slow down a standby that is being promoted. */
 const FAILED_MILLISECONDS = 100;
 
-/** The pause of a request before it looks again for a host that can be written to. */
+/** The pause before a request looks again for a host that accepts writes. */
 const AGAIN_MILLISECONDS = 50;
 
-/** The kernel of a running machine responds at once, even if its PostgreSQL is slow, so this detects a machine that is gone. */
+/** Detects that a machine is gone. The kernel of a running machine responds immediately, even if its PostgreSQL is slow. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const;
 
 /** A host as configured, such as `db1:5432` or the path of a socket, and the time when this process began to use it. */
 export type UsedHost = { readonly name: string; readonly since: Date };
 
-/** A host of DATABASE_URL, and the URL as if it named only this one. */
+/** A host of DATABASE_URL, and the URL as if it named only this host. */
 type Host = { readonly name: string; readonly connectionString: string };
 
 type Found = { readonly host: Host; readonly history: History | undefined };
@@ -41,7 +41,7 @@ type Opened = { readonly host: Host; readonly late: NodeJS.Timeout; readonly cut
 
 const known = new Map<string, Hosts>();
 
-/** The hosts of a DATABASE_URL, which all connections of a thread share. Undefined for the embedded PostgreSQL. */
+/** Returns the hosts of a DATABASE_URL. All connections of a thread share them. Undefined for the embedded PostgreSQL. */
 export function hostsOf(settings: object): Hosts | undefined {
   if (!('connectionString' in settings) || typeof settings.connectionString !== 'string') return undefined;
   const { connectionString } = settings;
@@ -53,9 +53,10 @@ export function hostsOf(settings: object): Hosts | undefined {
 }
 
 /**
- * The hosts of one DATABASE_URL: the one in use, when its use began, and why others cannot be used.
- * With several hosts, or with `target_session_attrs=read-write`, all hosts are asked at the same time whether they accept
- * writes. A host that does is trusted until there is a reason for doubt. A single host without this parameter is connected to directly.
+ * The hosts of a DATABASE_URL: which of them is in use, since when, and why the others cannot be used.
+ * If there are several hosts, or `target_session_attrs=read-write` is set, all hosts are asked at the same time whether they accept
+ * writes. A host that does is trusted until there is a reason for doubt. Otherwise, the service connects directly to the single
+ * host.
  */
 export class Hosts {
   readonly mustWrite: boolean;
@@ -84,23 +85,23 @@ export class Hosts {
     return this.#current && { name: this.#current.name, since: this.#current.since };
   }
 
-  /** Each unusable host, and why. Undefined if there is none to report. */
+  /** Describes each unusable host and the reason. Undefined if there is none. */
   describe(): string | undefined {
     if (!this.mustWrite || this.#isTrusted) return undefined;
     return describeRefusals(this.#all.map((host) => this.#refusals.get(host) ?? noResponse(host)));
   }
 
-  /** Calls a listener each time another host comes into use. Returns a function that stops the calls. */
+  /** Calls a listener each time another host comes into use. Returns a function that ends the calls. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Connects once it is known which host can be written to. `attempt` makes its clients with {@link clientOf} or {@link
-   * poolClient}. Tries once more if the host has just been lost, and until `primaryBy` (`performance.now()`) while there is none.
-   * After that it throws {@link NoWritableHost}, or the error of `attempt`. Waits `limitMilliseconds` for a host that does not
-   * respond, or without limit for 0.
+   * Connects when it is known which host accepts writes. `attempt` creates its clients with {@link clientOf} or {@link poolClient}.
+   * If the host was just lost, tries once more. While no host accepts writes, tries until `primaryBy` (`performance.now()`). Then
+   * it throws {@link NoWritableHost}, or the error of `attempt`. Waits `limitMilliseconds` for a host that does not respond. 0
+   * means no limit.
    */
   async connect<Client>(attempt: () => Promise<Client>, limitMilliseconds: number, primaryBy = 0): Promise<Client> {
     if (!this.mustWrite) {
@@ -128,7 +129,7 @@ export class Hosts {
     return this.#watch(new pg.Client({ ...config, connectionString: host.connectionString }), host);
   }
 
-  /** The option of a `pg.Pool` that makes it create the same clients as {@link clientOf}. */
+  /** The option with which a `pg.Pool` creates the same clients as {@link clientOf}. */
   get poolClient(): Pick<pg.PoolConfig, 'Client'> {
     if (!this.mustWrite) return {};
     const next = (): Host => this.#current?.host ?? this.#all[0];
@@ -145,7 +146,8 @@ export class Hosts {
   }
 
   #watch(client: pg.Client, host: Host): pg.Client {
-    // A slow connection may lead to a host that is gone or stopped, so the search for another host runs until it is made.
+    // A slow connection may be to a host that is gone or stopped. So another host is searched for until the connection is
+    // established.
     const late = setInterval(() => this.doubt(), this.leadMilliseconds).unref();
     this.#open.set(client, { host, late, cut: () => void client.connection.stream.destroy() });
     client.once('end', () => this.#forget(client));
@@ -153,8 +155,8 @@ export class Hosts {
   }
 
   /**
-   * Applies settings to a new connection, and checks in the same packet that its host can be written to. Throws {@link
-   * NoWritableHost} otherwise.
+   * Applies settings to a new connection, and checks in the same packet that its host accepts writes. Throws {@link NoWritableHost}
+   * if it does not.
    */
   async require(client: pg.ClientBase, apply?: () => Promise<unknown>): Promise<void> {
     if (!this.mustWrite) {
@@ -173,12 +175,12 @@ export class Hosts {
     throw new NoWritableHost([{ host: host.name, ...refusal }]);
   }
 
-  /** Whether a broken connection led to the host in use, rather than to a replaced one. */
+  /** Returns whether a broken connection was to the host in use, and not to a replaced host. */
   isUsedBy(client: pg.ClientBase): boolean {
     return this.#open.has(client);
   }
 
-  /** Notes that the host may be lost. All hosts are asked again at once, and a new connection waits for the result. */
+  /** Notes that the host may be lost. All hosts are asked again immediately, and new connections wait for the result. */
   doubt(): void {
     if (!this.mustWrite) return;
     this.#isTrusted = false;
@@ -197,7 +199,7 @@ export class Hosts {
   }
 
   #use({ host, history }: Found): void {
-    // Another search, or a connection, was quicker.
+    // Another search or a connection was faster.
     if (this.#isTrusted && !isOlder(this.#history, history)) return;
     this.#isTrusted = true;
     this.#history = history ?? this.#history;
@@ -205,8 +207,8 @@ export class Hosts {
     if (before === host) return;
     this.#current = { name: host.name, since: new Date(), host };
     if (before === undefined) return;
-    // Connections in use are cut too. Their results would come from a replaced server, for example a commit that the new primary
-    // lacks.
+    // Connections in use are cut too, because their results would come from a replaced server. For example, the new primary may
+    // lack their commits.
     for (const [client, opened] of [...this.#open]) {
       if (opened.host === host) continue;
       this.#forget(client);
@@ -221,8 +223,9 @@ export class Hosts {
   }
 
   /**
-   * Asks all hosts at the same time. A writable host may not know yet that a standby was promoted in its place. So the other
-   * hosts get a moment to respond after the first. The newest history wins, then the host that was used last.
+   * Asks all hosts at the same time. A host that accepts writes may not know yet that it was replaced by a promoted standby. So
+   * after the first response, the other hosts get a moment to respond. The host with the newest history wins. If several have it,
+   * the one that was used last wins.
    */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
@@ -264,7 +267,7 @@ export class Hosts {
     });
   }
 
-  /** Whether a host can be written to now, or why not. */
+  /** Returns whether a host accepts writes now. If not, returns the reason. */
   async #ask(host: Host, limitMilliseconds: number, over: AbortSignal): Promise<Found | HostRefusal> {
     const { name, connectionString } = host;
     const client = new pg.Client({ connectionString, ...KEEP_ALIVE, pipeline: true });
@@ -298,7 +301,7 @@ export class Hosts {
   }
 }
 
-/** `pg` knows where a URL leads, even with PGHOST and PGPORT. This client never connects. */
+/** Finds out with `pg` where a URL leads, even with PGHOST and PGPORT. This client never connects. */
 function toHost(connectionString: string): Host {
   const { host, port } = new pg.Client({ connectionString });
   return { name: `${host.includes(':') ? `[${host}]` : host}:${port}`, connectionString };
@@ -308,7 +311,7 @@ function noResponse({ name }: Host): HostRefusal {
   return { host: name, reason: 'no response yet', isReadOnly: false };
 }
 
-/** The service waits for a server without a free connection as if it were the only one. */
+/** If a host has no free connection, the service waits for it as if it were the only host. */
 function failureOf(refusals: readonly HostRefusal[]): unknown {
   const crowded = refusals.find(({ cause }) => codeOf(cause) === TOO_MANY_CONNECTIONS);
   return crowded?.cause ?? new NoWritableHost(refusals);
@@ -321,22 +324,22 @@ function messageOf(error: unknown): string {
 type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
 
 /**
- * Whether it is a standby, and whether the server or the database was made read-only. Operators and providers do this to keep
- * programs from a primary that was replaced. A setting of the user does not count, because the service overrides it.
+ * Whether the host is a standby, and whether the server or the database was made read-only. Operators and providers do that to keep
+ * programs away from a replaced primary. A setting of the user does not count, because the service overrides it.
  */
 const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_PLACEMENT_IN} as "isPlacement",
     setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
   from pg_catalog.pg_settings where name = 'default_transaction_read_only'`;
 
-/** Engines without standbys in PostgreSQL's sense show it only here. */
+/** Some engines have no standbys as PostgreSQL has, and show only here that they are read-only. */
 const READ_TRANSACTION = `select pg_catalog.current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
 type State = { readonly isStandby: boolean; readonly isReadOnly: boolean; readonly isPlacement: boolean };
 
 /**
- * Why the tables of a schema cannot be written to on a server, or undefined if they can. Asks the server itself before and after
- * `apply`, which makes its transactions writable if that is possible. On a connection with `pipeline`, everything is sent at
- * once. The server's announcement at a connection (`in_hot_standby`) is not correct on every engine.
+ * Returns the reason why the tables of a schema cannot be written to on a server, or undefined if they can. Asks the server before
+ * and after `apply`, which makes its transactions writable if possible. On a connection with `pipeline`, everything is sent
+ * together. This does not rely on the server's announcement (`in_hot_standby`), which is wrong on some engines.
  */
 async function findReadOnly(
   client: pg.ClientBase,
@@ -359,14 +362,14 @@ async function findReadOnly(
   return undefined;
 }
 
-/** The ledger of a server, and how often a standby was promoted in its history. */
+/** The identity of the ledger on a server, and how often a standby was promoted in its history. */
 type History = { readonly system: string; readonly timeline: number };
 
 const READ_HISTORY = `select system_identifier::text as system,
     pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) as timeline
   from pg_catalog.pg_control_system()`;
 
-/** Reads the history of a primary, or undefined on an engine that does not show it. */
+/** Reads the history of a primary. Undefined on an engine that does not show it. */
 async function readHistory(client: pg.ClientBase): Promise<History | undefined> {
   try {
     const { rows } = await client.query<{ system: string; timeline: string }>(READ_HISTORY);
@@ -378,8 +381,8 @@ async function readHistory(client: pg.ClientBase): Promise<History | undefined> 
 }
 
 /**
- * Whether a server is a former state of another. A promoted standby has replaced it, and its later commits are lost when it
- * follows the new primary.
+ * Returns whether a server has a former state of another server. A promoted standby has replaced it, and its later commits will be
+ * lost when it follows the new primary.
  */
 function isOlder(one: History | undefined, other: History | undefined): boolean {
   return one !== undefined && one.system === other?.system && one.timeline < other.timeline;
