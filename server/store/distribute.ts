@@ -5,39 +5,39 @@ import { administer, type ConnectionSettings } from './connection/connections.ts
 import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, QUERY_CANCELED } from './connection/failure.ts';
 import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
 
-// How a ledger becomes a placement: see connection/placement.ts.
+// Turns a ledger into a placement. See connection/placement.ts.
 
 /** A node of a Citus cluster, by the name and port under which the coordinator knows it. */
 export type Node = { readonly host: string; readonly port: number };
 
-/** Why a ledger cannot be distributed or moved, in a sentence that says what to do. Nothing was changed. */
+/** The reason why a ledger cannot be distributed or moved, as a sentence that says what to do. Nothing was changed. */
 export class PlaceProblem extends Error {
   override readonly name = 'PlaceProblem';
 }
 
 export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
 
-/** Citus distributes every schema except `public`. A ledger in `public` gets this one. */
+/** Citus distributes every schema except `public`. A ledger in `public` is renamed to this one. */
 export const SCHEMA_OF_PLACEMENT = 'transfer_service';
 
-/** How often the locks of a move are tried, how often services are looked for, and the pause between two attempts. */
+/** How often to try to lock the tables for a move and to look for services, and the pause between two attempts. */
 const MAX_TRIES = 100;
 const MAX_LOOKS = 10;
 const PAUSE_MILLISECONDS = 200;
 
-/** The longest wait for a table's lock. Transfers queue behind the waiting statement. */
+/** The longest wait for a table's lock, in milliseconds. Transfers queue behind the waiting statement. */
 const LOCK_MILLISECONDS = 1_000;
 
-/** The message of Citus if a session still uses the old copy of an earlier move. */
+/** The message of Citus if a session still uses the old copy from an earlier move. */
 const LEFT_FROM_EARLIER = 'leftover from the previous move could not be cleaned up';
 
 /** Citus 12 is the first version that distributes schemas. */
 const OLDEST_CITUS = 12;
 
 /**
- * Distributes the schema of a ledger from the coordinator of a Citus cluster, in one transaction. All its tables go to one node
- * that Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the error of
- * `pg` if PostgreSQL refuses.
+ * Distributes the schema of a ledger, from the coordinator of a Citus cluster, in one transaction. All of its tables go to one
+ * node, which Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the error
+ * of `pg` if PostgreSQL refuses.
  */
 export function distribute(settings: ConnectionSettings): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
@@ -56,7 +56,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
       await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
       for (const call of await functionsOf(client))
         await client.query('select create_distributed_function($1)', [call]);
-      // A service started in the meantime would not know that the ledger is a placement.
+      // A service that starts in the meantime would not know that the ledger is a placement.
       await requireNoService(client);
     });
     const node = await findNode(client, schema);
@@ -66,8 +66,8 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
 }
 
 /**
- * Moves a placement to another node while the service runs. Its writes wait for the end of the move, which takes about a second, and
- * then go to the new node. Throws like {@link distribute}.
+ * Moves a placement to another node while the service runs. Writes wait until the move has ended, for about a second, and then go
+ * to the new node. Throws like {@link distribute}.
  */
 export function movePlace(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
@@ -82,7 +82,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
       const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
       throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
     }
-    // For partitions that were just made. Transfers queue behind a request for a table's lock.
+    // Limits the wait for partitions that were just created. Transfers queue behind a request for a table's lock.
     await client.query(`set statement_timeout = ${LOCK_MILLISECONDS}`);
     await inTries(() => client.query(`select ${pg.escapeIdentifier(schema)}.identify_rows()`));
     await client.query('set statement_timeout = 0');
@@ -93,7 +93,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
 }
 
 /**
- * Gathers a placement on the coordinator again, as tables of plain PostgreSQL. The service must be stopped. Throws like {@link
+ * Moves a placement back to the coordinator, as tables of plain PostgreSQL. The service must be stopped. Throws like {@link
  * distribute}.
  */
 export function undistribute(settings: ConnectionSettings): Promise<LocatedLedger> {
@@ -113,7 +113,7 @@ export function undistribute(settings: ConnectionSettings): Promise<LocatedLedge
 }
 
 async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): Promise<void> {
-  // Only with these settings does Citus run the statements of many tables one after the other, and keep triggers.
+  // Citus needs these settings to run the statements for many tables one after the other, and to keep triggers.
   await client.query(`begin; set local citus.multi_shard_modify_mode = 'sequential';
     set local citus.enable_unsafe_triggers = on`);
   try {
@@ -126,8 +126,8 @@ async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): 
 }
 
 /**
- * Runs a copy without triggers. Citus copies rows with INSERT, so the audit log's trigger, for example, would chain each row
- * anew.
+ * Runs a copy without triggers, because Citus copies rows with INSERT. For example, the audit log's trigger would add each row to
+ * the hash chain again.
  */
 async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknown>): Promise<void> {
   const { rows } = await client.query<{ name: string; table: string; definition: string }>(
@@ -140,7 +140,7 @@ async function withoutTriggers(client: pg.ClientBase, copy: () => Promise<unknow
   for (const { definition } of rows) await client.query(definition);
 }
 
-/** Repeats work that others block for a moment, such as a read of an earlier move's leftovers. */
+/** Repeats work that other sessions can block for a moment, for example by reading the old copy from an earlier move. */
 async function inTries(work: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -178,7 +178,7 @@ async function requireCluster(client: pg.ClientBase): Promise<void> {
     throw new PlaceProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
 }
 
-/** Checks all nodes. Connections that were just closed are still visible for a moment. */
+/** Checks that no service is connected to any node. Connections that were just closed remain visible for a moment. */
 async function requireNoService(client: pg.ClientBase): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const { rows } = await client.query<{ count: bigint; areReached: boolean }>(
@@ -197,7 +197,7 @@ async function requireNoService(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** Renaming a schema includes everything in it. */
+/** Checks that the schema can be renamed, because a renaming includes everything in it. */
 async function requireMovableSchema(client: pg.ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ taken: boolean; extensions: string | null }>(
     `select to_regnamespace(quote_ident($1)) is not null as taken,
@@ -215,7 +215,10 @@ async function requireMovableSchema(client: pg.ClientBase, schema: string): Prom
   );
 }
 
-/** Citus connects from node to node as the role of a session, and functions there also run statements as this role. */
+/**
+ * Checks that the roles of the service may log in: Citus connects from node to node as the role of a session, and runs statements
+ * of functions on other nodes as this role, too.
+ */
 async function requireLogins(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format('ALTER ROLE %I LOGIN; ALTER ROLE %1$I SET citus.allow_nested_distributed_execution = on;', rolname)
@@ -230,7 +233,7 @@ async function requireLogins(client: pg.ClientBase): Promise<void> {
   throw new PlaceProblem(`Citus connects from node to node as the roles of the service. As a superuser: ${statements}`);
 }
 
-/** The node that has the tables of a schema, or undefined if it is not distributed. */
+/** Returns the node that has the tables of a schema. Undefined if the schema is not distributed. */
 async function findNode(client: pg.ClientBase, schema: string): Promise<Node | undefined> {
   const { rows } = await client.query<Node>(
     `select nodename as host, nodeport as port from citus_shards
@@ -262,7 +265,7 @@ async function functionsOf(client: pg.ClientBase): Promise<readonly string[]> {
   return rows.map(({ call }) => call);
 }
 
-/** Functions that name their search path name `public`. */
+/** Renames `public`, and replaces its name in functions that set their search path. */
 async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<void> {
   const name = pg.escapeIdentifier(schema);
   await client.query(
@@ -277,25 +280,25 @@ async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<v
   end $$`);
 }
 
-/** Replaces the parts of the schema that Citus cannot run as on plain PostgreSQL. */
+/** Replaces the parts of the schema that work on plain PostgreSQL but not on Citus. */
 async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
-  // A policy with a subquery: the setting is read for each row instead of once for each statement.
+  // Citus refuses a policy with a subquery. Without it, the setting is read for each row instead of once for each statement.
   await rewritePolicies(
     client,
     'ANY \\(\\( *SELECT [^ ()]*own_programs\\(\\) AS own_programs\\)::uuid\\[\\]\\)',
     'ANY (own_programs())',
   );
-  // A volatile function in a condition.
+  // Citus refuses a volatile function in a condition.
   await client.query('alter function service_now() stable');
-  // A move applies changes as a role that is a member of the owner, and policies must hide nothing from it. The sessions of the
-  // service act as other roles, so the wall between card programs stands.
+  // A move applies changes as a role that is a member of the owner, so policies must hide nothing from this role. The sessions of
+  // the service act as other roles, so card programs remain separated.
   await client.query(`do $$ declare name regclass; begin
     for name in select oid from pg_class where relnamespace = current_schema()::regnamespace and relforcerowsecurity loop
       execute format('alter table %s no force row level security', name);
     end loop;
   end $$`);
   const path = `set search_path to ${pg.escapeIdentifier(schema)}, pg_catalog, pg_temp`;
-  // A move copies a change by the key of its row. If a table, or a new partition, has no key, it uses the whole row.
+  // A move identifies a changed row by its key. A table or a new partition without a key uses the whole row.
   await client.query(`create function identify_rows() returns void language plpgsql security definer
     set lock_timeout to '100ms' ${path} as $$ declare name regclass; begin
     for name in
@@ -318,7 +321,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
       ${refuse};
     end if;
   end $$`);
-  // Citus forwards no settings with a statement, so on other nodes the policies would hide every row.
+  // Citus forwards statements without settings, so on other nodes the policies would hide every row.
   await client.query(`create or replace function own_programs() returns uuid[] language plpgsql stable as $$
     declare programs constant text := current_setting('service.programs', true);
     begin
@@ -329,7 +332,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
     end $$`);
 }
 
-/** Restores everything that {@link prepare} changed to its form in the migrations. */
+/** Changes everything that {@link prepare} changed back to its form in the migrations. */
 async function restore(client: pg.ClientBase): Promise<void> {
   await client.query(`drop function require_place(); drop function identify_rows();
     create or replace function own_programs() returns uuid[] language sql stable as $$
@@ -344,7 +347,7 @@ async function restore(client: pg.ClientBase): Promise<void> {
   end $$`);
 }
 
-/** Replaces the part of all policies that matches a pattern. */
+/** In all policies, replaces the part that matches a pattern. */
 async function rewritePolicies(client: pg.ClientBase, pattern: string, part: string): Promise<void> {
   await client.query(`do $$ declare found record; begin
     for found in

@@ -5,15 +5,15 @@ import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TI
 // Kept by: the statement that stores errors
 // Tested by: `test/errors/reports.test.ts`
 
-/** Errors of these types are reported by events. For other errors the response tells the caller everything. */
+/** Events report errors of these types. For other errors, the response already tells the caller everything. */
 export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error'];
 
-/** Time between two events for one code and program. Errors stored in between are counted. */
+/** The time between two events for one code and program. Errors that are stored in between are only counted. */
 const INTERVAL = "interval '1 minute'";
 
 /**
- * SQL: part of the statement that stores errors. It counts the rows of `stored` for the next event. It sorts them, so that two
- * processes that count the same errors never deadlock.
+ * SQL: the part of the statement that stores errors which counts the rows of `stored` for the next event. It sorts them, so that
+ * two processes that count the same errors never deadlock.
  */
 export const REPORT_STORED = `reported as (
       insert into error_report (program_id, code, count, since, last_at, request_id, status, type, message)
@@ -47,11 +47,12 @@ const REPORT = columns({
   message: TEXT,
 });
 
-/** Errors of one code and program that no event has reported yet, with the message and the ids of the last one. */
+/** The errors of one code and program that no event has reported yet, with the message and the ids of the last of them. */
 export type ErrorReport = ReturnType<typeof REPORT.read>;
 
 /**
- * Uses the real clock, because a sandbox's clock can be moved. A report from the future is from before the clock was set back.
+ * SQL: whether an event is due. Uses the real clock, because a sandbox's clock can be moved. A report with a future time is from
+ * before the clock was set back.
  */
 const IS_DUE = `count > 0 and (reported_at is null
     or reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp())`;
@@ -70,12 +71,12 @@ const LOCK_DUE_ERRORS = statement(
     order by program_id, code limit :count for no key update skip locked`,
 );
 
-/** Locks and reads errors that an event must report now. Skips errors that another process is about to report. */
+/** Locks and reads the errors that an event must report now. Skips errors that another process is about to report. */
 export function lockDueErrors(count: number): Statement {
   return LOCK_DUE_ERRORS({ count });
 }
 
-/** The reports from the rows of {@link lockDueErrors}, and the time of the service in milliseconds since 1970. */
+/** Returns the reports from the rows of {@link lockDueErrors}, and the service's time in milliseconds since 1970. */
 export function toErrorReports(found: readonly Row[]): {
   readonly now: number;
   readonly reports: readonly ErrorReport[];
@@ -96,7 +97,9 @@ export function markErrorsReported(reports: readonly ErrorReport[]): Statement {
   return MARK_ERRORS_REPORTED({ reports: reports.map(({ programId, code }) => ({ programId, code })) });
 }
 
-/** Deletes at most `count` reports that the next error of their code does not need. `forgotten` is the number. */
+/**
+ * Deletes at most `count` reports that are no longer needed for the next error of their code. Returns their number as `forgotten`.
+ */
 export const forgetErrorReports = (count: number): Statement => FORGET_ERROR_REPORTS({ count });
 
 const FORGET_ERROR_REPORTS = statement(

@@ -21,16 +21,16 @@ import {
   word,
 } from './sql.ts';
 
-/** The columns of an error in a list, which has no causes. */
+/** The columns of an error in a list. They do not include causes. */
 export const LISTED_ERROR = columns({
-  /** Inner UUID (version 7) of the request. Its time is the time of the error. */
+  /** Inner UUID (version 7) of the request. The time of the error is in this id. */
   requestId: UUID,
   programId: nullable(UUID),
   caller: nullable(TEXT),
-  /** Inner UUID of the API key. Null without one, and for errors of earlier versions. */
+  /** Inner UUID of the API key. Null if there was none, and for errors of earlier versions. */
   keyId: nullable(UUID),
   operation: nullable(TEXT),
-  /** Plain text, because earlier versions may have had other codes. */
+  /** Plain text, because earlier versions may have used other codes. */
   code: TEXT,
   status: SMALLINT,
   type: TEXT,
@@ -58,10 +58,10 @@ export type DropReason = (typeof DROP_REASONS)[number];
 
 const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, since: TIME, until: TIME });
 
-/** Error responses that were not recorded. Times in milliseconds since 1970. */
+/** Error responses that were not recorded. Times are in milliseconds since 1970. */
 export type Drop = RowOf<typeof DROP.columns>;
 
-/** The time inside a UUIDv7. Any other UUID always gives the same arbitrary time, so that it is found again. */
+/** Returns the time inside a UUIDv7. Any other UUID always gives the same arbitrary time, so that its error is found again. */
 export function timeOfId(uuid: string): Date {
   return new Date(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16));
 }
@@ -85,8 +85,8 @@ const INSERT_ERRORS = statement(
 );
 
 /**
- * Inserts errors and counts them in one statement, for the chart and for the events that report them. An error that is already
- * stored is not changed or counted again, so a batch can be sent as often as needed.
+ * Inserts errors and counts them in one statement, both for the chart and for the events that report them. An error that is already
+ * stored is not changed and not counted again, so a batch can be sent repeatedly.
  */
 export function insertErrors(errors: readonly LoggedError[]): Statement {
   return INSERT_ERRORS({ errors: errors.map((error) => ({ ...error, createdAt: timeOfId(error.requestId) })) });
@@ -101,7 +101,9 @@ export const insertDrops = statementOfRows(
 
 const READ_ERROR = statementVariants({ requestId: UUID, createdAt: DATE, programId: nullable(UUID) });
 
-/** Reads the error of a request with one lookup in one partition. With a `programId`, only if it belongs to that program. */
+/**
+ * Reads the error of a request with one look-up in one partition. If `programId` is given, the error must belong to that program.
+ */
 export function readError(requestId: string, programId: string | null): Statement {
   const name = programId === null ? 'read_error' : 'read_error_of_program';
   const own = programId === null ? '' : ' and program_id = :programId';
@@ -109,7 +111,7 @@ export function readError(requestId: string, programId: string | null): Statemen
   return READ_ERROR(name, text, { requestId, createdAt: timeOfId(requestId), programId });
 }
 
-/** The conditions of a list of errors. Null for no condition. */
+/** The conditions of a list of errors. Null means no condition. */
 export type ErrorFilter = {
   /** The last error of the previous page (inner UUID of its request). */
   readonly after: string | null;
@@ -118,9 +120,9 @@ export type ErrorFilter = {
   readonly codes: readonly string[] | null;
   readonly operation: string | null;
   readonly cardName: string | null;
-  /** First moment, included. */
+  /** The start of the period (inclusive). */
   readonly from: Date | null;
-  /** Last moment, not included. */
+  /** The end of the period (exclusive). */
   readonly to: Date | null;
 };
 
@@ -144,9 +146,9 @@ const LIST_ERRORS = statementVariants({
 });
 
 /**
- * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has a separate
- * plan. Codes are looked up one by one, each for at most one page. For "any of these codes, sorted by time" PostgreSQL would read
- * and sort them all.
+ * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has its own plan.
+ * Codes are looked up one by one, each for at most one page. For "any of these codes, sorted by time", PostgreSQL would read and
+ * sort all errors of these codes.
  */
 export function listErrors(filter: ErrorFilter): Statement {
   const used = CONDITIONS.filter(([name]) => filter[name] !== null);
@@ -168,14 +170,14 @@ export function listErrors(filter: ErrorFilter): Statement {
   });
 }
 
-/** An error from a row of {@link readError} or {@link listErrors}. A list has no causes. */
+/** Returns an error from a row of {@link readError} or {@link listErrors}. Errors of a list have no causes. */
 export function toLoggedError(row: Row): LoggedError {
   return 'causes' in row ? ERROR.read(row) : { ...LISTED_ERROR.read(row), causes: [] };
 }
 
 const COUNT = columns({ start: TIME, code: TEXT, count: NUMBER });
 
-/** The number of errors of a code in an interval. `start` in milliseconds since 1970. */
+/** The number of errors of a code in an interval. `start` is in milliseconds since 1970. */
 export type ErrorCount = RowOf<typeof COUNT.columns>;
 
 const COUNT_ERRORS = statement(
@@ -187,7 +189,7 @@ const COUNT_ERRORS = statement(
     group by 1, 2 order by 1, 2`,
 );
 
-/** Counts errors by hour or day (UTC) and code, between two full hours, oldest first. */
+/** Counts errors by hour or day (UTC) and code, between two full hours. The oldest interval comes first. */
 export function countErrors(
   interval: 'hour' | 'day',
   from: Date,
@@ -209,7 +211,7 @@ const COUNT_DROPS = statement(
     where until >= coalesce(:from::timestamptz, '-infinity') and since < coalesce(:to::timestamptz, 'infinity')`,
 );
 
-/** Counts the errors dropped between two moments, as `count`. Null for no bound. */
+/** Counts the errors that were dropped between two times, as `count`. Null means no bound. */
 export function countDrops(from: Date | null, to: Date | null): Statement {
   return COUNT_DROPS({ from, to });
 }

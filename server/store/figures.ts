@@ -9,26 +9,26 @@ import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, 
 import { isEnabled, settingsInForce } from './switch.ts';
 import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
 
-// Figures that operators watch and only the database has. Each statement is one snapshot. Ages are in seconds by the database's
-// clock, and null if there is nothing that could be old.
+// Figures for operators that only the database has. Each statement reads one snapshot. Ages are in seconds by the database's clock,
+// and null if there is nothing whose age could be measured.
 
-/** Types of disabled transfers. Null stands for all types. */
+/** Types of disabled transfers. Null means all types. */
 type DisabledTypes = readonly (TransferType | null)[];
 
-/** The disabled parts of card programs: the first {@link MAX_NAMED_PROGRAMS} by name, and the types in all of them. */
+/** The disabled parts of card programs: the first {@link MAX_NAMED_PROGRAMS} programs by name, and the types in all of them. */
 export type DisabledInPrograms = {
   readonly programs: readonly { readonly name: string; readonly types: DisabledTypes }[];
   readonly types: DisabledTypes;
 };
 
-/** Maximum number of card programs that a sentence names. If there are more, it gives the number. */
+/** Maximum number of card programs that a sentence names. If there are more, the sentence gives their number. */
 export const MAX_NAMED_PROGRAMS = 3;
 
 export type DisabledAtConnector = {
   readonly connectorId: string;
   readonly types: DisabledTypes;
   readonly inEveryProgram: boolean;
-  /** The number of settings that disable it, and the content of the setting if there is only one. Times in ms since 1970. */
+  /** The number of settings that disable the connector. If there is only one, also its content. Times are in ms since 1970. */
   readonly settings: number;
   readonly only: Pick<SwitchSetting, 'since' | 'until' | 'reason'> | null;
 };
@@ -36,18 +36,18 @@ export type DisabledAtConnector = {
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
-  /** How overdue the oldest scheduled transfer or expired hold is. */
+  /** How late the oldest scheduled transfer or expired hold is. */
   dueLateSeconds: nullable(NUMBER),
   /** Settings of the switch that are in force: for the whole service, and for programs. */
   serviceDisabled: NUMBER,
   programsDisabled: NUMBER,
   disabledInPrograms: json<DisabledInPrograms>('json'),
-  /** The settings name few connectors. */
+  /** This list is short, because only few connectors are configured. */
   disabledAtConnectors: json<readonly DisabledAtConnector[]>('json'),
-  /** Programs with a threshold, and programs whose available funds are below it. */
+  /** Programs with a threshold, and programs whose available funds are below their threshold. */
   fundingWatched: NUMBER,
   fundingLow: NUMBER,
-  /** Keys that the command `operator-key` on the host created in the last hour. */
+  /** Keys that the command `operator-key` has created on the host in the last hour. */
   hostKeys: NUMBER,
   /** Age of the oldest request that waits for an approval. */
   approvalPendingSeconds: nullable(NUMBER),
@@ -59,7 +59,7 @@ const LEDGER = columns({
 
 export type LedgerFigures = RowOf<typeof LEDGER.columns>;
 
-/** SQL: the seconds since a moment, never negative. */
+/** SQL: the seconds since a time, never negative. */
 const since = (moment: string, now: string) =>
   `extract(epoch from greatest(${now} - ${moment}, interval '0'))::double precision`;
 
@@ -137,19 +137,19 @@ const WEBHOOKS = columns({
   disabled: NUMBER,
   /** Webhooks that are not disabled and whose last attempts all failed. */
   failing: NUMBER,
-  /** Webhooks that have failed for a quarter of an hour, so that an operator must look at them. */
+  /** Webhooks that have failed for a quarter of an hour. An operator must look at them. */
   longFailing: NUMBER,
-  /** Age of the oldest event not yet sent to an enabled webhook, and to a paused one. */
+  /** Age of the oldest event that was not yet sent to an enabled webhook, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
-  /** Events that failed and will be sent again, and dead events. Both are counted up to a maximum. */
+  /** Events that failed and will be sent again, and dead events. Both are counted only up to a maximum. */
   retrying: NUMBER,
   dead: NUMBER,
 });
 
 export type WebhookFigures = RowOf<typeof WEBHOOKS.columns>;
 
-/** Failed events are counted up to this. It shows that there are many, while counting millions takes seconds. */
+/** Failed events are counted up to this number. It is enough to show that there are many. Counting millions would take seconds. */
 export const MAX_COUNTED_DELIVERIES = 10_000;
 
 const READ_WEBHOOK_FIGURES = statement(
@@ -203,11 +203,9 @@ export async function readWebhookFigures(database: Database): Promise<WebhookFig
 }
 
 const SUPPORT = columns({
-  /** Age of the oldest open incident, since its last update. */
+  /** Age of the oldest open incident, measured from its last update. */
   incidentUpdateSeconds: nullable(NUMBER),
-  /**
-   * For the latest resolved cases, the median and the 90th percentile of the time to the first response and to the resolution.
-   */
+  /** The median and the 90th percentile of the time to the first response and to the resolution, for the latest resolved cases. */
   firstResponseSeconds: nullable(NUMBER),
   slowFirstResponseSeconds: nullable(NUMBER),
   resolutionSeconds: nullable(NUMBER),
@@ -215,7 +213,7 @@ const SUPPORT = columns({
 });
 
 const OPEN_CASES = columns({
-  /** The position in the queue: domain/support/case.ts. */
+  /** The position in the queue. See domain/support/case.ts. */
   urgency: NUMBER,
   count: NUMBER,
   /** Age of the oldest case that support has not answered yet. */
@@ -227,7 +225,7 @@ export type SupportFigures = RowOf<typeof SUPPORT.columns> & {
   readonly openCases: readonly RowOf<typeof OPEN_CASES.columns>[];
 };
 
-/** Durations are measured over this many cases: enough for a 90th percentile, and quick to read along the index. */
+/** Number of cases over which durations are measured. It is enough for a 90th percentile, and quick to read from the index. */
 export const MAX_MEASURED_CASES = 100;
 
 const READ_SUPPORT_FIGURES = statement(
@@ -264,7 +262,7 @@ const OPEN_ATTEMPTS = columns({
   connectorId: TEXT,
   status: word<AttemptStatus>(),
   count: NUMBER,
-  /** For how long the outcome of the oldest of them has been unknown. */
+  /** How long the outcome of the oldest of these attempts has been unknown. */
   unknownSeconds: nullable(NUMBER),
 });
 
@@ -288,7 +286,7 @@ const READ_PROCESSOR_FIGURES: Statement = {
   values: [],
 };
 
-/** Reads the figures from the tables of processors. Without connectors both are empty. */
+/** Reads the figures from the tables of processors. Without connectors, both lists are empty. */
 export async function readProcessorFigures(database: Database): Promise<ProcessorFigures> {
   const rows = await database.read(READ_PROCESSOR_FIGURES);
   return {
@@ -297,17 +295,17 @@ export async function readProcessorFigures(database: Database): Promise<Processo
   };
 }
 
-/** A connected standby, as `pg_stat_replication` shows it to users with the right to see it (pg_monitor). */
+/** A connected standby, as shown by `pg_stat_replication` to users that may see it (pg_monitor). */
 export type StandbyFigures = {
   readonly name: string;
   readonly state: string;
   readonly syncState: string;
   readonly lagBytes: number;
-  /** How long it took to replay the latest writes. Null once it has replayed everything, or if it does not report it. */
+  /** How long the standby took to replay the latest writes. Null if it has replayed everything or does not report this. */
   readonly lagSeconds: number | null;
 };
 
-/** WAL that the slowest standby has not replayed, in bytes. 0 without standbys. */
+/** Returns the amount of WAL that the slowest standby has not replayed, in bytes. 0 without standbys. */
 export function largestLag(standbys: readonly StandbyFigures[]): number {
   return Math.max(0, ...standbys.map(({ lagBytes }) => lagBytes));
 }
@@ -315,18 +313,18 @@ export function largestLag(standbys: readonly StandbyFigures[]): number {
 const SERVER = columns({
   version: TEXT,
   databaseBytes: NUMBER,
-  /** Connections of all clients to the server, and how many it allows. */
+  /** The number of connections of all clients to the server, and the maximum. */
   connections: NUMBER,
   maxConnections: NUMBER,
-  /** `synchronous_standby_names`: commits wait for a standby unless it is empty. */
+  /** `synchronous_standby_names`. Commits wait for a standby unless it is empty. */
   standbyNames: TEXT,
-  /** How many standbys may connect. */
+  /** Maximum number of standbys that may connect. */
   maxWalSenders: NUMBER,
-  /** `synchronous_commit` of the sessions of the service. */
+  /** `synchronous_commit` in the sessions of the service. */
   synchronousCommit: TEXT,
-  /** The standbys by name, or null without that right. */
+  /** The standbys by name. Null if the user lacks that right. */
   standbyList: nullable(json<readonly StandbyFigures[]>('json')),
-  /** The managed service that runs the server, recognized by a role that only its servers have. */
+  /** The managed service that runs the server. It is recognized by a role that only its servers have. */
   managedBy: nullable(TEXT),
   archives: BOOLEAN,
   archivedCount: NUMBER,
@@ -366,12 +364,12 @@ const READ_SERVER_FIGURES: Statement = {
   values: [],
 };
 
-/** Begins a transaction as the user of the database, who may have rights that the role of the service lacks. */
+/** Begins a transaction as the user of the database, which may have rights that the role of the service lacks. */
 const AS_USER = 'begin read only; set local role none';
 
 /**
- * Reads the server's figures about itself. The rights of the database's user decide whether it shows standbys, so this does not
- * use the role of the service.
+ * Reads the server's figures about itself. It does not use the role of the service, because the rights of the database's user
+ * decide whether the server shows its standbys.
  */
 export async function readServerFigures(database: Database): Promise<ServerFigures> {
   const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);

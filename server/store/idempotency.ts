@@ -23,8 +23,8 @@ import {
 } from './sql.ts';
 
 /**
- * The card program of keys for operator operations, which belong to no program. The whole service shares these keys, so that an
- * operator whose own API key has been replaced still gets the first response.
+ * The card program of keys for operations of operators, which belong to no program. The whole service shares these keys, so that an
+ * operator whose own API key was replaced still gets the first response.
  */
 export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
 
@@ -32,7 +32,7 @@ export type KeyInScope = {
   readonly programId: string;
   readonly operation: string;
   readonly key: string;
-  /** The key of its row, see {@link hashKey}. */
+  /** The hash that identifies the row. See {@link hashKey}. */
   readonly keyHash: string;
 };
 
@@ -41,8 +41,8 @@ export function keyInScope(programId: string, operation: string, key: string): K
 }
 
 /**
- * The first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` computes the same in SQL. Index entries
- * of the key itself would be three times as large, and written and read in random order.
+ * Returns the first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` computes the same in SQL. If the
+ * index contained the key itself, its entries would be three times as large, and would be written and read in random order.
  */
 export function hashKey(programId: string, operation: string, key: string): string {
   const digits = hash('sha256', `${programId}\n${operation}\n${key}`);
@@ -69,13 +69,13 @@ const RESPONSE = columns({ ...OUTCOME.columns, body: nullable(JSON_TEXT) });
 const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns, eventIndex: nullable(INTEGER) });
 
 /**
- * A first response with its key. With `eventIndex`, the body is the payload of the event with this index in the same batch, and
- * is not stored a second time.
+ * A first response with its key. If `eventIndex` is set, the body is the payload of the event with this index in the same batch,
+ * and is not stored a second time.
  */
 export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex: number | null };
 
 /**
- * Reads the first responses to keys. The body comes from the row, or from the event that the row refers to. Must come after the
+ * Reads the first responses to keys. The body comes from the row, or from the event to which the row refers. Must come after the
  * keys were locked, in a separate statement.
  */
 export const readStoredResponses = statementOfRows(
@@ -90,7 +90,7 @@ export const readStoredResponses = statementOfRows(
     ) as found`,
 );
 
-/** The responses that {@link readStoredResponses} found, by the hash of the key. */
+/** Returns the responses that {@link readStoredResponses} found, by the hash of the key. */
 export function toStoredResponses(found: readonly Row[]): Map<string, StoredResponse> {
   return new Map(found.map((row) => [row.key_hash as string, toStoredResponse(row)]));
 }
@@ -110,14 +110,14 @@ const INSERT_RESPONSES = statement(
     select responses.*, case when event_index is not null then :batchId::uuid end, :now::timestamptz from :responses`,
 );
 
-/** Whether the text of the key is already stored with the transfer that it created, which saves 33 bytes of log each. */
+/** Returns whether the key's text is already stored with the transfer that it created. This saves 33 bytes of WAL per transfer. */
 function isInTransfer({ operation, status }: KeyedResponse): boolean {
   return operation === 'create_transfer' && status === 201;
 }
 
 /**
- * Inserts the first responses to keys. A key that exists already fails the transaction (23505). The events of the batch that they
- * refer to must be inserted with the same `now`.
+ * Inserts the first responses to keys. If a key already exists, the transaction fails (23505). The events of the batch to which
+ * they refer must be inserted with the same `now`.
  */
 export function insertStoredResponses(responses: readonly KeyedResponse[], batchId: string, now: number): Statement {
   const stored = responses.map((response) => ({
@@ -129,8 +129,8 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 }
 
 /**
- * For how many days, at least, the exact first response is stored. After that, bodies in the row of a key are deleted. The others
- * are kept as long as their events.
+ * Minimum number of days for which the exact first response is stored. After that, bodies in the rows of keys are deleted. Other
+ * bodies are kept as long as their events.
  */
 export const KEPT_DAYS = 30;
 
@@ -146,15 +146,15 @@ const FORGET_REFUSED_KEYS = statement(
     select count(*) as forgotten from gone`,
 );
 
-/** Deletes refused keys that are older than `days`, at most `count` at a time. Returns their number as `forgotten`. */
+/** Deletes at most `count` refused keys that are older than `days`. Returns their number as `forgotten`. */
 export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Statement {
   return FORGET_REFUSED_KEYS({ count, days });
 }
 
 /**
  * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses in the rows
- * of the keys. These bodies are deleted after a time, because the created records still provide them. Bodies of operators'
- * operations are few and are kept.
+ * of the keys. These bodies are deleted after some time, because the created records still provide them. Operators' operations have
+ * few bodies, and these are kept.
  */
 const FREQUENT: readonly string[] = [
   'create_transfer',
@@ -179,8 +179,8 @@ const FORGET_BODIES = statement(
 );
 
 /**
- * Deletes the bodies of first responses that are old enough, at most `count` at a time. Returns their number as `forgotten`. The
- * key is kept as long as the record that it created: a replay then responds with the record's current state.
+ * Deletes the bodies of at most `count` first responses that are old enough. Returns their number as `forgotten`. The key is kept
+ * as long as the record that it created: a replay then responds with the record's current state.
  */
 export function forgetBodies(count: number): Statement {
   return FORGET_BODIES({ operations: FREQUENT, count });
@@ -193,7 +193,10 @@ const FORGET_BODIES_ABOUT = statement(
     where program_id = '${NO_PROGRAM}' and operation = any (:operations) and subject_id = :subjectId`,
 );
 
-/** Deletes the bodies of first responses about a subject that belongs to no card program: they hold texts that were erased. */
+/**
+ * Deletes the bodies of first responses about a subject that belongs to no card program, because they contain texts that were
+ * erased.
+ */
 export function forgetBodiesAbout(subjectId: string, operations: readonly string[]): Statement {
   return FORGET_BODIES_ABOUT({ subjectId, operations });
 }

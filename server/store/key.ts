@@ -18,22 +18,24 @@ import {
 const API_KEY = columns({
   keyId: UUID,
   publicPart: TEXT,
-  /** SHA-256 of the secret, which is never stored itself. */
+  /** SHA-256 of the secret. The secret itself is never stored. */
   secretHash: BYTES,
-  /** Null for a key that is bound to no program. */
+  /** Null for a key that is not bound to a program. */
   programId: nullable(UUID),
   name: TEXT,
   scopes: many(word()),
   createdAt: DATE,
   expiresAt: nullable(DATE),
   revokedAt: nullable(DATE),
-  /** Exact to about a minute. */
+  /** The last use, accurate to about a minute. */
   lastUsedAt: nullable(DATE),
-  /** Inner UUID of the key that replaces it. */
+  /** Inner UUID of the key that replaced this one. */
   replacedBy: nullable(UUID),
-  /** Inner UUID of the person that it belongs to. */
+  /** Inner UUID of the person that the key belongs to. */
   ownerId: nullable(UUID),
-  /** Inner UUID of the key or the person that created it. Null for keys of earlier versions, and of a command. */
+  /**
+   * Inner UUID of the key or the person that created the key. Null for keys of earlier versions, and for keys created by a command.
+   */
   createdBy: nullable(UUID),
 });
 
@@ -53,9 +55,9 @@ const FIND_KEYS = statementOfRows(
 );
 
 /**
- * Finds keys by their public parts and the hashes of their secrets, with the milliseconds until they expire, or null for never. A
- * known public part with a wrong secret gives no row, like an unknown one, so both take the same work and time. The database
- * compares SHA-256 hashes: how far two of them agree reveals nothing about the secret.
+ * Finds keys by their public parts and the hashes of their secrets. Returns the milliseconds until they expire, or null for never.
+ * A known public part with a wrong secret gives no row, like an unknown public part, so both take the same work and time. Comparing
+ * SHA-256 hashes in the database is safe: how many characters of two hashes agree reveals nothing about the secret.
  */
 export function findKeys(sent: readonly RowOf<typeof SENT_KEY.columns>[]): Statement {
   return FIND_KEYS(sent);
@@ -69,7 +71,7 @@ const LIST_KEYS = statement(
     order by key_id desc limit :count`,
 );
 
-/** Reads a page of keys that have one of these scopes, or of all, newest first, after the key `after`. */
+/** Reads a page of keys, newest first, after the key `after`. If `scopes` is given, only keys that have one of these scopes. */
 export function listKeys(scopes: readonly string[] | null, after: string | null, count: number): Statement {
   return LIST_KEYS({ after, scopes, count });
 }
@@ -86,7 +88,7 @@ const LOCK_KEY = statement(
   `select ${API_KEY.names}, service_now() as now from api_key where key_id = :keyId for no key update`,
 );
 
-/** Reads one key by its inner UUID and locks it. `now` is the time of the service. */
+/** Reads one key by its inner UUID and locks it. `now` is the service's time. */
 export function lockKey(keyId: string): Statement {
   return LOCK_KEY({ keyId });
 }
@@ -108,7 +110,7 @@ const REPLACE_KEY = statement(
   'update api_key set replaced_by = :replacedBy, expires_at = :expiresAt where key_id = :keyId',
 );
 
-/** Stores which key replaces a key, and when the replaced key expires. The replaced key must be locked. */
+/** Stores that a key is replaced by another key, and when the replaced key expires. The replaced key must be locked. */
 export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): Statement {
   return REPLACE_KEY({ keyId, replacedBy, expiresAt });
 }
@@ -132,7 +134,7 @@ export function noteKeyUses(keyIds: readonly string[]): Statement {
   return NOTE_KEY_USES({ keyIds });
 }
 
-/** Counts the valid keys that can create others: live mode does not start without one. */
+/** Counts the valid keys that can create other keys. Live mode does not start without one. */
 export const COUNT_OPERATOR_KEYS: Statement = {
   name: 'count_operator_keys',
   text: `select count(*) as count from api_key

@@ -1,14 +1,14 @@
 import { administer, type ConnectionSettings } from './connection/connections.ts';
 import type { Database } from './connection/database.ts';
 
-// Invariant: A sandbox never becomes a live ledger or the reverse
+// Invariant: A sandbox never becomes a live ledger, and a live ledger never becomes a sandbox
 // Kept by: one row, checked first
 // Tested by: `test/start/ledger-mode.test.ts`
 
 /** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */
 export type LedgerMode = 'sandbox' | 'live';
 
-/** Reads the mode of a ledger, or undefined until a service has started on it. */
+/** Reads the mode of a ledger. Undefined if no service has started on it yet. */
 export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ known: boolean }>("select to_regclass('ledger_mode') is not null as known");
@@ -18,8 +18,8 @@ export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode
 }
 
 /**
- * Sets the mode of a ledger, unless it is already set. Returns the mode in force, even if several processes set it at
- * once.
+ * Sets the mode of a ledger, unless it is already set. Returns the mode that is now set, even if several processes set it at the
+ * same time.
  */
 export async function claimLedger(database: Database, mode: LedgerMode): Promise<LedgerMode> {
   const [row] = await database.writeUnguarded({

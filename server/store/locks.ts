@@ -3,28 +3,28 @@ import type { Row, Statement } from './connection/database.ts';
 import { type KeyInScope, NO_PROGRAM } from './idempotency.ts';
 import { BIGINT, many, statement } from './sql.ts';
 
-// Invariant: A decision never uses a stale read
+// Invariant: A decision never uses outdated data
 // Kept by: locks first, then reads in later statements, or the guard of a chained group; unique account sequences
 // Tested by: `test/store/locks.test.ts`, `verification/campaigns/changes.ts`
 
 /**
- * The order of locks in every transaction: the switch, names (idempotency keys and references), accounts, attempts at processors,
- * incidents, cases, approvals, and last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of
- * one kind are taken in order, so that two transactions never deadlock. A decision uses the locked rows themselves, or rows that
- * a later statement reads. Under READ COMMITTED, a statement that waits for a lock sees all other rows as they were before the
- * wait.
+ * Every transaction takes its locks in this order: the switch, names (idempotency keys and references), accounts, attempts at
+ * processors, incidents, cases, approvals, and last the head of the audit log. The trigger of `audit_entry` locks the head when a
+ * row is inserted. Locks of one kind are taken in a fixed order, so that two transactions never deadlock.
+ * A decision uses the locked rows themselves, or rows that a later statement reads. Under READ COMMITTED, a statement that waits
+ * for a lock sees all other rows as they were before the wait.
  */
 const SWITCH_SPACE = 7201;
 
 /**
- * Advisory locks belong to the whole database, and each of its schemas may have a service. A change of one switch must not wait
- * for the transfers of another service. So the number is the oid of the table, which is looked up once, when the statement is
- * prepared. In `public` it is the number that earlier versions use.
+ * Advisory locks belong to the whole database, and each of its schemas may have a service. A change of one switch must not wait for
+ * the transfers of another service. So the number is the oid of the table, which is looked up once, when the statement is prepared.
+ * In `public`, it is the number that earlier versions use.
  */
 const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 
 /**
- * Locks the switch exclusively to change it. Once the change has committed, no transaction that was in flight can still complete.
+ * Locks the switch exclusively, to change it. After the change has committed, no transaction that was in flight can still complete.
  */
 export const HOLD_SWITCH: Statement = {
   name: 'hold_switch',
@@ -32,7 +32,7 @@ export const HOLD_SWITCH: Statement = {
   values: [],
 };
 
-/** A unique value that may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
+/** A unique value that may not exist yet, such as an idempotency key or a name. Then there is no row to lock. */
 export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
   | {
@@ -48,10 +48,10 @@ export type LockedName =
         | 'approval';
       readonly name: string;
     }
-  /** The processor's name of a card: unique at its connector, in all card programs together. */
+  /** The processor's token of a card. It is unique at its connector, over all card programs. */
   | { readonly connectorId: string; readonly tokenHash: string };
 
-/** The name to lock before the movements of an operator (as the audit log names them) are counted. */
+/** Returns the name to lock before the movements of an operator are counted. `actor` is the operator in the audit log. */
 export function nameOfOperator(actor: string): LockedName {
   return { programId: NO_PROGRAM, kind: 'operator', name: actor };
 }
@@ -70,9 +70,9 @@ const SHARE_SWITCH_AND_LOCK_NAMES = {
 };
 
 /**
- * The locks that every transfer takes before it reads: the switch, shared by all operations that move money, so that a change of
- * it waits for their end, and the names. One statement takes both, because no decision happens in between. With `skip`, names
- * that others have locked are omitted, and {@link toMissedNames} returns them.
+ * The locks that every transfer takes before it reads: the switch and the names. All operations that move money share the lock on
+ * the switch, so that a change of the switch waits for their end. One statement takes both locks, because no decision happens in
+ * between. With `skip`, names that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
   return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });
@@ -89,8 +89,8 @@ const LOCK_NAMES = statement(
 );
 
 /**
- * Locks names by their hash, in order of the hashes. Two names with the same hash wait for each other, which costs a moment and
- * breaks nothing. The same applies to equal names of two services in two schemas of one database.
+ * Locks names by their hashes, in the order of the hashes. Two names with the same hash wait for each other. That takes a moment
+ * and does no harm. The same applies to equal names of two services in two schemas of a database.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
   return LOCK_NAMES({ hashes: hashesOf(names) });
@@ -110,8 +110,8 @@ function hashesOf(names: readonly LockedName[]): readonly bigint[] {
 }
 
 /**
- * Comes first in a transaction that only reads, so that all its statements see the books at one moment, without a lock that
- * others would wait for.
+ * Must come first in a transaction that only reads. Then all of its statements see the books at one moment, without a lock for
+ * which others would wait.
  */
 export const ONE_SNAPSHOT: Statement = {
   name: 'one_snapshot',

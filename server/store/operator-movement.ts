@@ -4,7 +4,7 @@ import { BIGINT, CURRENCY, columns, many, statement, statementOfRows, TEXT, TIME
 
 const COUNTED_MOVEMENT = columns({ actor: TEXT, currency: CURRENCY, dayStart: TIME, amount: BIGINT });
 
-/** Reads the totals of people, whose names (kind `operator`) the transaction has locked. */
+/** Reads the totals of people. The transaction has locked their names (kind `operator`). */
 export const readCountedMovements = statement(
   'read_counted_movements',
   { actors: many(TEXT) },
@@ -15,7 +15,7 @@ export function toCountedMovement(row: Row): CountedMovement {
   return COUNTED_MOVEMENT.read(row);
 }
 
-/** Stores totals. The lock of the person's name makes sure that the total is based on the latest one. */
+/** Stores totals. The lock on the person's name ensures that the total is based on the latest stored one. */
 export const writeCountedMovements = statementOfRows(
   'write_counted_movements',
   COUNTED_MOVEMENT,

@@ -9,21 +9,22 @@ import { isPlacement } from './connection/session-settings.ts';
 // Kept by: default partitions
 // Tested by: `test/store/events/order.test.ts`
 
-/** How many months ahead partitions are created, so that a job can fail for weeks without harm. */
+/** Number of months for which partitions are created in advance, so that the job can fail for weeks without harm. */
 export const MONTHS_AHEAD = 3;
 
-/** Days ahead, for tables partitioned by day, so that a job can fail for a week without harm. */
+/** Number of days for tables that are partitioned by day, so that the job can fail for a week without harm. */
 export const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The longest call of a function on the coordinator of a placement: less than a request may wait. */
+/** The maximum duration of a function call on the coordinator of a placement. It is shorter than a request may wait. */
 const CALL_MILLISECONDS = 2_000;
 
 /**
- * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months, in UTC. In
- * a sandbox whose clock is ahead, also creates the partitions for its own time, because its events have that time. Rows inserted
- * before their partition exists go to the default partition, and all rows of their day or month stay there. No data is lost.
+ * Creates the missing partitions for a time, or for the current time by the database's clock, and for the following days and
+ * months, in UTC. In a sandbox whose clock is ahead, also creates the partitions for the sandbox's time, because its events have
+ * that time. Rows that are inserted before their partition exists go to the default partition, and all rows of their day or month
+ * stay there. No data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
@@ -42,18 +43,21 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
       for (const day of days) await changeTables(client, 'make_event_partition', table, day);
     }
     for (const day of daysFrom(real)) await changeTables(client, 'make_attempt_partition', day);
-    // So that a move does not have to lock them later.
+    // Done now, so that a move does not have to lock the partitions later.
     if (isPlacement(client)) await changeTables(client, 'identify_rows');
   });
 }
 
-/** The coordinator of a placement is unavailable or refuses. Partitions were created days ahead, and the service works without them. */
+/**
+ * Thrown if the coordinator of a placement is unavailable or refuses. Partitions were created days ahead, so the service can work
+ * without it.
+ */
 export class CoordinatorFailure extends Error {
   override readonly name = 'CoordinatorFailure';
 }
 
 /**
- * Calls a function of the schema that creates or drops partitions, and returns its result. For a placement, calls it on the
+ * Calls a function of the schema that creates or drops partitions, and returns its result. On a placement, calls it on the
  * coordinator, because no other node of a Citus cluster may change tables. Throws {@link CoordinatorFailure}.
  */
 export async function changeTables(
@@ -75,8 +79,8 @@ export async function changeTables(
 }
 
 /**
- * The functions' own lock limits apply on the coordinator only. Transfers queue behind a request for a table's lock, so the whole
- * call has a limit.
+ * Calls a function on the coordinator, with a time limit for the whole call, because transfers queue behind a request for a table's
+ * lock. The function's own limits for locks apply only on the coordinator.
  */
 async function onCoordinator(
   client: pg.ClientBase,
@@ -97,19 +101,19 @@ async function onCoordinator(
     if (codeOf(error) === QUERY_CANCELED) return { success: false, result: `no end within ${CALL_MILLISECONDS} ms` };
     throw error;
   } finally {
-    // If the transaction failed, its end resets the setting.
+    // If the transaction failed, its rollback also resets the setting.
     await client.query('set statement_timeout = 0').catch(() => undefined);
   }
 }
 
-/** Creates the partitions for events of a moment and of the days after it, for a sandbox whose clock is moved there. */
+/** Creates the partitions for events at a time and in the days after it, for a sandbox whose clock is moved to that time. */
 export async function prepareEventDays(database: Database, moment: Date): Promise<void> {
   await database.alone(async (client) => {
     for (const day of daysFrom(moment)) await changeTables(client, 'make_event_partition', 'event', day);
   });
 }
 
-/** The day in UTC that began `days` before today's, by the database's clock. */
+/** Reads the UTC day that began `days` before today, by the database's clock. */
 export async function readDayBefore(client: pg.ClientBase, days: number): Promise<string> {
   const { rows } = await client.query<{ day: string }>(
     `select ((clock_timestamp() at time zone 'UTC')::date - $1::integer)::text as day`,
@@ -135,8 +139,8 @@ function toDay(moment: Date): string {
 }
 
 /**
- * Deletes errors older than `days` from the log, by the database's clock. Partitions are dropped whole, so a month stays until
- * its last day is that old. Single rows are deleted from the default partition, which has no months. The counts of errors and
+ * Deletes errors older than `days` from the log, by the database's clock. Partitions are dropped as a whole, so a month stays until
+ * its last day is that old. In the default partition, which has no months, single rows are deleted. The counts of errors and
  * transfers are deleted after `countDays`. Returns the names of the dropped partitions.
  */
 export async function dropOldErrors(

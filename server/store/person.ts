@@ -3,14 +3,14 @@ import { columns, DATE, insertRow, many, NUMBER, nullable, type RowOf, statement
 
 const PERSON = columns({
   personId: UUID,
-  /** The URL of the provider, or `sandbox`. */
+  /** The URL of the identity provider, or `sandbox`. */
   issuer: TEXT,
-  /** The provider's id of the person. */
+  /** The provider's id for the person. */
   subject: TEXT,
-  /** Null if the provider sends none, and after an erasure. */
+  /** Null after an erasure, and if the provider sends no name. */
   name: nullable(TEXT),
   email: nullable(TEXT),
-  /** The roles of the last sign-in, such as `support` or `viewer@prog_…`. */
+  /** The roles at the last sign-in, such as `support` or `viewer@prog_…`. */
   roles: many(TEXT),
   firstSeenAt: DATE,
   lastSeenAt: DATE,
@@ -33,12 +33,15 @@ const FIND_PERSON = statement(
     where issuer = :issuer and subject = :subject for no key update`,
 );
 
-/** Locks a person by the provider's id. The caller has locked this name, so two sign-ins never insert the same person. */
+/**
+ * Finds and locks a person by the provider's id. The caller must have locked this name, so that two sign-ins never insert the same
+ * person.
+ */
 export function findPerson(issuer: string, subject: string): Statement {
   return FIND_PERSON({ issuer, subject });
 }
 
-/** Reads the real time, as `now`: a sandbox's clock does not move people. */
+/** Reads the real time, as `now`. The clock of a sandbox does not apply to people. */
 export const READ_REAL_TIME: Statement = {
   name: 'read_real_time',
   text: 'select statement_timestamp() as now',
@@ -70,7 +73,7 @@ const LIST_PEOPLE = statement(
     order by person_id desc limit :count`,
 );
 
-/** Reads a page of people, those who came last first, after the person `after`. */
+/** Reads a page of people after the person `after`. The people who were added last come first. */
 export function listPeople(after: string | null, count: number): Statement {
   return LIST_PEOPLE({ after, count });
 }
@@ -84,15 +87,15 @@ const UPDATE_PERSON = statement(
       erased_at = :erasedAt where person_id = :personId`,
 );
 
-/** Stores what can change about a person, who must be locked. */
+/** Stores the properties of a person that can change. The person must be locked. */
 export function updatePerson({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt }: Person): Statement {
   return UPDATE_PERSON({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt });
 }
 
 const HOLDER = columns({
-  /** Of the key or the person. */
+  /** The inner UUID of the key or the person. */
   holderId: UUID,
-  /** The person that it belongs to: of a person, the same id. */
+  /** The person that a key belongs to. For a person, the same id. */
   ownerId: nullable(UUID),
   name: nullable(TEXT),
   programId: nullable(UUID),
@@ -104,7 +107,7 @@ const HOLDER = columns({
   expiresAt: nullable(DATE),
 });
 
-/** A key that works, or a person who may sign in. */
+/** A valid key, or a person who may sign in. */
 export type Holder = RowOf<typeof HOLDER.columns>;
 
 const LIST_HOLDERS = statement(
@@ -120,7 +123,7 @@ const LIST_HOLDERS = statement(
     where :after::uuid is null or holder_id < :after order by holder_id desc limit :count`,
 );
 
-/** Reads keys and people together, newest first, after the one with the id `after`. */
+/** Reads keys and people together, newest first, after the holder with the id `after`. */
 export function listHolders(after: string | null, count: number): Statement {
   return LIST_HOLDERS({ after, count });
 }

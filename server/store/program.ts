@@ -26,16 +26,16 @@ export type Program = {
   readonly currency: string;
   readonly timeZone: string;
   readonly createdAt: Date;
-  /** Limits of its loads and unloads together, or null for none. */
+  /** Limits of the program's loads and unloads together. Null if there are none. */
   readonly limits: Limits | null;
-  /** Limits of each of its cards, unless the card has its own. */
+  /** Limits of each card of the program, unless the card has its own. */
   readonly cardLimits: Limits | null;
-  /** Its funding is low below this available amount, in minor units of its currency. Null for never. */
+  /** The funding is low if less than this amount is available, in minor units of the program's currency. Null means never. */
   readonly fundingLowThreshold: bigint | null;
   readonly metadata: Metadata;
-  /** The current day in its time zone, YYYY-MM-DD. */
+  /** The current day in the program's time zone, YYYY-MM-DD. */
   readonly today: string;
-  /** Its funding accounts, one for each currency. Minor units. */
+  /** The program's funding accounts, one for each currency, in minor units. */
   readonly funding: readonly { readonly currency: string; readonly balance: bigint; readonly held: bigint }[];
 };
 
@@ -81,7 +81,7 @@ const FIND_PROGRAM = statement(
   'select program_id from program where program_id = :programId',
 );
 
-/** Reads a program's id, if it exists. A request needs no more to act in the program. */
+/** Reads the id of a program, if it exists. A request needs nothing more to act in the program. */
 export function findProgram(programId: string): Statement {
   return FIND_PROGRAM({ programId });
 }
@@ -95,7 +95,7 @@ const LIST_PROGRAMS = statement(
     order by program.program_id desc limit :count`,
 );
 
-/** Reads a page of programs, newest first, after the program `after`. With a pair, only programs with this metadata. */
+/** Reads a page of programs, newest first, after the program `after`. If a pair is given, only programs with this metadata. */
 export function listPrograms(
   pair: { readonly name: string; readonly value: string } | null,
   after: string | null,
@@ -147,7 +147,7 @@ const READ_FUNDING_THRESHOLD = statement(
   'select funding_low_threshold from program where program_id = :programId',
 );
 
-/** Reads the threshold below which the funding of a program is low. Its funding accounts must be locked. */
+/** Reads the threshold below which a program's funding is low. The funding accounts must be locked. */
 export function readFundingThreshold(programId: string): Statement {
   return READ_FUNDING_THRESHOLD({ programId });
 }
@@ -163,8 +163,8 @@ const READ_TIME_ZONE = statement(
 );
 
 /**
- * Reads a time zone by its name as the server writes it, and reads no other (`pg_timezone_names` reads the files of all). Fails
- * with the SQLSTATE 22023 if there is none. The setting is local to the statement's transaction.
+ * Reads a time zone by its name, in the server's spelling. Reads no other time zone, unlike `pg_timezone_names`, which reads the
+ * files of all. Fails with the SQLSTATE 22023 if there is none. The setting is local to the statement's transaction.
  */
 export function readTimeZone(name: string): Statement {
   return READ_TIME_ZONE({ name });
@@ -172,13 +172,15 @@ export function readTimeZone(name: string): Statement {
 
 export type RulesNow = {
   readonly rules: ProgramRules;
-  /** The database's clock, in milliseconds since 1970. The same in all rows of one query. */
+  /** The time of the database's clock, in milliseconds since 1970. It is the same in all rows of a query. */
   readonly now: number;
-  /** The disabled scopes, in any program. */
+  /** The disabled scopes, of any program. */
   readonly switches: readonly SwitchSetting[];
-  /** The program's funding is low below this available amount, in minor units of its currency. Null for never. */
+  /** The funding is low if less than this amount is available, in minor units of the program's currency. Null means never. */
   readonly fundingLowThreshold: bigint | null;
-  /** The counted days of its funding account in the last weeks. Null if the program has no limits or they were not requested. */
+  /**
+   * The counted days of the funding account in the last weeks. Null if the program has no limits or the days were not requested.
+   */
   readonly days: CountedDays | null;
 };
 
@@ -189,14 +191,14 @@ const boundsOf = (period: Period): string => `
   ${milliseconds(`instant_of(date_trunc('${period}', local.now) + interval '1 ${period}', local.time_zone)`)}
     as ${period}_end`;
 
-/** SQL: the calendar of a time zone. `local` is the moment. */
+/** SQL: the calendar of a time zone, at the time in `local`. */
 const CALENDAR_OF_ZONE = `local.now::date::text as today, ${PERIODS.map(boundsOf).join(', ')}`;
 
 const MOMENT = `moment as materialized (
       select date_trunc('milliseconds', service_now()) as now, ${DISABLED_SCOPES}
     )`;
 
-/** SQL: the rules of `program`, without its calendar. */
+/** SQL: the rules of `program` without its calendar. */
 const RULES_BUT_CALENDAR = `${milliseconds('moment.now')} as now, moment.disabled, moment.disabled_at_connectors, program.program_id,
       program.currency, program.limits, program.card_limits, program.funding_low_threshold,
       case when program.limits is not null and :withDays::boolean then (
@@ -220,8 +222,8 @@ const READ_PROGRAM_RULES = statement(
     cross join lateral (select program.time_zone, moment.now at time zone program.time_zone as now) as local`,
 );
 
-// A calendar takes 5 to 15 µs, so it is computed once for all programs of a time zone. For a single program, the further steps
-// cost more than they save.
+// Computing a calendar takes 5 to 15 µs, so it is done once for all programs of a time zone. For a single program, the additional
+// steps cost more than they save.
 const READ_RULES_OF_PROGRAMS = statement(
   'read_rules_of_programs',
   RULES_PARAMETERS,
@@ -241,9 +243,9 @@ const READ_RULES_OF_PROGRAMS = statement(
 
 /**
  * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a separate
- * statement, and after the accounts were locked or read. The clock is read once for all programs, so that the decisions of a
- * group have one time and one day. The time is cut to milliseconds, as in records, and the day is the day of that time.
- * `withDays` also reads the counted days of the funding accounts, which takes a third of the time.
+ * statement, and after the accounts were locked or read. The clock is read once for all programs, so that the decisions of a group
+ * have the same time and day. The time is cut to milliseconds, as in records, and the day is the day of that time. `withDays` also
+ * reads the counted days of the funding accounts, which takes a third of the time.
  */
 export function readProgramRules(programIds: readonly string[], withDays = true): Statement {
   const wanted = new Set(programIds);
@@ -267,7 +269,7 @@ const CALENDAR = columns({
 
 export function toRulesNow(row: Row): RulesNow {
   const { now, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd } = CALENDAR.read(row);
-  // Written out, because every group of transfers needs it: built from PERIODS, it took four times as long.
+  // Written out, because every group of transfers needs it, and a version built from PERIODS took four times as long.
   const calendar: Calendar = {
     day: { start: dayStart, end: dayEnd },
     week: { start: weekStart, end: weekEnd },

@@ -1,7 +1,7 @@
 import type { Statement } from './connection/database.ts';
 import { NUMBER, statement } from './sql.ts';
 
-/** Reads as `now` the real time by the database's clock, even in a sandbox whose clock is ahead. */
+/** Reads the real time by the database's clock, as `now`, even in a sandbox whose clock is ahead. */
 export const READ_TIME_OF_DAY: Statement = {
   name: 'read_time_of_day',
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
@@ -17,8 +17,8 @@ const SET_CLOCK_AHEAD = statement(
 );
 
 /**
- * Sets how far the clock of the sandbox is ahead, and keeps the maximum so far. Every decision reads the clock, so the switch
- * must be locked exclusively.
+ * Sets how far the sandbox's clock is ahead, and stores the maximum so far. Every decision reads the clock, so the switch must be
+ * locked exclusively.
  */
 export function setClockAhead(seconds: number): Statement {
   return SET_CLOCK_AHEAD({ seconds });

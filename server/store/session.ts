@@ -17,10 +17,10 @@ import {
 
 export const IDLE_MINUTES = 15;
 
-/** How long a session stays valid in any case. */
+/** Maximum lifetime of a session, even if it is used. */
 export const MAX_HOURS = 12;
 
-/** Maximum number of sessions of a key or a person. One more ends the oldest. A team that shares a key has fewer. */
+/** Maximum number of sessions of a key or a person. If another one begins, the oldest ends. A team that shares a key has fewer. */
 const MAX_SESSIONS_OF_OWNER = 100;
 
 const CALLER_NAMES = columns({
@@ -33,11 +33,11 @@ const CALLER_NAMES = columns({
   secondsAhead: NUMBER,
 });
 
-/** How far the clock of the sandbox is ahead, or 0 if it was never moved. */
+/** SQL: how far the clock of the sandbox is ahead, or 0 if it was never moved. */
 const SECONDS_AHEAD = `coalesce((select extract(epoch from ahead) from sandbox_clock where singleton), 0)::integer
       as seconds_ahead`;
 
-/** The names of a key or a person and of its card program, the times of the session, and how far the clock is ahead, in seconds. */
+/** The names of a key or a person and of the card program, the times of the session, and how far the clock is ahead, in seconds. */
 export type CallerNames = RowOf<typeof CALLER_NAMES.columns>;
 
 const READ_CALLER_NAMES = statement(
@@ -59,14 +59,14 @@ const READ_PERSON_NAMES = statement(
     where console_session.session_id = :sessionId`,
 );
 
-/** Reads {@link CallerNames}. No row if the key or the session of the person does not exist. */
+/** Reads {@link CallerNames}. Returns no row if the key or the person's session does not exist. */
 export function readCallerNames(caller: ScopedId): Statement {
   return 'keyId' in caller
     ? READ_CALLER_NAMES({ keyId: caller.keyId, sessionId: caller.sessionId ?? null })
     : READ_PERSON_NAMES({ sessionId: caller.sessionId });
 }
 
-/** The key of a caller, and its session if it has one, or the session of a person. Inner UUIDs. */
+/** The key of a caller, with its session if it has one, or the session of a person. Ids are inner UUIDs. */
 export type ScopedId = { readonly keyId: string; readonly sessionId?: string } | { readonly sessionId: string };
 
 export function toCallerNames(row: Row): CallerNames {
@@ -84,7 +84,10 @@ export function readProgramName(programId: string): Statement {
   return READ_PROGRAM_NAME({ programId });
 }
 
-/** A session of a key has the program and the scopes of the key, and one of a person those of the sign-in. */
+/**
+ * A session of a key has the program and the scopes of the key. A session of a person has the program and the scopes of the
+ * sign-in.
+ */
 const BEARER = columns({
   sessionId: UUID,
   keyId: nullable(UUID),
@@ -96,7 +99,7 @@ const BEARER = columns({
   replacedBy: nullable(UUID),
   /** The person that the key belongs to. */
   ownerId: nullable(UUID),
-  /** When the person was blocked, or the person of the key. */
+  /** When the person of the session or of its key was blocked. */
   blockedAt: nullable(DATE),
 });
 
@@ -107,11 +110,11 @@ const OWN_BLOCK =
 const OWN_SCOPES = 'coalesce(console_session.scopes, api_key.scopes) as scopes';
 
 export type FoundSession = RowOf<typeof BEARER.columns> & {
-  /** Milliseconds until its key expires, or null for never. */
+  /** Milliseconds until the key of the session expires. Null for never. */
   readonly keyLeft: number | null;
-  /** Milliseconds until it ends if it is not used. */
+  /** Milliseconds until the session ends if it is not used. */
   readonly idleLeft: number;
-  /** Milliseconds until it ends in any case. */
+  /** Milliseconds until the session ends even if it is used. */
   readonly left: number;
 };
 
@@ -128,7 +131,7 @@ const FIND_SESSION = statement(
     from ${OWNERS} where token_hash = :tokenHash`,
 );
 
-/** Finds a session by the hash of its token, with its key or its person, whether it has ended or not. */
+/** Finds a session by the hash of its token, with its key or its person, even if it has ended. */
 export function findSession(tokenHash: Buffer): Statement {
   return FIND_SESSION({ tokenHash });
 }
@@ -158,7 +161,7 @@ const LOCK_KEY_OF_SESSION = statement(
     from api_key where key_id = :keyId for no key update`,
 );
 
-/** Locks the key of a new session. `now` is the real time. No row if the key does not exist. */
+/** Locks the key of a new session. `now` is the real time. Returns no row if the key does not exist. */
 export function lockKeyOfSession(keyId: string): Statement {
   return LOCK_KEY_OF_SESSION({ keyId });
 }
@@ -169,7 +172,7 @@ export function toKeyOfSession(row: Row): RowOf<typeof KEY_OF_SESSION.columns> {
 
 const SESSION = columns({
   sessionId: UUID,
-  /** SHA-256 of the token, which is never stored itself. */
+  /** SHA-256 of the token. The token itself is never stored. */
   tokenHash: BYTES,
   createdAt: DATE,
   lastActiveAt: DATE,
@@ -181,7 +184,7 @@ export const insertSession = insertRow(
   columns({ ...SESSION.columns, keyId: UUID }),
 );
 
-/** Inserts the session of a person, with the rights of the sign-in. */
+/** Inserts the session of a person, with the permissions of the sign-in. */
 export const insertPersonSession = insertRow(
   'insert_person_session',
   'console_session',
@@ -192,7 +195,7 @@ export const insertPersonSession = insertRow(
     programId: nullable(UUID),
     scopes: many(word()),
     signedInAt: DATE,
-    /** The provider's id of its session. */
+    /** The identity provider's id of its own session. */
     providerSession: nullable(TEXT),
   }),
 );
@@ -206,7 +209,7 @@ const DELETE_OLDEST_SESSIONS = statement(
     )`,
 );
 
-/** Makes room for one more session of a key or a person, which must be locked. Ends the oldest sessions above the maximum. */
+/** Makes room for another session of a key or a person, which must be locked. Ends the oldest sessions above the maximum. */
 export function deleteOldestSessions(ownerId: string): Statement {
   return DELETE_OLDEST_SESSIONS({ ownerId, kept: MAX_SESSIONS_OF_OWNER - 1 });
 }
@@ -293,7 +296,7 @@ const LOCK_PROVIDER_SESSIONS = statement(
     order by session_id for update of console_session`,
 );
 
-/** Locks the sessions that began with the sessions of a provider: of a person, or with one `sid`, or both. */
+/** Locks the sessions that began with the sessions of an identity provider: of a person, with a `sid`, or both. */
 export function lockProviderSessions(named: {
   readonly issuer: string;
   readonly subject: string | null;
@@ -304,7 +307,7 @@ export function lockProviderSessions(named: {
 
 const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });
 
-/** The use of a session, as a number of milliseconds ago. */
+/** The last use of a session, in milliseconds ago. */
 export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 
 /** Stores when sessions were last used, unless a later use is stored. Skips rows that another transaction has locked. */
@@ -330,7 +333,7 @@ const FORGET_SESSIONS = statement(
     ) select count(*) as forgotten from forgotten`,
 );
 
-/** Deletes some of the sessions that ended by age. The table is too small to need an index for it. */
+/** Deletes some of the sessions that have ended because of their age. The table is too small to need an index. */
 export function forgetSessions(count: number): Statement {
   return FORGET_SESSIONS({ count });
 }

@@ -32,7 +32,7 @@ function arrayOf<Value>({ element }: Column<Value>, values: readonly (Value | nu
 }
 
 describe('a statement with named parameters', () => {
-  test('numbers them in the order of the text, each once, and leaves casts, quotes and comments alone', () => {
+  test('numbers each parameter once, in the order of the text, and ignores casts, quotes and comments', () => {
     const find = statement(
       'find',
       { first: TEXT, secondOne: BIGINT },
@@ -47,12 +47,12 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('is refused when the module is loaded if the text and the parameters do not match', () => {
+  test('throws when the module is loaded if the text and the parameters do not match', () => {
     expect(() => statement('one', { a: TEXT }, 'select :a, :b')).toThrow('the statement one has no parameter :b');
     expect(() => statement('two', { a: TEXT, b: TEXT }, 'select :a')).toThrow('does not use its parameter b');
   });
 
-  test('is refused if PostgreSQL would treat a bigint as an integer in a computation', () => {
+  test('throws if PostgreSQL would treat a bigint as an integer in a computation', () => {
     const after = (text: string) => () => statement('after', { after: NUMBER }, `select 1 where position > ${text}`);
     expect(after(':after + 1')).toThrow('the statement after must cast :after to bigint before it computes with it');
     expect(after(':after - 20')).toThrow('must cast :after');
@@ -79,7 +79,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('is derived from the columns if it inserts', () => {
+  test('derives an insert from the columns', () => {
     expect(insertRow('one', 'thing', THING)({ thingId: ONE, note: null, amount: 5n })).toEqual({
       name: 'one',
       text: 'insert into thing (thing_id, note, amount) values ($1, $2, $3)',
@@ -92,7 +92,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('is compiled once for each name of its variants', () => {
+  test('compiles each named variant once', () => {
     const list = statementVariants({ after: nullable(UUID), codes: many(TEXT) });
     let compiled = 0;
     const text = () => {
@@ -109,7 +109,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('has a name of its own, even if its name is longer than PostgreSQL keeps', () => {
+  test('gets a unique name, even if the name is longer than PostgreSQL allows', () => {
     const variants = statementVariants({ one: TEXT });
     const start = `list_things${'_by_a_filter'.repeat(5)}`;
     const names = [start, `${start}_by_from`, `${start}_by_from_by_to`].map(
@@ -120,7 +120,7 @@ describe('a statement with named parameters', () => {
     expect(variants('list_things', () => 'select :one', { one: 'x' }).name).toBe('list_things');
   });
 
-  test('is merged with others by shifting their parameters', () => {
+  test('merges with others by shifting their parameters', () => {
     const one = statementOfRows('one', THING.pick('amount'), 'insert into a select amount from :sent');
     const two = statement('two', { a: TEXT, b: TEXT }, 'delete from b where a = :a and b = :b returning 1');
     const merged = mergeWrites([one([{ amount: 1n }]), two({ a: 'x', b: 'y' })]);

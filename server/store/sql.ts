@@ -3,11 +3,11 @@ import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { eventsOf } from './connection/work.ts';
 
-/** The conversion of values of one type to PostgreSQL and back. SQL null is null in both directions. */
+/** Converts values of one type to PostgreSQL and back. A null in SQL is null in both directions. */
 export type Column<Value> = {
-  /** Converts the value that `pg` returns. Undefined if it needs no conversion. */
+  /** Converts the value that `pg` returns. Undefined if no conversion is needed. */
   readonly read: ((stored: never) => Value | null) | undefined;
-  /** Converts the value of one parameter. */
+  /** Converts a value for use as one parameter. */
   write(value: Value): unknown;
   /** Writes the value as an element of an array parameter. Undefined for types that are arrays themselves. */
   readonly element: ElementType<Value> | undefined;
@@ -15,7 +15,7 @@ export type Column<Value> = {
   readonly type: string;
 };
 
-/** Columns by their property: the column of `programId` is `program_id`. */
+/** Columns by property. The column for `programId` is `program_id`. */
 export type ColumnSet = { readonly [property: string]: Column<unknown> };
 
 export type RowOf<Columns extends ColumnSet> = {
@@ -25,7 +25,7 @@ export type RowOf<Columns extends ColumnSet> = {
 /** Arrays are copied into the message that sends them, so one writer is enough. */
 const writer = new ArrayWriter();
 
-/** A type of PostgreSQL by its name in casts and its number. `write` converts the value of one parameter. */
+/** Returns the column of a PostgreSQL type, given its name in casts and its number. `write` converts the value of one parameter. */
 function columnOf<Value>(
   type: string,
   oid: number,
@@ -46,7 +46,7 @@ const writeText = (text: string, to: ArrayWriter): void => to.text(text);
 
 export const UUID = columnOf<string>('uuid', 2950, (id, to) => to.uuid(id));
 export const BIGINT = columnOf<bigint>('bigint', 20, (value, to) => to.bigint(value));
-/** A sum of `bigint`, which can exceed the range of one. Only read. */
+/** A sum of `bigint` values, which can exceed the range of `bigint`. It can only be read. */
 export const SUM: Column<bigint> = { read: BigInt, write: String, element: undefined, type: 'numeric' };
 export const SMALLINT = columnOf<number>('smallint', 21, (value, to) => to.smallint(value));
 export const INTEGER = columnOf<number>('integer', 23, (value, to) => to.integer(value));
@@ -54,17 +54,17 @@ export const BOOLEAN = columnOf<boolean>('boolean', 16, (value, to) => to.boolea
 export const CURRENCY = columnOf<string>('char(3)', 1042, writeText);
 /** Text that callers write. */
 export const TEXT = columnOf<string>('text', 25, writeText);
-/** Milliseconds since 1970 for a `timestamptz`. */
+/** Milliseconds since 1970, for a `timestamptz`. */
 export const TIME = columnOf<number>('timestamptz', 1184, (time, to) => to.moment(time), {
   write: toDate,
   read: toTime,
 });
-/** A Date for a `timestamptz`. */
+/** A Date, for a `timestamptz`. */
 export const DATE = columnOf<Date>('timestamptz', 1184, (date, to) => to.moment(date.getTime()));
 /** A whole number in the database that is small enough for a JavaScript number. */
 export const NUMBER = columnOf<number>('bigint', 20, (value, to) => to.wholeNumber(value), { read: toNumber });
 export const BYTES = columnOf<Buffer>('bytea', 17, (bytes, to) => to.bytes(bytes));
-/** Hexadecimal digits for a `bytea`. */
+/** Hexadecimal digits, for a `bytea`. */
 export const HEX = columnOf<string>('bytea', 17, (digits, to) => to.hex(digits), { write: fromHex, read: toHex });
 /** JSON text in a `text` column, kept exactly. */
 export const JSON_TEXT = TEXT;
@@ -87,7 +87,7 @@ export function many<Value>(
   column: Column<Value>,
 ): Column<readonly Value[]> & { readonly sql: (place: string) => string } {
   const element = elementOf(column, 'many');
-  // Also for a column that may be null.
+  // Also works for a column that may be null.
   const write = (values: readonly Value[] | null): Buffer | null =>
     values === null ? null : writer.writeAll(element, values);
   return {
@@ -104,7 +104,7 @@ function elementOf({ element, type }: Column<unknown>, name: string): ElementTyp
   return element;
 }
 
-/** SQL for an array of values, from the placeholder of the parameter. */
+/** Returns the SQL for an array of values, given the placeholder of the parameter. */
 function arrayOf({ type }: Pick<Column<unknown>, 'type'>, placeholder: string): string {
   return `${placeholder}::${type}[]`;
 }
@@ -130,9 +130,9 @@ type ColumnRead = {
 };
 
 /**
- * Compiles the function that a person would write for these columns. It is thirty times as fast as a loop that sets the
- * properties by name, which matters for thousands of rows a second. All names come from the code of the store. Any name that is
- * not a plain identifier is refused.
+ * Compiles the function that a person would write for these columns. It is thirty times as fast as a loop that sets the properties
+ * by name. That matters for thousands of rows a second. All names come from the code of the store, and any name that is not a plain
+ * identifier is refused.
  */
 function readerOf(reads: readonly ColumnRead[]): (row: Row) => unknown {
   const members = reads.map(({ property, name, read }, index) => {
@@ -143,7 +143,7 @@ function readerOf(reads: readonly ColumnRead[]): (row: Row) => unknown {
   return compile(reads.map(({ read }) => read)) as (row: Row) => unknown;
 }
 
-/** Defines columns once, for inserts, selects and mapping. */
+/** Defines columns once for inserts, selects and mapping. */
 export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
   const reads: readonly ColumnRead[] = Object.entries(set).map(([property, { read }]) => ({
     property,
@@ -166,7 +166,7 @@ export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
   };
 }
 
-/** Rows as one parameter: in the text, a relation with its columns to select from. */
+/** Rows as one parameter. In the text, they are a relation with columns. */
 export type Rows<Set extends ColumnSet> = { readonly rowsOf: Columns<Set> };
 
 export type ParameterSet = { readonly [name: string]: Column<unknown> | Rows<ColumnSet> };
@@ -193,12 +193,12 @@ export function compiledTexts(): ReadonlyMap<string, string> {
   return texts;
 }
 
-/** Matches comments, quoted text, or a parameter; `::` is a cast. */
+/** Matches a comment, quoted text, or a parameter. `::` is a cast. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
 /**
- * Matches the text after a parameter that PostgreSQL would take for an `integer`, because the parameter is computed with an
- * `integer` literal. A greater value would then fail with "out of range".
+ * Matches the text after a parameter that PostgreSQL would treat as an `integer`, because the parameter is computed with an
+ * `integer` literal. A larger value would then fail with "out of range".
  */
 const BESIDE_A_NUMBER = /^\s*[-+*/]\s*\d+(?![.\d])/;
 
@@ -224,17 +224,20 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
   return { name: preparedName(name), text: compiled, send };
 }
 
-/** PostgreSQL cuts the names of prepared statements after this many bytes. */
+/** PostgreSQL cuts the names of prepared statements after this number of bytes. */
 const MAX_NAME_BYTES = 63;
 
-/** The name of a prepared statement. Two statements whose long names begin alike would otherwise become one, and fail (42P05). */
+/**
+ * Returns the name of a prepared statement. Otherwise two statements whose long names begin alike would get the same name, and fail
+ * (42P05).
+ */
 function preparedName(name: string): string {
   return name.length <= MAX_NAME_BYTES
     ? name
     : `${name.slice(0, MAX_NAME_BYTES - 17)}_${hash('sha256', name).slice(0, 16)}`;
 }
 
-/** SQL for a parameter, whose values are sent next. */
+/** Returns the SQL for a parameter. The values of the parameter are sent next. */
 function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): string {
   if (!('rowsOf' in parameter)) {
     const place = `$${send.push({ name, write: parameter.write })}`;
@@ -250,8 +253,8 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
 }
 
 /**
- * A statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if the text
- * and the parameters do not match.
+ * Creates a statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if the
+ * text and the parameters do not match.
  */
 export function statement<Parameters extends ParameterSet>(
   name: string,
@@ -264,7 +267,7 @@ export function statement<Parameters extends ParameterSet>(
   return (values) => bind(compiled, values);
 }
 
-/** A statement whose text depends on the request. Each text has a name, and is compiled on first use. */
+/** Creates a statement whose text depends on the request. Each text has a name, and is compiled on first use. */
 export function statementVariants<Parameters extends ParameterSet>(
   parameters: Parameters,
 ): (name: string, text: () => string, values: ValuesOf<Parameters>) => Statement {
@@ -280,7 +283,7 @@ function bind({ name, text, send }: Compiled, values: Readonly<Record<string, un
   return { name, text, values: send.map((sent) => sent.write(values[sent.name])) };
 }
 
-/** A statement about many rows. In its text they are the relation `:sent`. */
+/** Creates a statement about many rows. In the text, they are the relation `:sent`. */
 export function statementOfRows<Set extends ColumnSet>(
   name: string,
   columns: Columns<Set>,
@@ -313,9 +316,9 @@ export function insertRow<Set extends ColumnSet>(
 }
 
 /**
- * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. An update that joins its rows by this
- * location finds each with one index lookup, in the order of `:sent`. In a join by the key itself, the planner may instead read
- * the whole index of a table that it takes for small, once for every group.
+ * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. If an update joins its rows by this
+ * location, it finds each with one index look-up, in the order of `:sent`. If it joined by the key itself, the planner could
+ * instead read the whole index of a table that it takes for small, once for every group.
  */
 export function ctidOf(table: string, key: readonly string[]): string {
   const isSent = key.map((column) => `stored.${column} = sent.${column}`).join(' and ');
@@ -326,8 +329,8 @@ const merged = new Map<string, { readonly name: string; readonly text: string }>
 
 /**
  * Merges several writes into one statement, so that a group of transfers is saved with one message and one response. All of them
- * see the tables as they were before the statement, so none may depend on a row that another one writes. On a placement they are sent
- * one after the other. So an update of rows stands before the insert of the rows that it did not find.
+ * see the tables as they were before the statement, so none may depend on a row that another one writes. On a placement, they are
+ * sent one after the other. So put an update of rows before the insert of the rows that it did not find.
  */
 export function mergeWrites(writes: readonly Statement[]): Statement {
   const key = writes.map((write) => write.name).join();

@@ -3,7 +3,7 @@ import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { BOOLEAN, columns, nullable, statement, TEXT, TIME, UUID, word } from './sql.ts';
 
-/** The settings of the switch and the time, by the database's clock in milliseconds since 1970. */
+/** The settings of the switch, and the time by the database's clock in milliseconds since 1970. */
 export type SwitchReading = { readonly now: number; readonly settings: readonly SwitchSetting[] };
 
 const SWITCH = columns({
@@ -18,8 +18,8 @@ const SWITCH = columns({
 });
 
 /**
- * Settings of connectors have a separate table, because earlier versions would mistake them for settings of a program, or of
- * everything.
+ * Settings of connectors are in a separate table, because earlier versions would mistake them for settings of a program or of the
+ * whole service.
  */
 type SwitchTable = 'switch' | 'connector_switch';
 
@@ -29,7 +29,7 @@ const columnsOf = (table: SwitchTable): string =>
   `switch_id, program_id, transfer_type, ${connectorIn(table)} as connector_id, disabled, reason, actor, since, until`;
 
 /**
- * The clock is truncated to milliseconds. If it were rounded, a moment in the next half millisecond would not be in the future.
+ * SQL: the clock, truncated to milliseconds. If it were rounded, a time in the next half millisecond would not be in the future.
  */
 const NOW = `(extract(epoch from date_trunc('milliseconds', service_now())) * 1000)::bigint as now`;
 
@@ -45,7 +45,7 @@ const disabledIn = (table: SwitchTable): string => `(
 export const DISABLED_SCOPES = `${disabledIn('switch')} as disabled,
     ${disabledIn('connector_switch')} as disabled_at_connectors`;
 
-/** The settings from the columns of {@link DISABLED_SCOPES}. Null stands for none. */
+/** Returns the settings from the columns of {@link DISABLED_SCOPES}. Null means none. */
 export function toDisabledScopes(row: Row): readonly SwitchSetting[] {
   const found = [row.disabled, row.disabled_at_connectors] as readonly (readonly SwitchSetting[] | null)[];
   return found.flatMap((settings) => settings ?? []);
@@ -61,7 +61,7 @@ const noneIn = (table: SwitchTable, { programId, type, connectorId, now }: Scope
           ${table === 'switch' ? '' : `and ${table}.connector_id = ${connectorId}`}
       )`;
 
-/** SQL: whether no setting of the switch disables this. `connectorId` matters only if a setting disables a connector. */
+/** SQL: whether no setting of the switch disables a scope. `connectorId` is used only if a setting disables a connector. */
 export function isEnabled(scope: Scope): string {
   return `${noneIn('switch', scope)} and ${noneIn('connector_switch', scope)}`;
 }

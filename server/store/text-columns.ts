@@ -1,16 +1,19 @@
 // Invariant: Every stored text that can name the holder of a card is redacted, kept no longer than stated, and erased
 // Kept by: this table
-// Tested by: `test/store/erasure/text-columns.test.ts` (the catalogue), `test/api/erasure` (a name in each)
+// Tested by: `test/store/erasure/text-columns.test.ts` (PostgreSQL's catalog), `test/api/erasure` (a name in each column)
 
 /**
- * The rule for a text column: its possible content, its redaction, how long it is kept, and which step erases it for a holder.
+ * The rule for a text column: its possible content, its redaction, how long it is kept, and which step of an erasure removes it.
  */
 export type TextRule = {
-  /** The author of the text. `service`: only its own words, codes, ids, hashes and sealed bytes. */
+  /** The author of the text. `service` writes only its own words, codes, ids, hashes and encrypted bytes. */
   readonly from: 'service' | 'caller' | 'operator' | 'processor' | 'receiver' | 'provider';
-  /** `refuse`: a request with a card number in it is refused. `redact`: card numbers, keys and passwords are replaced. */
+  /**
+   * `refuse`: requests that contain a card number in this text are refused. `redact`: card numbers, keys and passwords are
+   * replaced.
+   */
   readonly secrets: 'refuse' | 'redact' | 'none';
-  /** How long it is kept. `record`: as long as the row, see docs/retention.md. Otherwise the setting. */
+  /** How long the text is kept. `record` means as long as the row, see docs/retention.md. Otherwise, the name of the setting. */
   readonly kept:
     | 'record'
     | 'ERROR_RETENTION_DAYS'
@@ -18,13 +21,14 @@ export type TextRule = {
     | 'WEBHOOK_ATTEMPT_RETENTION_DAYS'
     | '30 days';
   /**
-   * The step of the erasure that removes it, or null if it is kept. docs/retention.md tells callers to put no personal data there.
+   * The step of the erasure that removes the text. Null if it is kept. docs/retention.md tells callers to put no personal data
+   * there.
    */
   readonly erasedBy: 'erase_person' | 'the request' | 'transfers' | 'responses' | 'events' | 'errors' | 'cases' | null;
 };
 
 const SERVICE: TextRule = { from: 'service', secrets: 'none', kept: 'record', erasedBy: null };
-/** Ids and names of callers, and texts that are about no card. */
+/** Ids and names that callers choose, and texts that are not about a card. */
 const NAME: TextRule = { from: 'caller', secrets: 'refuse', kept: 'record', erasedBy: null };
 const OPERATOR: TextRule = { from: 'operator', secrets: 'refuse', kept: 'record', erasedBy: null };
 /** References and codes. */
@@ -35,11 +39,11 @@ const ERROR: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENT
 /** An id or a name in the error log. */
 const ERROR_NAME: TextRule = { ...ERROR, erasedBy: null };
 const CASE: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENTION_DAYS', erasedBy: 'cases' };
-/** What the OpenID provider says about a person. */
+/** The identity provider's data about a person. */
 const PERSON: TextRule = { from: 'provider', secrets: 'none', kept: 'record', erasedBy: null };
 const NOTE: TextRule = { ...CASE, from: 'operator', erasedBy: 'transfers' };
 
-/** The columns, by table, whose texts only the service writes. */
+/** The columns, by table, whose texts are written only by the service. */
 const OF_SERVICE: Readonly<Record<string, string>> = {
   account: 'currency kind',
   api_key: 'public_part scopes secret_hash',
@@ -86,11 +90,11 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   webhook_state: 'status status_reason',
 };
 
-/** The columns, by table, with texts of others. */
+/** The columns, by table, whose texts may come from others. */
 const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = {
   api_key: { name: OPERATOR },
   approval: {
-    // It goes when the approval ends, at the latest after 30 days.
+    // Removed when the approval ends, at the latest after 30 days.
     body: { ...OF_TRANSFER, kept: '30 days' },
     // The message of a refusal names ids and amounts.
     error: NAME,
@@ -159,7 +163,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
     processor_reference: PROCESSOR,
   },
   processor_break: { connector_id: OPERATOR, found: PROCESSOR, resolution: NOTE, sent_attempt_id: PROCESSOR },
-  // The hash of a token stays, so that a stolen card cannot be registered again after the erasure of its holder.
+  // The hash of a token is kept, so that a stolen card cannot be registered again after the erasure of its holder.
   processor_card: { connector_id: OPERATOR },
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },
   program: { metadata: OPERATOR, name: OPERATOR },
@@ -189,7 +193,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
       erasedBy: 'events',
     },
   },
-  // Only a test event has one.
+  // Only test events have a body.
   webhook_delivery: { body: NAME },
 };
 

@@ -16,7 +16,7 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
-/** An SQLSTATE of PostgreSQL. */
+/** SQLSTATEs of PostgreSQL. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
 export const LOCK_NOT_AVAILABLE = '55P03';

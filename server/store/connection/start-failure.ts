@@ -12,21 +12,21 @@ import {
 } from './failure.ts';
 
 /**
- * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change: connections,
- * read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted data. Any other
- * class during a start is a bug in the service, and is reported with its stack.
+ * Classes of SQLSTATEs whose cause an operator can change, because they concern the server, its settings or the rights of the user:
+ * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted data.
+ * Any other class during a start is a bug in the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 
-/** Advice for SQLSTATEs whose message contains none. */
+/** Advice for SQLSTATEs whose messages contain none. */
 const ADVICE: Readonly<Record<string, string>> = {
   [INSUFFICIENT_PRIVILEGE]: 'Grant that privilege to the user of DATABASE_URL, or use the owner of the database.',
   [READ_ONLY]: 'The database is read-only: make it writable, or set DATABASE_URL to its primary server.',
 };
 
 /**
- * Turns the error that ended a start or a command on the host into a sentence for the operator. Returns a bug
- * unchanged, so that it ends the process with its stack.
+ * Converts the error that ended a start or a command on the host to a sentence for the operator. Returns a bug unchanged, so that
+ * it ends the process with its stack.
  */
 export function explainStartFailure(error: unknown): unknown {
   if (error instanceof StartupProblem) return error;
@@ -63,7 +63,7 @@ export function explainStartFailure(error: unknown): unknown {
   return new StartupProblem(pageOf(code), `${reason} ${advice}`, { cause: error });
 }
 
-/** The page for an error of PostgreSQL, by its SQLSTATE, or for an error of the connection, which has none. */
+/** Returns the page for an error of PostgreSQL, given its SQLSTATE, or for an error of the connection, which has no SQLSTATE. */
 export function pageOf(code: string): RunbookPage {
   if (code === TOO_MANY_CONNECTIONS) return 'few-connections';
   if (code === DISK_FULL) return 'disk-full';

@@ -1,26 +1,29 @@
 import type pg from 'pg';
 
-/** A prepared statement with its values. Each name has one text, because PostgreSQL keeps the plan under the name. */
+/**
+ * A prepared statement with its values. Each name must always have the same text, because PostgreSQL keeps the plan under the name.
+ */
 export type Statement = {
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
-  /** The facts that the fence stores about the events that the statement inserts. */
+  /** The facts about the events that the statement inserts, which the fence stores. */
   readonly events?: BatchEvents;
-  /** The writes that the statement merges. Citus executes no statement that writes several tables. */
+  /** The writes that the statement merges. They are needed because Citus executes no statement that writes to several tables. */
   readonly parts?: readonly Statement[];
 };
 
-/** The events of a transaction: how many each program has, and the time of all of them. */
+/** The events of a transaction: the number of events of each program, and the time that they share. */
 export type BatchEvents = {
   readonly at: Date;
-  /** The nil UUID for the service itself. */
+  /** Programs as inner UUIDs. The nil UUID stands for the service itself. */
   readonly programIds: readonly string[];
   readonly counts: readonly number[];
 };
 
 /**
- * The events that some statements of one transaction insert, all in one statement, which numbers them and gives them one time.
+ * Returns the events that some statements of one transaction insert. One statement must insert them all, because it numbers them
+ * and gives them the same time.
  */
 export function eventsOf(statements: readonly Statement[]): BatchEvents | undefined {
   const [found, ...more] = statements.flatMap(({ events }) => events ?? []);
@@ -32,16 +35,16 @@ export function eventsOf(statements: readonly Statement[]): BatchEvents | undefi
 export type Row = Record<string, unknown>;
 
 /**
- * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with COMMIT.
- * `decide` is pure and gets the rows of each load statement under its name.
+ * One transaction in two round trips: first BEGIN with every statement of `load`, then every statement of the decision with COMMIT.
+ * `decide` is pure. It gets the rows of each load statement under the statement's name.
  */
 export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
-  /** Identifies the transaction. This id settles a commit whose response is lost. */
+  /** Identifies the transaction. If the response to the commit is lost, this id is used to find out the outcome. */
   readonly batchId: string;
 };
 
 export type Steps<Result, Name extends string = string> = {
-  /** Sent in this order. Null loads no rows. */
+  /** The statements, in the order of sending. Null loads no rows. */
   readonly load: { readonly [Key in Name]: Statement | null };
   readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
 };
@@ -50,8 +53,8 @@ export type Loaded<Name extends string = string> = { readonly [Key in Name]: rea
 
 /**
  * The result of a decision, and the statements that write it, if it changes anything. A result without writes usually reports an
- * earlier change, like a replay, and is returned once that change is on the standby (if there is one). `readsOnly` if it reports
- * no change.
+ * earlier change, such as a replay. It is returned when that change is on the standby (if there is one). `readsOnly` means that it
+ * reports no change.
  */
 export type Decision<Result> = {
   readonly result: Result;
@@ -59,30 +62,30 @@ export type Decision<Result> = {
   readonly readsOnly?: boolean;
 };
 
-/** The steps of a transaction in a chain: it decides on accounts that it has not locked. */
+/** The steps of a transaction in a chain. It decides about accounts that it has not locked. */
 export type ChainedSteps<Result, Name extends string = string> = {
   readonly load: Steps<Result, Name>['load'];
   readonly decide: (loaded: Loaded<Name>, batchId: string) => ChainedDecision<Result>;
 };
 
-/** A decision based on the state that the previous transaction of the chain is about to commit. */
+/** A decision that is based on the state that the previous transaction of the chain is about to commit. */
 export type ChainedDecision<Result> = {
   readonly result: Result;
-  /** Sent at once. They do not wait for locks that other transactions of the chain hold. */
+  /** Sent immediately. These statements do not wait for locks that other transactions of the chain hold. */
   readonly early: readonly Statement[];
-  /** Sent when the previous transaction is committed. The first one fails if the data that was decided on has changed. */
+  /** Sent when the previous transaction is committed. The first statement fails if the data has changed since the decision. */
   readonly late: readonly Statement[];
-  /** Sent instead of both if nothing is written. Fails if the data that was decided on has changed. */
+  /** Sent instead of both if nothing is written. Fails if the data has changed since the decision. */
   readonly check: Statement | null;
   readonly readsOnly: boolean;
 };
 
 export type ChainPlace = {
-  /** Called when the decision is made, so that the next transaction may be loaded. */
+  /** Called when the decision is made. Then the next transaction may be loaded. */
   readonly onDecided: () => void;
-  /** Whether the previous transaction is committed, or a promise until that is known. */
+  /** Whether the previous transaction is committed, or a promise if that is not known yet. */
   readonly baseCommitted: () => boolean | Promise<boolean>;
-  /** The error to throw, after a rollback, if it was not. */
+  /** Creates the error to throw after a rollback if the previous transaction was not committed. */
   readonly whenBroken: () => Error;
 };
 

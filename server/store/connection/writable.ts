@@ -2,8 +2,8 @@ import type { Statement } from './database.ts';
 import { LACKS_STANDBY, REPLICATED } from './standby.ts';
 
 /**
- * Sets the minimum of memory for a statement, and puts temporary files on the disk of the database itself, so that {@link
- * TRY_TO_WRITE} must write a file there.
+ * Gives a statement as little memory as possible, and puts temporary files on the database's own disk, so that {@link TRY_TO_WRITE}
+ * must write a file there.
  */
 export const FORCE_A_FILE: Statement = {
   name: 'force_a_file',
@@ -12,9 +12,9 @@ export const FORCE_A_FILE: Statement = {
 };
 
 /**
- * Reads whether the connection may write, whether commits wait for a standby, and whether one is required and none set. Writes a
- * temporary file of about 160 kB, because its rows do not fit in memory. Fails with 53100 on a full disk. Unlike a row that is
- * rolled back, it leaves nothing to vacuum and never fits into an existing file.
+ * Reads whether the connection may write, whether commits wait for a standby, and whether a standby is required but not set. Writes
+ * a temporary file of about 160 kB, because its rows do not fit in memory. Fails with 53100 if the disk is full. Unlike a row that
+ * is rolled back, the file leaves nothing to vacuum, and never fits into an existing file.
  */
 export const TRY_TO_WRITE: Statement = {
   name: 'try_to_write',

@@ -14,7 +14,7 @@ const POSITION = columns({
 
 /**
  * The positions of a transaction's events in one program. `position` is the position of the first event in its program, and
- * `number` its number among the events of all programs. Shared events have no number.
+ * `number` is its number among the events of all programs. Shared events have no number.
  */
 export type EventPlace = RowOf<typeof POSITION.columns>;
 
@@ -22,30 +22,30 @@ export const toEventPlace: (row: Row) => EventPlace = POSITION.read;
 
 const HEAD = columns({ programId: UUID, position: NUMBER });
 
-/** Reads the last position of some programs, as `program_id` and `position`. A program without events has no row. */
+/** Reads the last position of each given program, as `program_id` and `position`. A program without events has no row. */
 export const readHeads = statement(
   'read_event_heads',
   { programIds: many(UUID) },
   `select ${HEAD.names} from event_head where program_id = any (:programIds)`,
 );
 
-/** The last position of each program, from the rows of {@link readHeads} or {@link READ_ALL_HEADS}. */
+/** Returns the last position of each program, from the rows of {@link readHeads} or {@link READ_ALL_HEADS}. */
 export function toHeads(found: readonly Row[]): Map<string, number> {
   return new Map(found.map(HEAD.read).map(({ programId, position }) => [programId, position]));
 }
 
-/** Reads the last position of every program, of the service itself, and, under the highest UUID, the last number. */
+/** Reads the last position of every program and of the service itself. The row with the highest UUID has the last number. */
 export const READ_ALL_HEADS: Statement = {
   name: 'read_all_event_heads',
   text: `select ${HEAD.names} from event_head`,
   values: [],
 };
 
-/** A place, whether its events are deleted, and the server if its commits wait for a standby. */
+/** SQL: a place, whether its events are deleted, and the server if its commits wait for a standby. */
 const PLACE = `${POSITION.names}, (select up_to_number from event_deletion) as deleted, relayed_at as created_at, ${REPLICATED}`;
 
-// Pages of places, oldest or newest first. The first place after a position may begin before it, and is found by one lookup. Its
-// number shows whether its events are deleted, see {@link isDeleted}.
+// Pages of places, oldest or newest first. The first place after a position may begin before that position, and is found by one
+// look-up. Its number shows whether its events are deleted, see {@link isDeleted}.
 
 const PLACES_AFTER = statement(
   'read_event_places_after',
@@ -94,14 +94,16 @@ const PLACES_OF_BATCH = statement(
     where batch_id between :first and :last order by position`,
 );
 
-/** The places to read: a program's or, without `programId`, the places of all programs by number, except shared ones. */
+/**
+ * The places to read: of a program by position or, without `programId`, of all programs by number. Shared places have no number.
+ */
 export type PlaceRange =
   | { readonly programId?: string | undefined; readonly after: number; readonly count: number }
   | { readonly programId?: string | undefined; readonly before: number; readonly count: number };
 
 /**
- * Reads places: with `after` later positions, oldest first, with `before` earlier ones, newest first. The first place may also
- * contain events outside the range.
+ * Reads places. With `after`, later positions, oldest first. With `before`, earlier positions, newest first. The first place may
+ * also contain events outside the range.
  */
 export function readPlaces({ programId, count, ...range }: PlaceRange): Statement {
   if ('after' in range) {
@@ -117,7 +119,7 @@ const WANTED = columns({ programId: UUID, after: NUMBER });
 export type EventsAfter = RowOf<typeof WANTED.columns>;
 
 /**
- * Reads several ranges at once like {@link readPlaces}, up to `count` places of each. The rows also have the range as
+ * Reads several ranges at once, as {@link readPlaces} does, with up to `count` places each. The rows also contain the range, as
  * `wanted_program` and `wanted_after`.
  */
 export const readPlacesOfPrograms = statement(
@@ -136,13 +138,13 @@ export const readPlacesOfPrograms = statement(
     order by found.position`,
 );
 
-/** Reads the places of the transaction of an event, by any UUID that begins like the transaction's. */
+/** Reads the places of the transaction of an event. Any UUID with the beginning of the transaction's id can be given. */
 export function readPlacesOfBatch(eventId: string): Statement {
   const start = eventId.slice(0, -4);
   return PLACES_OF_BATCH({ first: `${start}0000`, last: `${start}ffff` });
 }
 
-/** Whether the event at `offset` in a place is deleted, from the row of the place. */
+/** Returns whether the event at `offset` in a place is deleted, given the row of the place. */
 export function isDeleted(row: Row, offset: number): boolean {
   const { number, isShared } = toEventPlace(row);
   return number + (isShared ? 0 : offset) <= Number(row.deleted);
@@ -161,8 +163,8 @@ const OLDEST_NUMBER: Statement = {
 };
 
 /**
- * Reads as `oldest` the first position of a program whose event is stored, or the position of its next event. Without a program,
- * the number.
+ * Reads the first position of a program whose event is stored, or the position of its next event, as `oldest`. Without a program,
+ * reads the number instead.
  */
 export function readOldestPosition(programId: string | undefined): Statement {
   return programId === undefined ? OLDEST_NUMBER : OLDEST_POSITION({ programId });

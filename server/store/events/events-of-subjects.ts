@@ -5,16 +5,16 @@ import { type EventPlace, toEventPlace } from './event-positions.ts';
 import { eventIdOf } from './read-events.ts';
 
 /**
- * The time of a change whose event is wanted. Events have no index by subject, because it would make every transfer more
- * expensive. So they are found through their transaction, whose id contains its time.
+ * The time of a change whose event is wanted. Events have no index by subject, because it would make every transfer more expensive.
+ * So they are found through their transaction, whose id contains its time.
  */
 const MOMENT = columns({
-  /** Earliest and latest possible start of the transaction, by the database's clock. */
+  /** The earliest and latest possible start of the transaction, by the database's clock. */
   earliest: DATE,
   latest: DATE,
-  /** Whether these times are by the clock of the service, which can be ahead of the database's in a sandbox. */
+  /** Whether these times come from the service's clock, which can be ahead of the database's clock in a sandbox. */
   isServiceTime: BOOLEAN,
-  /** Earliest and latest time of the decision, by the clock of the service. */
+  /** The earliest and latest possible time of the decision, by the service's clock. */
   since: DATE,
   until: DATE,
 });
@@ -40,7 +40,7 @@ const READ_PLACES_AT = statement(
     ) as found`,
 );
 
-/** Reads the places of a program's events at some moments. Compares at most `maxExamined` transactions for each. */
+/** Reads the places of a program's events at some times. Compares at most `maxExamined` transactions for each. */
 export function readPlacesAt(
   programId: string,
   moments: readonly EventMoment[],
@@ -60,7 +60,7 @@ const FOUND = columns({
 });
 
 export const READ_EVENTS_OF_SUBJECTS = statement(
-  // Without a name it is planned every time. A cached plan would cover all partitions.
+  // A statement without a name is planned every time. A cached plan would cover all partitions.
   '',
   { batchIds: many(UUID), times: many(DATE), programId: UUID, subjectIds: many(TEXT) },
   `select * from (
@@ -79,17 +79,16 @@ export type SubjectEvent = {
   readonly subjectId: string;
   readonly position: number;
   readonly createdAt: Date;
-  /** The request that caused it, or null if there was none or it is not known. */
+  /** The request that caused the event. Null if there was none or it is unknown. */
   readonly requestId: string | null;
   /**
-   * When its transaction began, by the database's clock. Later events have later times, even if the sandbox's clock was moved.
+   * When the event's transaction began, by the database's clock. Later events have later times, even if the sandbox's clock was
+   * moved.
    */
   readonly begunAt: Date;
 };
 
-/**
- * Reads the events of some subjects (wire ids) of a program at some moments, in the order of their positions.
- */
+/** Reads the events of some subjects (wire ids) of a program at some times, in the order of their positions. */
 export async function readEventsOfSubjects(
   database: Database,
   programId: string,

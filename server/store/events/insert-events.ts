@@ -21,7 +21,8 @@ const INSERT_EVENTS = statement(
 const TRACED_EVENT = columns({ ...EVENT.columns, requestId: nullable(UUID), traceparent: nullable(TEXT) });
 
 /**
- * The same with their requests and traces. A separate statement, because most groups have none and would send columns of nulls.
+ * Inserts events with their requests and traces. This is a separate statement, because most groups have none and would send columns
+ * of nulls.
  */
 const INSERT_TRACED_EVENTS = statement(
   'insert_traced_events',
@@ -31,15 +32,15 @@ const INSERT_TRACED_EVENTS = statement(
 );
 
 /**
- * Inserts all events of a transaction, in this order, in the transaction of the changes that they report. Batch and index
- * identify an event. The relay gives it a position after the commit, because ids and sequences taken before a commit leave gaps
- * that are filled later.
+ * Inserts all events of a transaction, in this order. Must be in the transaction of the changes that they report. An event is
+ * identified by its batch and index. The relay gives it a position after the commit, because ids and sequences that are taken
+ * before a commit have gaps that are filled later.
  */
 export function insertEvents(
   batchId: string,
   events: readonly DomainEvent[],
   now: number,
-  /** The request, if all events have the same. */
+  /** The request, if it is the same for all events. */
   of?: Pick<DomainEvent, 'requestId' | 'traceparent'>,
 ): Statement {
   const isTraced =

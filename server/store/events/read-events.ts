@@ -15,27 +15,30 @@ import {
 import { fullPayload } from './transfer-payload.ts';
 
 export type StoredEvent = {
-  /** The id of its transaction, with its index there in the last 16 bits. */
+  /** The id of the event's transaction, with the event's index in the last 16 bits. */
   readonly eventId: string;
-  /** Null for an event of the service itself. For an event shared by all programs, the program whose events were read. */
+  /** Null for an event of the service itself. For an event shared by all programs, this is the program whose events were read. */
   readonly programId: string | null;
-  /** The position in the program: 1, 2, 3 without gaps. */
+  /** The position in the program. Positions are 1, 2, 3 and so on without gaps. */
   readonly position: number;
-  /** The number among the events of all programs: 1, 2, 3 without gaps. A shared event has the number of the event before it. */
+  /**
+   * The number among the events of all programs. Numbers are 1, 2, 3 and so on without gaps. A shared event has the number of the
+   * event before it.
+   */
   readonly number: number;
   readonly isShared: boolean;
   readonly type: string;
   readonly subjectId: string;
   readonly createdAt: Date;
-  /** JSON text, unchanged since it was written. */
+  /** JSON text, unchanged since it was stored. */
   readonly payload: string;
-  /** The trace of the request that caused it, if the caller sent one. */
+  /** The trace of the request that caused the event, if the caller sent one. */
   readonly traceparent: string | null;
 };
 
 /**
- * A page: events of a program or, without `programId`, events of all programs by number. With `after` later positions (or
- * numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or groups such as `transfer.*`.
+ * A range of events: of a program or, without `programId`, of all programs by number. With `after`, later positions (or numbers),
+ * oldest first. With `before`, earlier ones, newest first. `types` are names, or groups such as `transfer.*`.
  */
 export type EventRange = {
   readonly programId?: string | undefined;
@@ -49,22 +52,22 @@ export type EventRange = {
 export type EventPage = {
   readonly events: readonly StoredEvent[];
   /**
-   * How far the page reaches, including events that the filters left out. The next page is after, or before, this position or
-   * number. Unchanged if there is nothing more.
+   * The position or number up to which the page reaches, including events that the filters excluded. The next page comes after or
+   * before it. Unchanged if there are no more events.
    */
   readonly end: number;
   readonly isFull: boolean;
-  /** The places that were read, with `replicated`: whether commits wait for a standby. */
+  /** The places that were read. `replicated` is set if commits wait for a standby. */
   readonly places: readonly Row[];
 };
 
-/** Returned instead of a page if the next event is deleted: the first position whose event is stored. */
+/** Returned instead of a page if the next event is deleted. Contains the first position whose event is stored. */
 export type DeletedEvents = { readonly oldest: number };
 
-/** Transactions read at once if filters leave out most events. */
+/** Number of transactions that are read at once if filters exclude most events. */
 const MAX_FILTERED_PLACES = 500;
 
-/** Events compared with filters at once. They may all match, and a group of transfers has hundreds. */
+/** Number of events that are compared with filters at once. They may all match, and a group of transfers has hundreds. */
 const MAX_FILTERED_EVENTS = 1_000;
 
 const EVENT = columns({
@@ -80,12 +83,12 @@ const EVENT = columns({
 });
 
 /**
- * Reads the events of some transactions. Empty `programIds` and `types` select all. The times are values of the statement, so
- * that PostgreSQL plans for and locks only the partitions of their days. Always returns `deleted`, as of the moment when the
- * partitions were read.
+ * Reads the events of some transactions. Empty `programIds` and `types` select all. The times are values in the statement, so that
+ * PostgreSQL plans and locks only the partitions of their days. Always returns `deleted`, as of the time when the partitions were
+ * read.
  */
 export const READ_EVENTS = statement(
-  // Without a name the statement is planned every time. A cached plan would cover all partitions.
+  // A statement without a name is planned every time. A cached plan would cover all partitions.
   '',
   {
     batchIds: many(UUID),
@@ -114,7 +117,7 @@ type FoundEvents = {
   readonly deleted: Row['deleted'];
 };
 
-/** Reads a page of events. Never skips positions: if events are deleted, it returns {@link DeletedEvents}. */
+/** Reads a page of events. It never skips positions: if events are deleted, it returns {@link DeletedEvents}. */
 export async function readEventPage(database: Database, range: EventRange): Promise<EventPage | DeletedEvents> {
   const { programId, onlyOf, limit, types, subjectId, ...from } = range;
   const isFiltered = hasFilter(range);
@@ -127,8 +130,8 @@ export async function readEventPage(database: Database, range: EventRange): Prom
 }
 
 /**
- * Reads a page of each of several ranges at once. A range that fails returns an error instead of a page, and does not affect
- * the others.
+ * Reads one page of each of several ranges at once. If a range fails, it returns an error instead of a page, and the others are not
+ * affected.
  */
 export async function readEventPages(
   database: Database,
@@ -175,7 +178,7 @@ function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
   return types !== undefined || subjectId !== undefined || onlyOf !== undefined;
 }
 
-/** Only a filter may leave out events. A lost event is an error, never a silent gap. */
+/** Fails if events are missing without a filter. A lost event must be an error, never a silent gap. */
 function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
@@ -193,7 +196,7 @@ function beginningOf(places: readonly Row[], most: number, range: EventRange): r
   return last === -1 ? places : places.slice(0, last + 1);
 }
 
-/** A page of the places that were read. `isLast`: the next event is deleted. */
+/** A page made from the places that were read. `isLast` means that the next event is deleted. */
 type PlacesPage = Omit<EventPage, 'places'> & { readonly isLast?: true };
 
 function pageAfter(
@@ -208,7 +211,7 @@ function pageAfter(
   for (const row of places) {
     const place = toEventPlace(row);
     const start = programId === undefined ? place.number : place.position;
-    // The places in between are deleted, too.
+    // The places in between are deleted as well.
     if (start > end + 1) return 'deleted';
     for (let offset = end + 1 - start; offset < place.count; offset += 1) {
       if (isDeleted(row, offset)) return 'deleted';
@@ -242,8 +245,8 @@ function pageBefore(places: readonly Row[], found: FoundEvents, before: number, 
 }
 
 /**
- * Reads one event. Returns undefined if there is none with this id (in the program, if one is given), or if it has no position
- * yet or is deleted.
+ * Reads one event. If a program is given, the event must belong to it. Returns undefined if there is no event with this id, if it
+ * has no position yet, or if it is deleted.
  */
 export async function findEvent(
   database: Database,
@@ -254,14 +257,14 @@ export async function findEvent(
   return (await findInPlaces(database, rows, [eventId], programId)).get(eventId);
 }
 
-/** Reads several events of all programs by id, like {@link findEvent}, in few round trips. */
+/** Reads several events of all programs by id, as {@link findEvent} does, in few round trips. */
 export async function findEvents(
   database: Database,
   eventIds: readonly string[],
   programId?: string,
 ): Promise<ReadonlyMap<string, StoredEvent>> {
   if (eventIds.length === 0) return new Map();
-  // One statement for all transactions would not use an index, because the ids are looked up by prefix.
+  // A single statement for all transactions could not use an index, because the ids are looked up by prefix.
   const batches = new Map(eventIds.map((eventId) => [eventId.slice(0, -4), eventId]));
   const rows = await database.inOnePacket([...batches.values()].map(readPlacesOfBatch));
   return findInPlaces(database, rows.flat(), eventIds, programId);
@@ -306,7 +309,7 @@ function untilEvents(places: readonly Row[], most: number): readonly Row[] {
 async function readEventsOf(
   database: Database,
   places: readonly EventPlace[],
-  /** Empty for all programs. */
+  /** The programs as inner UUIDs. Empty for all. */
   programIds: readonly string[],
   { types = [], subjectId = null }: Filter,
 ): Promise<FoundEvents> {

@@ -2,15 +2,15 @@ import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
-// Invariant: Every committed event has exactly one position, in the order of commits that saw each other, without a
-//   gap; uncommitted events have none
+// Invariant: Every committed event has exactly one position, without a gap, and uncommitted events have none. Events of commits
+// that saw each other are in the order of these commits
 // Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `verification/mutants/relay.ts`
 
 /**
- * The lock that lets one process at a time number events. Advisory locks belong to the whole database, so the key includes a table
- * of the schema, as for the switch. Only a later statement may read the events to number, because it sees the commits of the previous
- * holder.
+ * The lock that allows only one process at a time to number events. Advisory locks belong to the whole database, so the key
+ * includes a table of the schema, as for the switch. Only a later statement may read the events to number, because only that
+ * statement sees the commits of the lock's previous holder.
  */
 export const HOLD_RELAY: Statement = {
   name: 'hold_relay',
@@ -18,15 +18,15 @@ export const HOLD_RELAY: Statement = {
   values: [],
 };
 
-/** How many transactions are numbered at once: few enough that other processes wait only a few milliseconds. */
+/** How many transactions are numbered at once. The number is small, so that other processes wait only a few milliseconds. */
 export const MAX_RELAYED = 200;
 
 const RELAYED = columns({ found: INTEGER, programIds: many(UUID) });
 
 export type Relayed = {
-  /** The number of transactions found. If it is {@link MAX_RELAYED}, more may be waiting. */
+  /** The number of transactions that were found. If it is {@link MAX_RELAYED}, more may be waiting. */
   readonly found: number;
-  /** The programs that have new positions. The nil UUID is the service itself. */
+  /** The programs that have new positions. The nil UUID stands for the service itself. */
   readonly programIds: readonly string[];
 };
 
@@ -83,12 +83,12 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of up to `count` committed transactions that have none yet, in the order of their
- * fences, by the database's clock. A transaction that began after the response to another comes later.
- * A transaction that commits after younger ones were numbered comes after them. Must follow {@link HOLD_RELAY} in the same
+ * Gives positions to the events of up to `count` committed transactions that have none yet. The order is the time of their fences,
+ * by the database's clock. If a transaction began after the response to another one, it comes later.
+ * If a transaction commits after younger ones were numbered, it comes after them. Must follow {@link HOLD_RELAY} in the same
  * transaction.
- * `withinSeconds` limits the search to fences of the last seconds, because numbered ones stay in the index as long as a snapshot
- * can see them. Null for no limit.
+ * `withinSeconds` limits the search to fences of the last seconds, because numbered fences stay in the index as long as a snapshot
+ * can see them. Null means no limit.
  */
 export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
   return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });

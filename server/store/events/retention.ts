@@ -13,35 +13,36 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Days until fences are removed. The request whose commit a fence may settle has long ended by then. A fence is kept as long as its
- * events have no position.
+ * Number of days after which fences are removed. By then, requests whose commits a fence may resolve have ended long ago. A fence
+ * is kept while its events have no position.
  */
 export const FENCE_DAYS = 7;
 
-/** The next partition to drop. The search runs before transfers are locked out, because it can take long. */
+/** SQL: finds the next partition to drop. The search runs before transfers are locked out, because it can take long. */
 const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';
 
 /**
  * How long a drop waits for other users of the table. Transfers use the table for a few milliseconds. The wait is short, because
- * they queue behind the drop.
+ * transfers queue behind the drop.
  */
 const LOCK_MILLISECONDS = 100;
 
 /**
- * How long a statement of a drop may take under the locks, including its wait for them. It looks at some pages of an index, which
- * the search before it has read. If it takes longer, the round fails rather than stop transfers.
+ * How long a statement of a drop may take under the locks, including its wait for them. It reads some pages of an index, which the
+ * search has read before. If it takes longer, the round fails, so that transfers can continue.
  */
 const STATEMENT_MILLISECONDS = 1_000;
 
-/** How often a drop is tried, with pauses for other users. */
+/** How often a drop is tried. The pauses in between let other users finish. */
 const MAX_ATTEMPTS = 5;
 const PAUSE_MILLISECONDS = 500;
 
 /**
  * Deletes events older than `days`, by the database's clock, and the data that the relay needed for them. Readers at a deleted
- * position get an error. Events without a position are kept, even if they are old. Partitions are dropped whole, under the lock
- * of the switch: otherwise a drop would wait for open transactions while others wait for it, and could deadlock with both. A
- * partition that is in use all the time stays until the next round. Returns the names of the dropped partitions.
+ * position get an error. Events without a position are kept, even if they are old.
+ * Partitions are dropped as a whole, under the lock of the switch. Otherwise a drop would wait for open transactions while others
+ * wait for the drop, and could deadlock with both. If a partition is always in use, it stays until the next round. Returns the
+ * names of the dropped partitions.
  */
 export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {

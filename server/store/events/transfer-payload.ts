@@ -1,14 +1,14 @@
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
 
-// Invariant: An event and a replay have the same bytes at every reading, in every stored form of the payload
+// Invariant: An event and a replay have the same bytes each time they are read, in every stored form of the payload
 // Kept by: only this file reads and writes the compact form
 // Tested by: `test/store/events/transfer-payload.test.ts`, `verification/environments/memory`
 
 /** Columns of an event: the inner UUID of its program, and the id of its subject on the wire. */
 export type PayloadOrigin = { readonly programId: string | null; readonly subjectId: string };
 
-/** The values that differ in nearly every transfer. All others usually follow from them. */
+/** The values that differ in nearly every transfer. The other values usually follow from them. */
 type Own = {
   readonly transfer_id: string;
   readonly program_id: unknown;
@@ -23,8 +23,8 @@ type Own = {
 };
 
 /**
- * The usual transfer at the time of its event: completed at once, without texts. The fields are in the order of a record, as they
- * are sent.
+ * Returns the usual transfer at the time of its event: completed immediately, and without texts. The fields are in the order of a
+ * record, as it is sent.
  */
 function usualTransfer(own: Own) {
   const { transfer_id, program_id, card_id, type, amount, currency, request_id } = own;
@@ -57,20 +57,21 @@ function usualTransfer(own: Own) {
   };
 }
 
-/** The record of a transfer, as in the contract: these fields in this order. Others may be added at the end. */
+/** The record of a transfer, as in the contract. It has these fields in this order. Others may be added at the end. */
 export type TransferPayload = Own & { readonly [Field in keyof ReturnType<typeof usualTransfer>]: unknown };
 
 /**
- * The number at the start of the current compact form. A full payload is a JSON object and starts with a brace. Another form gets
- * another number, and earlier forms stay readable forever: form 1 has ids as on the wire, and the time.
+ * The number at the start of the current compact form. A full payload is a JSON object and starts with a brace. A new form gets a
+ * new number, and earlier forms stay readable forever. Form 1 has ids as on the wire, and the time.
  */
 const FORM = 2;
 
 /**
  * Writes the record of a transfer as the payload of its event, without field names and without the values in the event's columns.
- * This takes a quarter of the bytes, and payloads are the largest part of the data that a transfer writes. The payload is a JSON
- * array of the number of the form, the values that differ in nearly every transfer, and, if there are any, an object with the
- * unusual fields. It does not depend on the row of the transfer, which changes later, so the event never changes.
+ * This takes a quarter of the bytes. It matters because payloads are the largest part of the data that a transfer writes.
+ * The payload is a JSON array. It contains the number of the form, the values that differ in nearly every transfer and, if there
+ * are any, an object with the unusual fields. It does not depend on the row of the transfer, which changes later, so the event
+ * never changes.
  */
 export function compactPayload(record: TransferPayload): string {
   const { transfer_id, program_id, type, amount, currency, card_id, request_id, idempotency_key, created_by } = record;
@@ -97,7 +98,7 @@ export function compactPayload(record: TransferPayload): string {
 let lastTime = 0;
 let lastText = new Date(lastTime).toISOString();
 
-/** The time in the id of a transfer, when it was created. All new transfers of a group have the same. */
+/** Returns the time in the id of a transfer, when the transfer was created. All new transfers of a group have the same time. */
 function timeInId(id: string): string {
   const time = Number.parseInt(id.slice(3, 15), 16);
   if (time !== lastTime) {
@@ -108,19 +109,19 @@ function timeInId(id: string): string {
 }
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** Two characters of base64 for each value of three hex digits. Five times as fast as a Buffer. */
+/** Two base64 characters for each value of three hex digits. This is five times as fast as a Buffer. */
 const PAIRS = Array.from({ length: 4096 }, (_, value) => `${BASE64[value >> 6]}${BASE64[value & 63]}`);
 const DIGITS = new Map(Array.from('0123456789abcdef', (digit, value) => [digit.charCodeAt(0), value]));
-/** The value of a hex digit by its code, or -1 for any other character of ASCII. */
+/** The value of a hex digit by its character code, or -1 for any other ASCII character. */
 const VALUES = Array.from({ length: 128 }, (_, code) => DIGITS.get(code) ?? -1);
 
-/** The 32 hex digits after `prefix` in 22 characters, or null for any other text. */
+/** Packs the 32 hex digits after `prefix` into 22 characters. Returns null for any other text. */
 function pack(prefix: string, text: unknown): string | null {
   if (typeof text !== 'string' || text.length !== prefix.length + 32 || !text.startsWith(prefix)) return null;
   const valueAt = (place: number): number => VALUES[text.charCodeAt(place)] ?? -1;
   let packed = '';
   for (let place = prefix.length; place < text.length; place += 3) {
-    // The last two digits are followed by four zero bits.
+    // The last two digits are padded with four zero bits.
     const last = place + 2 < text.length ? valueAt(place + 2) : 0;
     const pair = PAIRS[(valueAt(place) << 8) | (valueAt(place + 1) << 4) | last];
     if (pair === undefined) return null;
@@ -132,7 +133,7 @@ function pack(prefix: string, text: unknown): string | null {
 let lastCreator: unknown = null;
 let lastPacked: string | null = null;
 
-/** Most transfers are created with the same key as the previous one. */
+/** Packs the creator. Most transfers are created with the same key as the previous one, so the last result is kept. */
 function packCreator(id: unknown): string | null {
   if (id !== lastCreator) {
     lastPacked = pack('key_', id);
@@ -145,7 +146,7 @@ function unpack(prefix: string, packed: string | null): string | null {
   return packed === null ? null : `${prefix}${Buffer.from(packed, 'base64url').toString('hex')}`;
 }
 
-/** Packs an idempotency key: packed if it is 32 hex digits, like the SDK's keys, and otherwise after an equals sign. */
+/** Packs an idempotency key if it is 32 hex digits, as the keys of the SDK are. Otherwise returns it after an equals sign. */
 function packKey(key: unknown): string | null {
   return pack('', key) ?? (key === null ? null : `=${key}`);
 }
@@ -154,7 +155,7 @@ function unpackKey(packed: string | null): string | null {
   return packed?.startsWith('=') ? packed.slice(1) : unpack('', packed);
 }
 
-/** The JSON text of a payload as of its event, from any form. */
+/** Returns the JSON text of a payload as it was at the event, from any stored form. */
 export function fullPayload(stored: string, origin: PayloadOrigin): string {
   if (!stored.startsWith('[')) return stored;
   const { programId, subjectId } = origin;

@@ -46,10 +46,10 @@ export function toAccount(row: Row): StoredAccount {
   return ACCOUNT.read(row);
 }
 
-/** A card as a request names it, and whether the decision needs its program's funding account. */
+/** A card, as named in a request, and whether the decision needs the funding account of its program. */
 export type NamedCard = { readonly programId: string; readonly name: string; readonly withFunding: boolean };
 
-/** A transfer by its inner UUID, within its program. */
+/** A transfer in its program, by inner UUID. */
 export type NamedTransfer = { readonly programId: string; readonly transferId: string };
 
 export const NAMED_TRANSFER = columns({ programId: UUID, transferId: UUID });
@@ -71,7 +71,7 @@ const OF_CARDS = `select found.program_id, of_card.account_id
          else array[found.account_id] end
   ) as of_card(account_id)`;
 
-/** The accounts of transfers. They never change, so they may be read before they are locked. */
+/** SQL: the accounts of transfers. They never change, so they may be read before they are locked. */
 const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
   from :transfers
   cross join lateral (
@@ -88,9 +88,7 @@ const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
          else array[found.account_id, found.funding_account_id] end
   ) as of_card(account_id)`;
 
-/**
- * How accounts are read: `wait` locks them all, `skip` locks only accounts that are free, `unlocked` locks none.
- */
+/** How accounts are read: `wait` locks all of them, `skip` locks only accounts that are free, and `unlocked` locks none. */
 type AccountMode = 'wait' | 'skip' | 'unlocked';
 
 const ENDS: Readonly<Record<AccountMode, string>> = {
@@ -121,11 +119,10 @@ const LOCK_ACCOUNTS = {
 const READ_ACCOUNTS = ofBoth('read_accounts', 'unlocked');
 
 /**
- * Locks and reads the accounts of the cards, their funding accounts if needed, and the accounts of the transfers, all in the
- * order of their ids. The returned rows are the locked ones, so they are never stale. These locks also cover the transfers, their
- * holds, the cards and their counters, because all of these change only under them. Indexes are searched once per card, because a
- * plan that reads all cards of a program would cost more with every card. With `skip`, accounts that others have locked are
- * omitted.
+ * Locks and reads the accounts of the cards, their funding accounts if needed, and the accounts of the transfers, all in the order
+ * of their ids. The returned rows are the locked rows, so they are never out of date. The locks also cover the transfers, their
+ * holds, the cards and their counters, because these change only under the locks. The indexes are searched once per card: a plan
+ * that reads all cards of a program would become slower with every card. With `skip`, accounts that others have locked are omitted.
  */
 export function lockAccounts(
   cards: readonly NamedCard[],
@@ -137,9 +134,9 @@ export function lockAccounts(
 }
 
 /**
- * Reads the same accounts without locks. For decisions that are checked when they are written ({@link
- * updateAccountsIfUnchanged}). Must come before the accounts' data is read (cards, counters, transfers), because a version read
- * after it would hide a change in between.
+ * Reads the same accounts without locks, for decisions that are checked when they are written ({@link updateAccountsIfUnchanged}).
+ * Must come before the accounts' data is read (cards, counters, transfers). If the version were read later, it would hide a change
+ * in between.
  */
 export function readAccounts(cards: readonly NamedCard[], transfers: readonly NamedTransfer[]): Statement {
   return READ_ACCOUNTS({ cards, transfers });
@@ -163,7 +160,9 @@ const LOCK_FUNDING_ACCOUNTS = statement(
     order by account_id for no key update`,
 );
 
-/** Locks and reads the funding and world accounts of a program in one currency: two rows, or none before its first use. */
+/**
+ * Locks and reads the funding and world accounts of a program in one currency. Returns two rows, or none if they do not exist yet.
+ */
 export function lockFundingAccounts(programId: string, currency: string): Statement {
   return LOCK_FUNDING_ACCOUNTS({ programId, currency });
 }
@@ -185,7 +184,7 @@ const RAISE_FUNDING_VERSIONS = statement(
   "update account set version = version + 1 where owner_id = :programId and kind = 'funding'",
 );
 
-/** Raises the versions of a program's funding accounts, which must be locked, so that pending decisions on them are repeated. */
+/** Raises the versions of a program's funding accounts, which must be locked, so that pending decisions about them are repeated. */
 export function raiseFundingVersions(programId: string): Statement {
   return RAISE_FUNDING_VERSIONS({ programId });
 }
@@ -261,9 +260,9 @@ const UPDATE_IF_UNCHANGED = statement(
 );
 
 /**
- * Locks the accounts of a decision, in the order of their ids, and updates them if they are all unchanged since the decision.
- * Otherwise fails with {@link ACCOUNTS_CHANGED}. If another transaction is changing one of them, waits for it, and compares the
- * row that it leaves.
+ * Locks the accounts of a decision, in the order of their ids, and updates them if none has changed since the decision. Otherwise,
+ * fails with {@link ACCOUNTS_CHANGED}. If another transaction is changing one of them, waits for that transaction, and then
+ * compares the resulting row.
  */
 export function updateAccountsIfUnchanged(decided: readonly DecidedAccount[]): Statement {
   const sent = inLockOrder(decided).map(({ before, after }) => ({
@@ -287,7 +286,7 @@ const CHECK_UNCHANGED = statement(
     ) <> :number then refuse_changed_accounts() end`,
 );
 
-/** Fails with {@link ACCOUNTS_CHANGED} unless the accounts of a decision that writes nothing are unchanged. */
+/** Fails with {@link ACCOUNTS_CHANGED} if an account has changed since the decision. For decisions that write nothing. */
 export function checkAccountsUnchanged(decided: readonly DecidedAccount[]): Statement {
   return CHECK_UNCHANGED({ sent: inLockOrder(decided).map(({ before }) => before), number: decided.length });
 }
@@ -296,7 +295,7 @@ function inLockOrder(decided: readonly DecidedAccount[]): readonly DecidedAccoun
   return decided.toSorted(({ before: left }, { before: right }) => (left.accountId < right.accountId ? -1 : 1));
 }
 
-/** A posting with its cause: the inner UUID of a transfer, a reversal or a funding movement. */
+/** A posting with its cause, which is the inner UUID of a transfer, a reversal or a funding movement. */
 export type CausedPosting = Posting & { readonly programId: string; readonly causeId: string };
 
 const POSTING = columns({
@@ -320,7 +319,7 @@ const INSERT_POSTINGS = statement(
   `insert into posting (${POSTING.names}, created_at) select postings.*, :now::timestamptz from :postings`,
 );
 
-/** Inserts postings. `now` in milliseconds since 1970, by the database's clock. */
+/** Inserts postings. `now` is in milliseconds since 1970, by the database's clock. */
 export function insertPostings(postings: readonly CausedPosting[], now: number): Statement {
   return INSERT_POSTINGS({ postings, now });
 }

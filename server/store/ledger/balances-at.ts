@@ -3,15 +3,16 @@ import { BIGINT, CURRENCY, columns, NUMBER, type RowOf, statement, TEXT, TIME, U
 import { balanceAfter } from './statement.ts';
 import { type KindSum, toKindSum } from './trial-balance.ts';
 
-// Balances at an instant, from postings. The times of an account's postings never go back, and every posting has the account's
-// next number and the balance after it. So one posting has the balance, and halving finds it in two unique indexes.
+// Computes balances at an instant from postings. The times of an account's postings never go back, and every posting has the
+// account's next number and the balance after it. So the balance is in one posting, which is found by bisection in two unique
+// indexes.
 
 const BALANCE = columns({ currency: CURRENCY, balance: BIGINT });
 
-/** The balance of an account at an instant, in minor units. */
+/** The balance of an account at a given time, in minor units. */
 export type BalanceAt = RowOf<typeof BALANCE.columns>;
 
-/** SQL: the clock in each row, with the balance of one of the `accounts`. One row without a balance if there are none. */
+/** SQL: rows with the clock and the balance of one of the `accounts`. If there are none, one row without a balance. */
 const balancesAt = (accounts: string): string => `with found as materialized (
       select account_id, currency, last_sequence_before(:programId, account_id, :before) as last from (${accounts}) as wanted
     )
@@ -25,7 +26,7 @@ const READ_CARD_AT = statement(
   balancesAt('select account_id, currency from card where program_id = :programId and name = :name'),
 );
 
-/** Reads the clock, and the balance of a card just before a moment, in milliseconds since 1970. */
+/** Reads the clock, and the balance of a card just before a time, in milliseconds since 1970. */
 export function readCardAt(programId: string, name: string, before: number): Statement {
   return READ_CARD_AT({ programId, name, before });
 }
@@ -36,7 +37,7 @@ const READ_FUNDING_AT = statement(
   balancesAt("select account_id, currency from account where owner_id = :programId and kind = 'funding'"),
 );
 
-/** Reads the clock, and the balances of the funding accounts of a program just before a moment. */
+/** Reads the clock, and the balances of a program's funding accounts just before a time. */
 export function readFundingAt(programId: string, before: number): Statement {
   return READ_FUNDING_AT({ programId, before });
 }
@@ -47,7 +48,7 @@ export function toBalancesAt(rows: readonly Row[]): readonly BalanceAt[] {
 
 const CLOCK = columns({ now: NUMBER });
 
-/** The time of the statement by the service's clock, in milliseconds since 1970. */
+/** Returns the time of the statement by the service's clock, in milliseconds since 1970. */
 export function toClock([row]: readonly Row[]): number {
   if (row === undefined) throw new Error('the statement returned no clock');
   return CLOCK.read(row).now;
@@ -56,8 +57,8 @@ export function toClock([row]: readonly Row[]): number {
 const SUM_KINDS_AT = statement(
   'sum_kinds_at',
   { before: TIME },
-  // An account can be a moment younger than its first posting, because each decision reads the clock once, before it writes.
-  // Postings are grouped by their two accounts first, because most pairs of accounts have many.
+  // An account can be slightly younger than its first posting, because each decision reads the clock once, before it writes.
+  // Postings are first grouped by their two accounts, because most pairs of accounts have many postings.
   `with pair as materialized (
       select source_account_id, destination_account_id, sum(amount) as amount
       from posting where created_at < :before group by source_account_id, destination_account_id
@@ -77,7 +78,7 @@ const SUM_KINDS_AT = statement(
     from (select) as always left join sums on true order by currency, kind`,
 );
 
-/** Reads the clock, and sums all postings before a moment by currency and kind of account, in one snapshot. */
+/** Reads the clock, and sums all postings before a time by currency and kind of account, in one snapshot. */
 export function sumKindsAt(before: number): Statement {
   return SUM_KINDS_AT({ before });
 }

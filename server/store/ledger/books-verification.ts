@@ -24,8 +24,9 @@ export type BooksVerification = RowOf<typeof VERIFICATION.columns> & {
 };
 
 /**
- * Runs before a verification. Like the relay's, the lock of a verification belongs to the whole database and its number to the
- * schema. It ends with the connection. A statement whose client is gone ends within a second, and none uses more than one core.
+ * SQL: runs before a verification. As with the relay, the lock belongs to the whole database, so its number depends on the schema.
+ * It is released when the connection ends. If the client is gone, a statement ends within a second. No statement uses more than one
+ * core.
  */
 const PREPARE = `select set_config('client_connection_check_interval', '1000', false),
   set_config('max_parallel_workers_per_gather', '0', false),
@@ -33,9 +34,7 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
 
 export const VERIFICATION_RETENTION_DAYS = 400;
 
-/**
- * SQL: the last verification. A verification from the future is from before the clock was set back, and proves nothing about now.
- */
+/** SQL: the last verification. If it is in the future, it is from before the clock was set back, and proves nothing about now. */
 export const LAST_VERIFICATION =
   'from books_verification where finished_at <= clock_timestamp() order by finished_at desc limit 1';
 
@@ -80,9 +79,9 @@ const INSERT_VERIFICATION = statement(
 );
 
 /**
- * Compares every balance with its postings and holds, each in one snapshot, and stores the result. Uses a separate connection for
- * as long as that takes. Undefined if another process is verifying, or has just done so (`isDue` is false for its result).
- * Rejects when the signal aborts.
+ * Compares every balance with its postings and holds, each in one snapshot, and stores the result. Uses a separate connection
+ * during that time. Undefined if another process is verifying, or has just done so (`isDue` is false for its result). Rejects when
+ * the signal aborts.
  */
 export function verifyAndStore(
   database: Database,

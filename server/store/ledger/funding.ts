@@ -47,7 +47,7 @@ const INSERT_METADATA = insertRows(
   columns({ programId: UUID, name: TEXT, value: TEXT, movementId: UUID }),
 );
 
-/** Inserts a deposit or withdrawal, with its metadata also in the search table. Its posting is inserted separately. */
+/** Inserts a deposit or withdrawal, and its metadata also into the search table. The posting is inserted separately. */
 export function insertFundingMovement(movement: FundingMovement, now: number): readonly Statement[] {
   const { programId, movementId, metadata } = movement;
   const pairs = Object.entries(metadata).map(([name, value]) => ({ programId, movementId, name, value }));
@@ -87,7 +87,7 @@ export function readFundingMovement(programId: string, movementId: string): Stat
   return READ_MOVEMENT({ programId, movementId });
 }
 
-/** The conditions of a list of deposits and withdrawals. Null for no condition. */
+/** The conditions of a list of deposits and withdrawals. Null means no condition. */
 export type MovementFilter = {
   readonly reference: string | null;
   readonly metadata: { readonly name: string; readonly value: string } | null;
@@ -97,11 +97,11 @@ export const EVERY_MOVEMENT: MovementFilter = { reference: null, metadata: null 
 
 const AFTER = '(:after::uuid is null or movement_id < :after)';
 
-/** SQL for a page, along the index that finds the possible matches of a filter. */
+/** SQL for a page. It uses the index that finds the candidates for a filter. */
 const FOUND = {
   list_funding_movements: `select * from funding_movement
       where program_id = :programId and ${AFTER} order by movement_id desc limit :count`,
-  // At most one.
+  // Finds at most one.
   list_funding_movements_by_reference: `select * from funding_movement
       where program_id = :programId and reference = :reference and ${AFTER}
         and (:metadataName::text is null or metadata ->> :metadataName = :metadataValue)

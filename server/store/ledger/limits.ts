@@ -28,7 +28,7 @@ import {
 // Invariant: No limit counter is removed that can still be read or changed
 // Tested by: `test/store/old-counters.test.ts`
 
-/** Limits in their stored form: whole numbers under the names of the contract. */
+/** Limits in their stored form: whole numbers, with the field names of the contract. */
 export type StoredLimits = {
   readonly in?: Readonly<Partial<Record<LimitName, number>>>;
   readonly out?: Readonly<Partial<Record<LimitName, number>>>;
@@ -51,7 +51,7 @@ export function fromLimits(limits: Limits | null): StoredLimits | null {
   };
 }
 
-/** In the order of the contract, because `jsonb` has a different one. Then the limits that only a newer version knows. */
+/** Restores the order of the contract, because `jsonb` does not keep it. Limits that only a newer version knows come last. */
 function toDirection(stored: StoredLimits['in'] = {}): DirectionLimits {
   const limits: { [Name in LimitName]?: bigint } = {};
   for (const name of namesIn(stored)) {
@@ -76,23 +76,24 @@ export const LIMITS: Column<Limits | null> = {
 
 export type CounterChangeOf = CounterChange & { readonly programId: string };
 
-/** Days that can count in a current period. The extra days are for time zones, and for wrong clocks of services. */
+/** Number of days that can count in a current period. The extra days allow for time zones and for wrong clocks of services. */
 export const READ_DAYS = Math.max(...Object.values(LONGEST_DAYS)) + 9;
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Longest time from the start of the day that counts a hold to the hold's end, in days. A day has up to 25 hours. */
+/** Longest time from the start of the day on which a hold is counted to the end of the hold, in days. A day has up to 25 hours. */
 export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
- * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end subtracts from
- * the day it was counted on. The extra days are for holds that end late because the service was down.
+ * How many days counters are stored. It is longer than they are read, and longer than the longest hold: when a hold ends, its
+ * amount is subtracted from the day on which it was counted. The extra days are for holds that end late because the service was
+ * down.
  */
 export const KEPT_COUNTER_DAYS = Math.max(HELD_DAYS, READ_DAYS) + 8;
 
 /**
- * SQL: the counted days of an account that a current period can contain, as JSON. The parameters are columns. The clock is read
- * in a subquery, so that it is an index condition and the whole history is not read.
+ * SQL: the counted days of an account that a current period can contain, as JSON. The parameters are columns. The clock is read in
+ * a subquery, so that the planner can use it as an index condition instead of reading the whole history.
  */
 export function countedDays(program: string, account: string): string {
   return `(
@@ -108,7 +109,7 @@ export function countedDays(program: string, account: string): string {
 
 export type CountedDays = { readonly [Way in Direction]: readonly CountedDay[] };
 
-/** The result of {@link countedDays}, or null if it was not requested. */
+/** Returns the result of {@link countedDays}, or null if it was not requested. */
 export function toCountedDays(found: unknown): CountedDays | null {
   if (found === null || found === undefined) return null;
   const rows = found as readonly (readonly [string, number, string, string])[];
@@ -132,7 +133,7 @@ const COUNTER = columns({
 
 const COUNTER_KEY = ['program_id', 'account_id', 'direction', 'day_start'];
 
-/** Adds to the existing counters, or subtracts from them if a change is negative. Subtracting too much would violate a CHECK. */
+/** Adds to existing counters. A negative change subtracts. Subtracting too much would violate a CHECK. */
 export const updateCounters = statementOfRows(
   'update_counters',
   COUNTER,
@@ -143,8 +144,8 @@ export const updateCounters = statementOfRows(
 
 /**
  * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}. Both see the tables as
- * they were before, so exactly one of them makes each change. An insert with ON CONFLICT could do both, but it writes a lock to
- * the WAL for each row that it updates, and nearly every counter exists.
+ * they were before the statement, so exactly one of them makes each change. An insert with ON CONFLICT could do both. But it writes
+ * a lock to the WAL for each row that it updates, and nearly every counter exists.
  */
 export const insertCounters = statementOfRows(
   'insert_counters',
@@ -155,7 +156,7 @@ export const insertCounters = statementOfRows(
     insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from missing`,
 );
 
-/** A number that no other lock of this kind has. The process that holds it deletes counters. */
+/** The number of the lock for deleting counters. No other lock of this kind has it. */
 const FORGET_LOCK = { space: 7201, number: 2 };
 
 const FORGET_COUNTERS = statement(
@@ -180,11 +181,12 @@ const FORGET_COUNTERS = statement(
 );
 
 /**
- * Deletes counters older than {@link KEPT_COUNTER_DAYS}, at most `count` at a time. Returns their number as `forgotten`.
- * No transaction can need one of these rows, so this locks no account. They are not read: reads go back {@link READ_DAYS} days by
- * a clock that is never behind the database's own, which this statement uses. Nothing is added to them: transfers add to the
- * current day. Nothing is subtracted from them: the day of a hold that is still open stays, even if that hold ends late. Open
- * holds that old are few, because they are past their end. One process at a time deletes. The others do nothing rather than wait.
+ * Deletes at most `count` counters that are older than {@link KEPT_COUNTER_DAYS}. Returns their number as `forgotten`.
+ * It locks no account, because no transaction can need these rows. They are not read: reads go back {@link READ_DAYS} days, by a
+ * clock that is never behind the database's own clock, which this statement uses. Nothing is added to them, because transfers add
+ * to the current day. Nothing is subtracted from them, because the day of a hold that is still open stays, even if the hold ends
+ * late. There are few such old holds, because they should have ended already. Only one process at a time deletes. The others do
+ * nothing instead of waiting.
  */
 export function forgetCounters(count: number): Statement {
   return FORGET_COUNTERS({ count });

@@ -2,7 +2,7 @@ import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { BIGINT, columns, DATE, NUMBER, rows, statement, TIME, UUID, word } from '../sql.ts';
 
-/** The cause of a posting, the inner UUID of a transfer or a reversal, and its time. Postings have no index by cause. */
+/** The cause of a posting (the inner UUID of a transfer or a reversal) and its time. Postings have no index by cause. */
 const CAUSE = columns({ causeId: UUID, moment: DATE });
 
 export type PostingCause = ReturnType<typeof CAUSE.read>;
@@ -28,8 +28,8 @@ const postingsWhere = (side: 'source' | 'destination'): string => `
 const READ_POSTINGS_OF_CAUSES = statement(
   'read_postings_of_causes',
   { sent: rows(CAUSE), programId: UUID, cardId: UUID, maxExamined: NUMBER },
-  // Looks for a posting by its number: near the moment, and among the latest, because the clock of a sandbox may have been set
-  // back.
+  // Searches for a posting by its number, near the given time and among the latest postings, because the clock of a sandbox may
+  // have been set back.
   `with of_card as materialized (
       select account.account_id, account.sequence
       from card cross join lateral (
@@ -48,7 +48,7 @@ const READ_POSTINGS_OF_CAUSES = statement(
 
 /**
  * Reads the postings of a card that have one of the causes. Compares at most `maxExamined` lines of the card's statement for each
- * cause, which is more than a group of transfers can have at one moment.
+ * cause. A group of transfers cannot have that many at one time.
  */
 export function readPostingsOfCauses(
   programId: string,

@@ -12,24 +12,24 @@ import { namesCreatedBy, readMigrations } from '../migrations/migration-files.ts
 
 export type SandboxContents = { readonly cards: number; readonly transfers: number };
 
-/** Objects of one kind that the migrations created, as written in a statement. */
+/** The names of objects that the migrations created, by kind, as written in a statement. */
 type Objects = {
   readonly tables: string;
-  /** Functions that take a row of a table depend on it. The tables depend on the others. */
+  /** Functions that take a row of a table as their argument depend on the table. Tables depend on the other functions. */
   readonly rowFunctions: string;
   readonly functions: string;
   readonly types: string;
 };
 
-/** Maximum wait for a lock. A transaction that holds one for longer is using the ledger. */
+/** Maximum wait for a lock. A transaction that holds a lock for longer is using the ledger. */
 const LOCK_TIMEOUT = '10s';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const STILL_NEEDED = '2BP01';
 
 /**
- * The contents of a sandbox ledger, or undefined if there is no ledger. Throws {@link StartupProblem} if the ledger may not be
- * removed, because it is live, its mode is not known yet, or a service uses it.
+ * Returns the contents of a sandbox ledger, or undefined if there is no ledger. Throws {@link StartupProblem} if the ledger must
+ * not be removed: because it is live, its mode is not known yet, or a service uses it.
  */
 export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxContents | undefined> {
   return administer(settings, async (client) => {
@@ -45,9 +45,9 @@ export function inspectSandbox(settings: ConnectionSettings): Promise<SandboxCon
 }
 
 /**
- * Removes a sandbox ledger: everything that the migrations created in the schema, and nothing else. The mode is read in the
- * transaction that removes it, under a lock that prevents services from starting, so a live ledger is never removed. Throws
- * {@link StartupProblem} like {@link inspectSandbox}, and then removes nothing.
+ * Removes a sandbox ledger: everything that the migrations created in the schema, and nothing else. The transaction that removes it
+ * also reads the mode, under a lock that prevents services from starting, so a live ledger is never removed. Throws {@link
+ * StartupProblem} like {@link inspectSandbox}, and then removes nothing.
  */
 export function removeSandbox(settings: ConnectionSettings): Promise<void> {
   const remove = async (client: pg.ClientBase): Promise<void> => {
@@ -56,7 +56,8 @@ export function removeSandbox(settings: ConnectionSettings): Promise<void> {
     if (await isThere(client, 'ledger_mode')) await client.query('lock table ledger_mode in access exclusive mode');
     await requireUnusedSandbox(client);
     const { tables, rowFunctions, functions, types } = await findObjects(client, settings.schema ?? DEFAULT_SCHEMA);
-    // Together, because they refer to one another. Without CASCADE, because objects that others built on them must stay.
+    // Dropped together, because they refer to one another. There is no CASCADE, because objects that others have built on them must
+    // stay.
     for (const statement of [
       rowFunctions === '' ? '' : `drop function ${rowFunctions}`,
       `drop table ${tables}`,
@@ -93,7 +94,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
         : 'This is a live ledger. Only a sandbox can be reset. Nothing was removed.',
     );
   }
-  // Services of other users are listed without a name if this user may not see them.
+  // If this user may not see the services of other users, they are listed without a name.
   const { rows: found } = await client.query<{ services: number }>(
     `select count(*)::int4 as services from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()
@@ -106,7 +107,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** The objects that the migrations created in the schema. Partitions go with their tables. */
+/** Returns the objects that the migrations created in the schema. Partitions are dropped with their tables. */
 async function findObjects(client: pg.ClientBase, schema: string): Promise<Objects> {
   const names = [...new Set((await readMigrations()).flatMap(namesCreatedBy)), 'schema_migration'];
   const { rows } = await client.query<{ [Kind in keyof Objects]: string | null }>(

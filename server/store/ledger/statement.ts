@@ -6,15 +6,15 @@ const STATEMENT = columns({
   cardName: TEXT,
   accountId: UUID,
   cardCurrency: CURRENCY,
-  /** Number of the last line before the period, or 0 for none. */
+  /** Number of the last line before the period, or 0 if there is none. */
   first: BIGINT,
-  /** Number of the last line in it. Equal to `first` if there is none. */
+  /** Number of the last line in the period. Equal to `first` if there is none. */
   last: BIGINT,
   openingBalance: BIGINT,
   closingBalance: BIGINT,
 });
 
-/** A card's statement over a period: amounts in minor units, lines by their numbers. */
+/** A card's statement over a period. Amounts are in minor units, and lines are given by their numbers. */
 export type CardStatement = Omit<RowOf<typeof STATEMENT.columns>, 'cardCurrency'> & { readonly currency: string };
 
 const LINE = columns({
@@ -22,25 +22,25 @@ const LINE = columns({
   purpose: word<PostingPurpose>(),
   direction: word<'in' | 'out'>(),
   amount: BIGINT,
-  /** The balance of the card after it. */
+  /** The balance of the card after the line. */
   balance: BIGINT,
   currency: CURRENCY,
   /** Inner UUID, or null if no transfer caused the posting. */
   transferId: nullable(UUID),
   reversalId: nullable(UUID),
   createdAt: DATE,
-  /** The reversal's if the line is a reversal, otherwise the transfer's. */
+  /** The description of the reversal if the line is a reversal, otherwise of the transfer. */
   description: nullable(TEXT),
-  /** The transfer's, even if the line is a reversal. */
+  /** The reference of the transfer, even if the line is a reversal. */
   reference: nullable(TEXT),
 });
 
 export type StatementLine = RowOf<typeof LINE.columns>;
 
-/** The period of a statement: `from` is included, `to` is not. Null for no bound. */
+/** The period of a statement: `from` is inclusive, `to` is exclusive. Null means no bound. */
 export type Period = { readonly from: Date | null; readonly to: Date | null };
 
-/** A page of a statement: `count` lines below the number `below`, in a statement that ends at `upTo`. Null for no bound. */
+/** A page of a statement: `count` lines below the number `below`, in a statement that ends at `upTo`. Null means no bound. */
 export type StatementPageRequest = {
   readonly count: number;
   readonly upTo: bigint | null;
@@ -48,8 +48,8 @@ export type StatementPageRequest = {
 };
 
 /**
- * Lines of an account with numbers above `low` and up to `high`. Every posting gives the account the next number, so the numbers
- * have no gaps and a range of them is a page: two ranges of an index, without rows read for nothing.
+ * SQL: the lines of an account with numbers above `low` and up to `high`. Every posting gives the account the next number, so the
+ * numbers have no gaps, and a range of numbers is a page. This takes two index ranges and reads no other rows.
  */
 const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
@@ -89,7 +89,7 @@ const linesOf = (account: string, low: string, high: string): string => `
     limit 1
   ) as transfer on true`;
 
-/** SQL: the balance of an account after the line with a number, or 0 before the first. */
+/** SQL: the balance of an account after the line with a given number, or 0 before the first line. */
 export const balanceAfter = (account: string, sequence: string): string => `coalesce(
     (select source_balance from posting where program_id = :programId and source_account_id = ${account}
       and source_sequence = ${sequence}),
@@ -131,8 +131,9 @@ const READ_STATEMENT = statement(
 );
 
 /**
- * Reads a page of a card's statement, newest line first, with its two balances. One statement sees one moment, so lines and
- * balances agree even during writes. No row if the card does not exist, and one row without a line if it has no lines.
+ * Reads a page of a card's statement, newest line first, with its two balances. It is one statement, which sees the data of one
+ * moment, so lines and balances agree even during writes. Returns no row if the card does not exist, and one row without a line if
+ * it has no lines.
  */
 export function readStatement(
   programId: string,
@@ -153,7 +154,7 @@ export function readStatementLines(programId: string, accountId: string, low: bi
   return READ_STATEMENT_LINES({ programId, accountId, low, high });
 }
 
-/** A statement from a row of {@link readStatement}. All its rows have the same. */
+/** Returns the statement from any row of {@link readStatement}. */
 export function toCardStatement(row: Row): CardStatement {
   const { cardCurrency: currency, ...rest } = STATEMENT.read(row);
   return { ...rest, currency };

@@ -7,10 +7,10 @@ const DIFFERING_ACCOUNT = columns({ accountId: UUID, balance: BIGINT, postings: 
 /** The sum of one kind of account in one currency, in minor units. */
 export type KindSum = RowOf<typeof KIND_SUM.columns>;
 
-/** An account whose balance is not the sum of its postings, or whose sequence is not their number. */
+/** An account whose balance is not the sum of its postings, or whose sequence is not the number of its postings. */
 export type DifferingAccount = RowOf<typeof DIFFERING_ACCOUNT.columns>;
 
-/** Sums of balances by currency and kind, in one snapshot. */
+/** Sums balances by currency and kind, in one snapshot. */
 export const SUM_KINDS: Statement = {
   name: 'sum_kinds',
   text: `select currency, kind, count(*) as accounts, sum(balance) as balance, service_now() as now
@@ -18,7 +18,7 @@ export const SUM_KINDS: Statement = {
   values: [],
 };
 
-/** Finds accounts that differ from their postings, in one snapshot, at most 100. */
+/** Finds at most 100 accounts that differ from their postings, in one snapshot. */
 export const FIND_DIFFERING_ACCOUNTS: Statement = {
   name: 'find_differing_accounts',
   text: `with moved as (
@@ -35,7 +35,7 @@ export const FIND_DIFFERING_ACCOUNTS: Statement = {
   values: [],
 };
 
-/** Counts, as `accounts`, those whose `held` or `incoming` differs from the sum of the open holds, in one snapshot. */
+/** Counts the accounts whose `held` or `incoming` differs from the sum of the open holds, as `accounts`, in one snapshot. */
 export const COUNT_DIFFERING_HOLDS: Statement = {
   name: 'count_differing_holds',
   text: `with open as (

@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, DATE, json, NUMBER, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-/** The activity of a process in a period, in a form that can be added up over several processes. */
+/** The activity of a process in a period, in a form that can be summed over several processes. */
 export type StoredMinute = {
   readonly milliseconds: number;
   readonly transfers: number;
@@ -26,13 +26,13 @@ const LISTED = columns({ ...PROCESS.columns, seenAt: DATE, secondsAgo: NUMBER })
 
 export type StoredProcess = RowOf<typeof PROCESS.columns>;
 
-/** A process as others see it. `secondsAgo` is negative if the clock was set back since. */
+/** A process, as other processes see it. `secondsAgo` is negative if the clock was set back in the meantime. */
 export type ListedProcess = RowOf<typeof LISTED.columns>;
 
-/** A process that was not seen for this long no longer matters. */
+/** If a process was not seen for this long, it no longer counts. */
 const KEPT_SECONDS = 3_600;
 
-/** SQL: whether a process still matters. A time in the future is from before the clock was set back. */
+/** SQL: whether a process still counts. A time in the future is from before the clock was set back. */
 const IS_KEPT = `seen_at between statement_timestamp() - make_interval(secs => ${KEPT_SECONDS})
       and statement_timestamp() + make_interval(secs => ${KEPT_SECONDS})`;
 
@@ -48,7 +48,7 @@ const STORE_PROCESS = statement(
       on conflict (process_id) do update set seen_at = excluded.seen_at, minute = excluded.minute`,
 );
 
-/** Stores the recent activity of a process, and that it is alive. Deletes processes that have not been seen for an hour. */
+/** Stores a process's recent activity, and that it is alive. Deletes processes that have not been seen for an hour. */
 export function storeProcess(process: StoredProcess): Statement {
   return STORE_PROCESS(process);
 }
@@ -72,7 +72,7 @@ const LIST_PROCESSES = statement(
     order by started_at, process_id limit :most`,
 );
 
-/** Reads at most `most` processes that were seen in the last hour, the oldest first. */
+/** Reads at most `most` processes that were seen in the last hour, oldest first. */
 export function listProcesses(most: number): Statement {
   return LIST_PROCESSES({ most });
 }

@@ -17,7 +17,7 @@ import {
 import { CONNECTOR_OF_TRANSFER } from '../transfers/due.ts';
 import type { CountedScope } from './transfer-count.ts';
 
-/** Maximum number of scheduled transfers counted. Counting that many takes about ten milliseconds. */
+/** Maximum number of scheduled transfers to count. Counting that many takes about ten milliseconds. */
 export const MAX_SCHEDULED = 10_000;
 
 const MAX_NAMED = 10;
@@ -55,14 +55,14 @@ export type ScheduledInScope = RowOf<typeof SCHEDULED.columns>;
 
 const SCOPE = { programId: nullable(UUID), type: nullable(word<TransferType>()), connectorId: nullable(TEXT) };
 
-/** The scope of a proposed change of the switch. Null for no condition. */
+/** The scope of a proposed change of the switch. Null means no condition. */
 export type PreviewedScope = CountedScope & { readonly connectorId: string | null };
 
 const COUNT_SCHEDULED = statementVariants({ ...SCOPE, maxExamined: NUMBER });
 
 /**
- * Counts the scheduled transfers of a scope, at most {@link MAX_SCHEDULED}. Reads them in the order of their due times for all
- * programs, and in the order of their ids for one program.
+ * Counts at most {@link MAX_SCHEDULED} scheduled transfers of a scope. For all programs, reads them in the order of their due
+ * times. For one program, reads them in the order of their ids.
  */
 export function countScheduled({ programId, type, connectorId }: PreviewedScope): Statement {
   const isOne = programId !== null;
@@ -85,22 +85,22 @@ export function toScheduledInScope(row: Row): ScheduledInScope {
 }
 
 const ORDERS = columns({
-  /** Orders since each of the two moments. */
+  /** The number of orders since each of two times. */
   lately: NUMBER,
   inAll: NUMBER,
-  /** Whether there may be more than these. */
+  /** Whether there may be more orders than counted. */
   latelyAtLeast: BOOLEAN,
   inAllAtLeast: BOOLEAN,
-  /** Programs with orders since the earlier moment, and the newest of them. */
+  /** The programs with orders since the earlier time, and the newest of these programs. */
   ...PROGRAMS.columns,
 });
 
 export type OrdersInScope = RowOf<typeof ORDERS.columns>;
 
-/** Maximum number of orders examined, which takes tens of milliseconds. */
+/** Maximum number of orders that are examined, which takes tens of milliseconds. */
 const MAX_ORDERS = 10_000;
 
-/** The upper bound makes the planner use the index even before the table has been analyzed for the first time. */
+/** Because of the upper bound, the planner uses the index even before the table has been analyzed for the first time. */
 const COUNT_ORDERS = statement(
   'count_orders_at_connector',
   { ...SCOPE, firstId: UUID, latelyId: UUID, most: NUMBER, maxExamined: NUMBER },
@@ -125,8 +125,8 @@ const COUNT_ORDERS = statement(
 );
 
 /**
- * Counts the orders to a connector whose ids are not below `firstId`, and those not below `latelyId`. Ids begin with the time.
- * Only the newest {@link MAX_ORDERS} orders of all connectors are examined.
+ * Counts a connector's orders with ids from `firstId` on, and from `latelyId` on. Ids begin with the time. Only the newest {@link
+ * MAX_ORDERS} orders of all connectors are examined.
  */
 export function countOrders(scope: PreviewedScope, firstId: string, latelyId: string): Statement {
   return COUNT_ORDERS({ ...scope, firstId, latelyId, most: MAX_NAMED, maxExamined: MAX_ORDERS });

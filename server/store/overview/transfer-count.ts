@@ -7,14 +7,14 @@ const COUNT = columns({
   hour: TIME,
   programId: UUID,
   type: word<TransferType>(),
-  /** The process that counted: a UUID that it generates for itself. */
+  /** The process that counted. Each process generates this UUID for itself. */
   processId: UUID,
   count: NUMBER,
 });
 
 export type TransferCount = RowOf<typeof COUNT.columns>;
 
-/** Stores the counts of a process. Counts only grow, so they can be stored in any order and repeatedly. */
+/** Stores the counts of a process. Counts only grow, so they can be stored repeatedly and in any order. */
 export const storeTransferCounts = statementOfRows(
   'store_transfer_counts',
   COUNT,
@@ -23,7 +23,7 @@ export const storeTransferCounts = statementOfRows(
       where transfer_count.count < excluded.count`,
 );
 
-/** The conditions of a count of transfers. Null for no condition. */
+/** The conditions of a count of transfers. Null means no condition. */
 export type CountedScope = { readonly programId: string | null; readonly type: TransferType | null };
 
 const HOURLY = columns({ hour: TIME, type: word<TransferType>(), count: NUMBER });
@@ -39,7 +39,7 @@ const READ_TRANSFER_COUNTS = statement(
     group by hour, type order by hour, type`,
 );
 
-/** Reads the number of transfers of each hour since the hour `from`, by type, oldest first. */
+/** Reads the number of transfers of each hour, by type, from the hour `from` on, oldest first. */
 export function readTransferCounts(from: Date, { programId, type }: CountedScope): Statement {
   return READ_TRANSFER_COUNTS({ from, programId, type });
 }

@@ -3,14 +3,14 @@ import type { Row, Statement } from '../connection/database.ts';
 import { eventIdOf } from '../events/read-events.ts';
 import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-// The traces of a request are found without an index. Ids begin with their time, and a request takes a few seconds at most, so
-// the records that it created are among the ids of these seconds. The statements run one after the other, with limits for the
+// Finds the traces of a request without an index. Ids begin with their time, and a request takes a few seconds at most. So the ids
+// of the records that it created are in the range of these seconds. The statements run one after the other, with limits for the
 // amount that a busy ledger writes in that time.
 
-/** Rows per program that one statement compares with the request. */
+/** Number of rows per program that one statement compares with the request. */
 const MAX_EXAMINED = 50_000;
 
-/** A range of time: `from` is included, `to` is not. */
+/** A range of time: `from` is inclusive, `to` is exclusive. */
 export type TimeRange = { readonly from: Date; readonly to: Date };
 
 const CREATED_RECORD = columns({ programId: UUID, id: UUID, isTransfer: TEXT });
@@ -32,7 +32,7 @@ const FIND_CREATED = statement(
     order by made.id limit :count`,
 );
 
-/** Finds the transfers and reversals that a request created, by ids of a range of time, at most `count`. */
+/** Finds at most `count` transfers and reversals that a request created, among the ids of a range of time. */
 export function findCreated(
   requestId: string,
   programId: string | null,
@@ -49,7 +49,7 @@ export function findCreated(
   });
 }
 
-/** A transfer or a reversal that a request created; ids are inner UUIDs. */
+/** A transfer or a reversal that a request created. Ids are inner UUIDs. */
 export type CreatedRecord = { readonly programId: string; readonly id: string; readonly isTransfer: boolean };
 
 export function toCreated(row: Row): CreatedRecord {
@@ -68,7 +68,7 @@ const EVENT = columns({
 });
 
 const FIND_EVENTS = statement(
-  // Planned each time, because a plan for any time would read every day.
+  // Planned each time, because a plan for any time would read the partitions of all days.
   '',
   {
     requestId: UUID,
@@ -93,15 +93,15 @@ const FIND_EVENTS = statement(
 
 export type EventSearch = {
   readonly requestId: string;
-  /** The card program of the events, or null for all of them and the service's own. */
+  /** The card program of the events. Null for the events of all programs and of the service. */
   readonly programId: string | null;
-  /** Ids on the wire: finds also events that name no request and are about one of them. */
+  /** Ids on the wire. Events without a request id are found if they are about one of these subjects. */
   readonly subjects: readonly string[];
 };
 
 /**
- * Finds events in transactions of a range of time. `aheadMilliseconds`: how far the clock of a sandbox was ahead, which applies
- * to events but not to transactions.
+ * Finds events in transactions of a range of time. `aheadMilliseconds` says how far the clock of a sandbox was ahead. That clock
+ * applies to events, but not to transactions.
  */
 export function findEvents(
   { requestId, programId, subjects }: EventSearch,
@@ -122,7 +122,7 @@ export function findEvents(
   });
 }
 
-/** An event that a request caused; ids are inner UUIDs. */
+/** An event that a request caused. Ids are inner UUIDs. */
 export type CausedEvent = Omit<RowOf<typeof EVENT.columns>, 'batchId' | 'index'> & { readonly eventId: string };
 
 export function toCausedEvent(row: Row): CausedEvent {
@@ -142,10 +142,10 @@ const READ_CLOCK_MOVES = statement(
     ), 0)`,
 );
 
-/** Moves of a sandbox's clock that are compared, latest first. */
+/** Maximum number of moves of a sandbox's clock that are compared, latest first. */
 const MAX_MOVES = 1000;
 
-/** Reads the moves of the sandbox's clock in a range of time, and the last one before it. */
+/** Reads the moves of the sandbox's clock in a range of time, and the last move before it. */
 export function readClockMoves({ from, to }: TimeRange): Statement {
   return READ_CLOCK_MOVES({ from, to, maxExamined: MAX_MOVES });
 }

@@ -11,12 +11,15 @@ export type LastRecord = { readonly programId: string; readonly id: string };
 
 const RECORD = columns({ programId: UUID, id: UUID, shown: TEXT, names: json<readonly string[]>('json') });
 
-/** A record with the names in its metadata that have an escape in JSON. `shown` is the id of a program or transfer, or the name of a card. */
+/**
+ * A record, and the names in its metadata that contain an escape in JSON. `shown` is the id of a program or transfer, or the name
+ * of a card.
+ */
 export type RecordWithEscapes = RowOf<typeof RECORD.columns>;
 
 const SHOWN: Readonly<Record<Kind, string>> = { program: 'program_id', card: 'name', transfer: 'transfer_id' };
 
-/** Finds the next records with such names in one pass over the table. */
+/** Finds the next records with such names, in one pass over the table. */
 export function findEscapedNames(kind: Kind, after: LastRecord | undefined, count: number): Statement {
   return {
     name: `find_escaped_names_of_${kind}`,

@@ -2,7 +2,7 @@ import { CARD_DETAILS } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { HEX, many, NUMBER, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: cards with their accounts, given a relation of their programs and ids, and further columns to select. */
+/** SQL: cards with their accounts. `found` is a relation with their programs and ids, and `more` are further columns to select. */
 const showCards = (found: string, order: string, more = ''): string => `select ${CARD_DETAILS}${more}
   from (${found}) as found
   cross join lateral (
@@ -31,7 +31,7 @@ const FIND_BY_NAME = statement(
   ),
 );
 
-/** Finds cards whose wire id begins with a text of visible ASCII, the shortest ids first. */
+/** Finds cards whose wire id begins with a text of visible ASCII. The shortest ids come first. */
 export function findCardsByName(programIds: readonly string[], start: string, count: number): Statement {
   return FIND_BY_NAME({ programIds, start, count });
 }
@@ -66,7 +66,7 @@ export function findCardsByHolder(programIds: readonly string[], value: string, 
   return FIND_BY_HOLDER({ programIds, value, count });
 }
 
-/** SQL: holders along the index, from a start on. */
+/** SQL: holder references in the order of the index, from a given start. */
 const holders = (from: string, maxExamined: string): string => `select program_id, card_id, holder_reference from card
     where holder_reference is not null ${from}
     order by holder_reference, program_id, card_id limit ${maxExamined}`;
@@ -86,8 +86,8 @@ const FIND_BY_PART_OF_HOLDER = statement(
 );
 
 /**
- * Finds the newest cards whose holder reference contains a text, in any case. Searches the references that begin with it and, in
- * the order of the references, the first `maxExamined`, because no index finds a part of a text.
+ * Finds the newest cards whose holder reference contains a text, ignoring case. No index finds a part of a text. So this searches
+ * the references that begin with it, and the first `maxExamined` references in index order.
  */
 export function findCardsByPartOfHolder(
   programIds: readonly string[],
@@ -104,17 +104,19 @@ const FIND_BY_TOKEN = statement(
   showCards(
     'select program_id, card_id from processor_card where token_hash = :tokenHash and program_id = any (:programIds)',
     'card.card_id desc',
-    // Four characters would be half of a shorter token.
+    // Four characters would be half of a shorter token or more.
     `, case when char_length(card.processor_token) >= 8 then right(card.processor_token, 4) end as token_end`,
   ),
 );
 
-/** Finds the cards whose name at their processor has a hash, see {@link toTokenEnd}. */
+/** Finds the cards whose token at their processor has a given hash. See {@link toTokenEnd}. */
 export function findCardsByToken(programIds: readonly string[], tokenHash: string, count: number): Statement {
   return FIND_BY_TOKEN({ programIds, tokenHash, count });
 }
 
-/** The last four characters of the token, from a row of {@link findCardsByToken}. Null if it is short, or was erased. */
+/**
+ * Returns the last four characters of the token, from a row of {@link findCardsByToken}. Null if the token is short or was erased.
+ */
 export const toTokenEnd = (row: Row): string | null => row.token_end as string | null;
 
 const FIND_BY_ID = statement(

@@ -35,7 +35,7 @@ const FIND_PROGRAMS = statement(
     order by lower(name) = lower(:text) desc, program_id desc limit :count`,
 );
 
-/** Finds the programs whose name contains a text, or all of them if it is empty. */
+/** Finds the programs whose name contains a text. If the text is empty, finds all programs. */
 export function findPrograms(programIds: readonly string[], text: string, count: number): Statement {
   return FIND_PROGRAMS({ programIds, text, count });
 }
@@ -135,7 +135,7 @@ const FIND_MOVEMENTS_BY_REFERENCE = statement(
     order by found.movement_id desc limit :count`,
 );
 
-/** Finds the deposits and withdrawals with a reference, at most one in each program. */
+/** Finds the deposits and withdrawals with a reference. There is at most one in each program. */
 export function findMovementsByReference(programIds: readonly string[], reference: string, count: number): Statement {
   return FIND_MOVEMENTS_BY_REFERENCE({ programIds, reference, count });
 }
@@ -157,7 +157,7 @@ const FIND_KEY = statement(
     where key_id = :keyId and (:programId::uuid is null or program_id = :programId)`,
 );
 
-/** Reads an API key by its id. With a program, only if it is bound to it. */
+/** Reads an API key by its id. If a program is given, the key must be bound to it. */
 export function findKey(keyId: string, programId: string | null): Statement {
   return FIND_KEY({ keyId, programId });
 }
@@ -170,7 +170,7 @@ const FIND_KEYS_BY_NAME = statement(
     order by key_id desc limit :count`,
 );
 
-/** Finds the newest API keys whose name contains a text. With a program, only keys that are bound to it. */
+/** Finds the newest API keys whose name contains a text. If a program is given, the keys must be bound to it. */
 export function findKeysByName(text: string, programId: string | null, count: number): Statement {
   return FIND_KEYS_BY_NAME({ text, programId, count });
 }

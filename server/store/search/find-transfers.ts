@@ -2,10 +2,10 @@ import type { Statement } from '../connection/database.ts';
 import { columns, DATE, many, NUMBER, nullable, rows, statement, TEXT, UUID } from '../sql.ts';
 import { TRANSFER_COLUMNS } from '../transfers/transfer.ts';
 
-// An operator searches all card programs. No index finds a transfer without its program, because that would cost an index entry
-// per transfer for a search that runs a few times an hour. So each program is searched in turn, and there are few of them.
+// Searches all card programs, for operators. No index finds a transfer without its program, because such an index would cost an
+// entry per transfer, for a search that runs a few times an hour. So each program is searched in turn. There are few programs.
 
-/** SQL: transfers, given a relation of their programs and ids, newest first. */
+/** SQL: transfers, newest first. `found` is a relation with their programs and ids. */
 const showTransfers = (found: string): string => `select ${TRANSFER_COLUMNS}
   from (${found}) as found
   cross join lateral (
@@ -49,7 +49,10 @@ const FIND_BY_REFERENCE = statement(
     ) as of_reference`),
 );
 
-/** Finds the newest transfers with a reference. In each program at most one has it now. The others ended without moving money. */
+/**
+ * Finds the newest transfers with a reference. In each program, at most one transfer has it now. The others ended without moving
+ * money.
+ */
 export function findTransfersByReference(programIds: readonly string[], reference: string, count: number): Statement {
   return FIND_BY_REFERENCE({ programIds, reference, count });
 }
@@ -90,18 +93,18 @@ const FIND_BY_AMOUNT = statement(
       ) as of_amount`)}`,
 );
 
-/** An amount in minor units of some currencies, within a period. Null for no bound. */
+/** An amount in minor units of some currencies, in a period. Null means no bound. */
 export type SoughtAmount = {
   readonly amounts: readonly { readonly amount: number; readonly currencies: readonly string[] }[];
   readonly from: Date | null;
   readonly to: Date | null;
-  /** Inner UUIDs of cards, if only their transfers are sought. Empty for all. */
+  /** Inner UUIDs of cards, if only their transfers are searched. Empty for all cards. */
   readonly cardIds: readonly string[];
 };
 
 /**
  * Finds the newest transfers of an amount. In each program, at most `maxExamined` transfers of that amount are compared with the
- * currencies, the period and the cards. An id contains the time of `created_at`, approximately (see `transfer-list.ts`).
+ * currencies, the period and the cards. The time in an id is approximately `created_at` (see `transfer-list.ts`).
  */
 export function findTransfersByAmount(
   programIds: readonly string[],

@@ -24,7 +24,7 @@ const CASE = columns({
   programId: UUID,
   status: word<CaseStatus>(),
   severity: word<Severity>(),
-  /** Its position in the queue, see `urgencyOf`. */
+  /** The case's position in the queue. See `urgencyOf`. */
   urgency: SMALLINT,
   requestId: nullable(UUID),
   transferId: nullable(UUID),
@@ -58,7 +58,7 @@ const WHOLE = columns({
   text: nullable(TEXT),
   contact: nullable(TEXT),
   resolution: nullable(TEXT),
-  /** The known facts about its request or transfer, as support sees them. Null once they are erased. */
+  /** The known facts about the case's request or transfer, as support sees them. Null after they were erased. */
   snapshot: nullable(json<object>('json')),
 });
 
@@ -67,7 +67,7 @@ export type WholeCase = RowOf<typeof WHOLE.columns>;
 
 const NEW = columns({
   ...WHOLE.columns,
-  /** The cards that the request or the transfer names. Erasing the holder of one of them erases the texts. */
+  /** The cards that the request or the transfer names. If the holder of one of them is erased, the texts are erased too. */
   cardNames: many(TEXT),
 });
 
@@ -78,14 +78,16 @@ const IS_ONE = 'case_id = :caseId and (:programId::uuid is null or program_id = 
 
 const LOCK_CASE = statement('lock_case', ONE, `select from support_case where ${IS_ONE} for no key update`);
 
-/** Locks a case against other changes. With a program, only if it belongs to it. A later statement reads its values. */
+/**
+ * Locks a case against other changes. If a program is given, the case must belong to it. A later statement must read its values.
+ */
 export function lockCase(caseId: string, programId: string | null): Statement {
   return LOCK_CASE({ caseId, programId });
 }
 
 const READ_CASE = statement('read_case', ONE, `select ${WHOLE.names} from support_case where ${IS_ONE}`);
 
-/** Reads a case. With a program, only if it belongs to it. */
+/** Reads a case. If a program is given, the case must belong to it. */
 export function readCase(caseId: string, programId: string | null): Statement {
   return READ_CASE({ caseId, programId });
 }
@@ -104,7 +106,7 @@ export const readCaseOfRequest = statement(
     order by case_id desc limit 1`,
 );
 
-/** Holds off the erasure of the holders of these cards until the transaction has ended. */
+/** Locks these cards against an erasure of their holders until the end of the transaction. */
 export const shareCards = statement(
   'share_cards',
   { programId: UUID, names: many(TEXT) },
@@ -126,7 +128,7 @@ const CHANGED = CASE.pick(
   'closedAt',
 );
 
-/** Updates all changing columns of locked cases, except their texts. */
+/** Updates all columns of locked cases that can change, except their texts. */
 export const updateCases: (changed: readonly SupportCase[]) => Statement = statementOfRows(
   'update_cases',
   CHANGED,
@@ -147,7 +149,7 @@ export const writeResolution = statement(
 
 const MESSAGE = columns({
   caseId: UUID,
-  /** 1, 2, 3 and so on. */
+  /** The message's number in its case: 1, 2, 3 and so on. */
   place: SMALLINT,
   messageId: UUID,
   programId: UUID,
@@ -170,7 +172,7 @@ const HAS_TEXTS = statement(
   'update support_case set has_texts = true where case_id = :caseId and not has_texts',
 );
 
-/** Notes that a locked case has texts again, so that they are removed when they are old. */
+/** Notes that a locked case has texts again, so that they will be removed later. */
 export function noteTexts(caseId: string): Statement {
   return HAS_TEXTS({ caseId });
 }
@@ -200,7 +202,7 @@ const LIST_CASES = statementVariants({
   count: INTEGER,
 });
 
-/** The conditions of a list of cases. Null for no condition. */
+/** The conditions of a list of cases. Null means no condition. */
 export type CaseFilter = {
   readonly programId: string | null;
   readonly status: CaseStatus | null;
@@ -226,7 +228,7 @@ export function listCases(
   return listStatement('list_cases', { ...filter, code: null, incidentId: null }, after, count);
 }
 
-/** Reads a page of cases, the most urgent first, then the oldest, after the case `after`. */
+/** Reads a page of cases after the case `after`. The most urgent cases come first, then the oldest. */
 export function searchCases(filter: Omit<CaseFilter, 'requestId'>, after: string | null, count: number): Statement {
   return listStatement('search_cases', { ...filter, requestId: null }, after, count);
 }
@@ -260,7 +262,7 @@ export const readSimilarCases = statement(
   `select ${CASE.names} from support_case where code = :code and case_id <> :caseId order by case_id desc limit :count`,
 );
 
-/** Locks cases in the order of their ids. A later statement reads their values. */
+/** Locks cases in the order of their ids. A later statement must read their values. */
 export const lockCases = statement(
   'lock_cases',
   { caseIds: many(UUID) },
@@ -279,7 +281,7 @@ const SETTLED = `coalesce(
     '00000000-0000-0000-0000-000000000000'
   )`;
 
-/** Locks and reads the next unresolved cases of an incident that is settled, in the order of their ids. */
+/** Locks and reads the next unresolved cases of a resolved incident, in the order of their ids. */
 export const lockUnresolvedCases = statement(
   'lock_unresolved_cases',
   { incidentId: UUID, count: INTEGER },
@@ -303,7 +305,7 @@ const CLOSE_RESOLVED_CASES = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Closes cases that were resolved `days` days ago, at most `count` at a time. Their number is `forgotten`. */
+/** Closes at most `count` cases that were resolved `days` days ago or earlier. Returns their number as `forgotten`. */
 export function closeResolvedCases(days: number, count: number): Statement {
   return CLOSE_RESOLVED_CASES({ days, count });
 }

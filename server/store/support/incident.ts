@@ -26,7 +26,7 @@ const INCIDENT = columns({
   title: TEXT,
   publicText: TEXT,
   internalText: nullable(TEXT),
-  /** Name of the key that opened it, or `sandbox`. */
+  /** Name of the key that opened the incident, or `sandbox`. */
   createdBy: TEXT,
   outcome: nullable(word<Outcome>()),
   resolution: nullable(TEXT),
@@ -51,7 +51,7 @@ export const insertIncident = insertRow('insert_incident', 'incident', INCIDENT)
 
 const ONE = { incidentId: UUID } as const;
 
-/** Locks an incident. A later statement reads its values. */
+/** Locks an incident. A later statement must read its values. */
 export const lockIncident = statement(
   'lock_incident',
   ONE,
@@ -90,7 +90,7 @@ const LIST_INCIDENTS = statement(
     order by incident_id desc limit :count`,
 );
 
-/** Reads a page of incidents, newest first. With a program, only those within its reach. */
+/** Reads a page of incidents, newest first. If a program is given, only the incidents in its scope. */
 export function listIncidents(
   programId: string | null,
   isResolved: boolean | null,
@@ -101,7 +101,7 @@ export function listIncidents(
   return LIST_INCIDENTS({ programId, isResolved: resolved, after, count });
 }
 
-/** Reads the ids of the unresolved cases without an incident that this one covers, oldest first, as `case_id`. */
+/** Reads the ids of the unresolved cases that this incident covers and that have no incident yet, oldest first, as `case_id`. */
 export const readProposedCases = statement(
   'read_proposed_cases',
   { ...INCIDENT.pick('programId', 'operation', 'codes', 'startedAt').columns, count: INTEGER },
@@ -112,14 +112,14 @@ export const readProposedCases = statement(
     order by case_id limit :count`,
 );
 
-/** Reads the incidents that are open, or still have cases to resolve, newest first. */
+/** Reads the incidents that are open or still have cases to resolve, newest first. */
 export const READ_CURRENT_INCIDENTS: Statement = {
   name: 'read_current_incidents',
   text: `select ${INCIDENT.names} from incident where not is_settled order by incident_id desc`,
   values: [],
 };
 
-/** Reads how far a locked, resolved incident has been settled. No row once it is. */
+/** Reads how far the cases of a locked, resolved incident have been resolved. Returns no row if all of them have. */
 export const readSettling = statement(
   'read_settling_incident',
   ONE,
@@ -129,7 +129,7 @@ export const readSettling = statement(
 
 export const toSettlingIncident: (row: Row) => SettlingIncident = PROGRESS.read;
 
-/** Notes the last case that was resolved with a locked incident, and whether it was the last of all. */
+/** Stores the last case that was resolved with a locked incident, and whether all cases are now resolved. */
 export const moveSettling = statement(
   'move_settling_incident',
   { ...ONE, settledUpTo: nullable(UUID), isSettled: BOOLEAN },

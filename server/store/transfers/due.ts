@@ -10,8 +10,8 @@ const FIND_EXPIRED_HOLDS = statement(
 );
 
 /**
- * Finds holds past their end, oldest first. The clock is read in a subquery, so that it is an index condition. As a plain
- * function call, it would be compared with every open hold.
+ * Finds holds that have ended, oldest first. The clock is read in a subquery, so that the planner can use it as an index condition.
+ * As a plain function call, it would be compared with every open hold.
  */
 export function findExpiredHolds(count: number): Statement {
   return FIND_EXPIRED_HOLDS({ count });
@@ -40,8 +40,8 @@ const FIND_DUE_TRANSFERS = statement(
 );
 
 /**
- * Finds scheduled transfers that are due, oldest first. Transfers that are disabled, or whose processor cannot be reached, wait
- * and never block the others. The same applies to transfers whose connector is not among this process's `connectorIds`.
+ * Finds scheduled transfers that are due, oldest first. Transfers wait if they are disabled, or if their processor cannot be
+ * reached, and never block the others. Transfers also wait if their connector is not among this process's `connectorIds`.
  */
 export function findDueTransfers(connectorIds: readonly string[], count: number): Statement {
   return FIND_DUE_TRANSFERS({ connectorIds, count });
@@ -58,7 +58,7 @@ const COUNT_SCHEDULED_ELSEWHERE = statement(
     group by found.connector_id order by found.connector_id`,
 );
 
-/** Counts the scheduled transfers of each connector that is not among `connectorIds`, and finds when the first is due. */
+/** Counts the scheduled transfers of each connector that is not among `connectorIds`, and finds the time when the first is due. */
 export function countScheduledElsewhere(connectorIds: readonly string[]): Statement {
   return COUNT_SCHEDULED_ELSEWHERE({ connectorIds });
 }

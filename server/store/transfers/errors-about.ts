@@ -2,7 +2,7 @@ import type { Row, Statement } from '../connection/database.ts';
 import { LISTED_ERROR, type LoggedError, toLoggedError } from '../error.ts';
 import { DATE, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
 
-/** SQL: at most `maxExamined` errors from one end of one index, and whether they are about the transfer. */
+/** SQL: at most `maxExamined` errors from one end of an index, and whether each is about the transfer. */
 const examined = (from: string, where: string, order: 'asc' | 'desc'): string => `
   select ${from}, request_id, created_at,
     program_id = :programId and (transfer_id = :transferId or idempotency_key = :key::text) as matches
@@ -26,7 +26,8 @@ const READ_ERRORS_ABOUT = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Errors have no index by transfer or key. People ask about errors near the transfer, and about the latest ones.
+  // Errors have no index by transfer or key, so this searches the errors near the transfer and the latest ones. People ask about
+  // those.
   `with examined as materialized (
       (${examined("'card, first' as part", OF_CARD, 'asc')})
       union all (${examined("'card, last' as part", OF_CARD, 'desc')})
@@ -54,24 +55,24 @@ export type ErrorsAbout = {
   readonly programId: string;
   /** Inner UUID. */
   readonly transferId: string;
-  /** The card of the transfer, by its wire id. */
+  /** The wire id of the transfer's card. */
   readonly cardName: string;
   /** The idempotency key of the transfer's request, or null if it had none. */
   readonly key: string | null;
-  /** Operations whose errors name no card, only the transfer. */
+  /** Operations whose errors name only the transfer, and no card. */
   readonly operations: readonly string[];
   readonly since: Date;
-  /** Maximum number of errors compared from either end, for the card and for each operation. */
+  /** Maximum number of errors that are compared from either end, for the card and for each operation. */
   readonly maxExamined: number;
   readonly count: number;
 };
 
-/** Reads errors about a transfer or with its idempotency key, oldest first. */
+/** Reads errors that are about a transfer or have its idempotency key, oldest first. */
 export function readErrorsAbout(about: ErrorsAbout): Statement {
   return READ_ERRORS_ABOUT(about);
 }
 
-/** The errors from the rows of {@link readErrorsAbout}, and whether there were more errors than were compared. */
+/** Returns the errors from the rows of {@link readErrorsAbout}, and whether there were more errors than could be compared. */
 export function toErrorsAbout(
   rows: readonly Row[],
   { maxExamined }: Pick<ErrorsAbout, 'maxExamined'>,

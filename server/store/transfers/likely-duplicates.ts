@@ -4,19 +4,19 @@ import { columns, DATE, NUMBER, nullable, statement, TEXT, UUID } from '../sql.t
 import { LAST_ID } from './transfer-list.ts';
 import { cardIdOf } from './transfer-route.ts';
 
-/** SQL: whether the money of a transfer has moved, or still may. A canceled or refused transfer charged no one. */
+/** SQL: whether the money of a transfer has moved or still may. A canceled or refused transfer charged no one. */
 const IS_LIVE = `transfer.status in ('scheduled', 'pending', 'completed')
   and not (transfer.status = 'pending' and transfer.expires_at <= (select service_now()))`;
 
 const PAIR = columns({ transferId: UUID, earlierId: UUID, firstId: UUID });
 
-/** Ids of transfers with the same card, type and amount: a later one, the one before it, and the first of their chain. */
+/** Ids of transfers with the same card, type and amount: a later transfer, the one before it, and the first of them. */
 export type DuplicatePair = ReturnType<typeof PAIR.read>;
 
-/** Older transfers beyond the chunk. They are only compared as the first of a pair. */
+/** Number of older transfers beyond the chunk. They are only compared as the first of a pair. */
 const OVERLAP = 500;
 
-/** SQL: the transfers of a card along one of its two indexes, newest first. */
+/** SQL: the transfers of a card, from one of its two indexes, newest first. */
 const ofCard = (column: 'card_id' | 'destination_card_id'): string => {
   const only = column === 'card_id' ? '' : 'and transfer.destination_card_id is not null';
   const cardId = cardIdOf(':cardName');
@@ -57,24 +57,24 @@ const READ_DUPLICATE_PAIRS = statement(
 );
 
 export type DuplicateChunk = {
-  /** Only transfers before this one (inner UUID), or null for the newest. */
+  /** Only transfers before this one (inner UUID) are read. Null to begin with the newest. */
   readonly before: string | null;
   readonly windowSeconds: number;
-  /** Maximum number of transfers compared. It bounds the time, even if duplicates are rare. */
+  /** Maximum number of transfers that are compared. It limits the time if duplicates are rare. */
   readonly maxExamined: number;
   readonly count: number;
 };
 
 /**
- * Reads pairs of transfers of a card, newest first. Each pair has a transfer, the previous one of the same card, type and amount,
- * and the first of its chain: of three alike, the third also repeats the first. No row if the card does not exist, and one row
- * without a pair if there is none.
+ * Reads pairs of transfers of a card, newest first. Each pair has a transfer, the previous transfer with the same card, type and
+ * amount, and the first of all these transfers: the third of three equal transfers also repeats the first. Returns no row if the
+ * card does not exist, and one row without a pair if there are no pairs.
  */
 export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {
   return READ_DUPLICATE_PAIRS({ programId, cardName, ...chunk, before: chunk.before ?? LAST_ID });
 }
 
-/** The pairs from the rows of {@link readDuplicatePairs}. `reached` is where the next chunk begins, or null at the end. */
+/** Returns the pairs from the rows of {@link readDuplicatePairs}. `reached` is where the next chunk begins, or null at the end. */
 export function toDuplicatePairs(rows: readonly Row[]): {
   readonly pairs: readonly DuplicatePair[];
   readonly reached: string | null;
@@ -97,7 +97,8 @@ const READ_TRANSFERS_ALIKE = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Ids of earlier versions have the time of another clock (see endsOf in transfer-list.ts). A minute of margin is enough here.
+  // The time in ids of earlier versions comes from a different clock (see endsOf in transfer-list.ts). Here, a margin of a minute
+  // is enough.
   `with candidate as materialized (
       select * from transfer
       where program_id = :programId and card_id = :cardId
@@ -132,7 +133,7 @@ export function readTransfersAlike(
   });
 }
 
-/** The ids, and the time of the service in milliseconds since 1970, from the rows of {@link readTransfersAlike}. */
+/** Returns the ids from the rows of {@link readTransfersAlike}, and the service's time in milliseconds since 1970. */
 export function toTransfersAlike(rows: readonly Row[]): { readonly ids: readonly string[]; readonly now: number } {
   const [first] = rows;
   if (!(first?.now instanceof Date)) throw new Error('the statement always has a row with the time');

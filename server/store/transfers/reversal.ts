@@ -42,7 +42,7 @@ export function readReversal(programId: string, reversalId: string): Statement {
 
 const LIST_REVERSALS = statementVariants({ programId: UUID, transferId: UUID, after: nullable(UUID), count: NUMBER });
 
-/** Reads a page of a transfer's reversals, newest first, after the one with the inner UUID `after`. */
+/** Reads a page of a transfer's reversals, newest first, after the reversal with the inner UUID `after`. */
 export function listReversals(of: NamedTransfer, after: string | null, count: number): Statement {
   const text = () => `select ${REVERSAL.names} from reversal
     where program_id = :programId and transfer_id = :transferId ${after === null ? '' : 'and reversal_id < :after'}

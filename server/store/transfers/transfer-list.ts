@@ -11,10 +11,10 @@ export type Chunk = {
   readonly order: 'newest_first' | 'oldest_first';
   /** The last transfer of the previous chunk, or null for the first chunk. */
   readonly after: string | null;
-  /** The newest transfer of an export, which starts with the oldest. Null for no end. */
+  /** The newest transfer of an export, which begins with the oldest. Null if the export has no end. */
   readonly until: string | null;
   readonly count: number;
-  /** Maximum number of transfers compared with the filter. It bounds the time of a chunk, even if matches are rare. */
+  /** Maximum number of transfers that are compared with the filter. It limits the time of a chunk if matches are rare. */
   readonly maxExamined: number;
 };
 
@@ -35,7 +35,7 @@ export function readNewestTransfer(programId: string): Statement {
   return READ_NEWEST_TRANSFER({ programId });
 }
 
-/** Whether a list compares more transfers than it returns. False if one index covers the filter. */
+/** Returns whether a list compares more transfers than it returns. False if one index covers the filter. */
 export function isFiltered(filter: TransferFilter): boolean {
   const { covers } = routeFor(filter);
   const names = Object.keys(filter) as (keyof TransferFilter)[];
@@ -62,12 +62,12 @@ const LIST_TRANSFERS = statementVariants({
 });
 
 /**
- * Reads a chunk of transfers. One index finds the transfers that can match, and at most `maxExamined` of them are compared with
- * the rest of the filter. So a filter that matches nothing in a long history is no slower than any other: the chunk is empty and
- * says where to continue.
- * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the index is the same for a
- * new table and a full one. The rest of the filter cannot change the plan. All of it is in the text, so that there are dozens of
- * texts to keep plans for, not thousands.
+ * Reads a chunk of transfers. One index finds the candidates, and at most `maxExamined` of them are compared with the rest of the
+ * filter. So a filter that matches nothing in a long history is no slower than any other: the chunk is empty and says where to
+ * continue.
+ * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the same index is used for a
+ * new table and for a full one. The rest of the filter cannot change the plan. The text always contains the whole filter, so there
+ * are plans for dozens of texts, not thousands.
  */
 export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
   const route = routeFor(filter);
@@ -96,7 +96,7 @@ type Variant = {
   readonly isFiltered: boolean;
 };
 
-/** One name for each text. PostgreSQL compares its first 63 characters. */
+/** Returns the name of a text. Each text needs its own name, and PostgreSQL compares only the first 63 characters. */
 function nameOf({ order, route, isTimed, isFiltered }: Variant): string {
   const verb = order === 'newest_first' ? 'list_transfers' : 'export_transfers';
   const more = isTimed ? 'in_time' : isFiltered ? 'scan' : '';
@@ -156,16 +156,17 @@ export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * The ids at the ends of a chunk. An id contains the time of `created_at`. In transfers of earlier versions it contains the time
- * of the process that received the request. The two times differ by how far the sandbox's clock was ahead, and by the difference
- * between the clocks of two machines. So a list by time searches that much further in both directions, and compares `created_at`.
+ * Returns the ids at the ends of a chunk. An id contains the time of `created_at`. In transfers of earlier versions, it contains
+ * the time of the process that received the request. The two times differ by as much as the sandbox's clock was ahead, plus the
+ * difference between the clocks of two machines. So a list by time searches that much further in both directions, and compares
+ * `created_at`.
  */
 function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   const [low, high] = [':low::uuid', ':high::uuid'];
   const below = order === 'newest_first' ? '<' : '<=';
   if (!isTimed) return { low, high, below };
   const furthest = "(select coalesce(max(furthest), interval '0') from sandbox_clock)";
-  // No UUIDv7 is from before 1970.
+  // No UUIDv7 contains a time before 1970.
   const first = `uuid_at(greatest(:createdFrom::timestamptz - ${furthest} - interval '1 hour', timestamptz 'epoch'))`;
   const last = `case when :createdTo::timestamptz is null then ${high}
     else least(${high}, uuid_at(greatest(:createdTo::timestamptz + interval '1 hour', timestamptz 'epoch'))) end`;

@@ -1,18 +1,18 @@
 import type { TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 
-/** The conditions of a list of transfers. Null for no condition. Amounts are minor units. */
+/** The conditions of a list of transfers. Null means no condition. Amounts are in minor units. */
 export type TransferFilter = {
-  /** The card at either end, by its wire id. */
+  /** The wire id of the card at either end. */
   readonly cardName: string | null;
   readonly type: TransferType | null;
-  /** The current status: a hold past its end has expired. */
+  /** The current status. A hold that has ended is expired. */
   readonly status: TransferStatus | null;
   readonly reference: string | null;
   readonly idempotencyKey: string | null;
   readonly metadata: { readonly name: string; readonly value: string } | null;
-  /** First moment, included. */
+  /** The start of the period (inclusive). */
   readonly createdFrom: Date | null;
-  /** Last moment, not included. */
+  /** The end of the period (exclusive). */
   readonly createdTo: Date | null;
   readonly minimumAmount: number | null;
   readonly maximumAmount: number | null;
@@ -31,25 +31,25 @@ export const NO_FILTER: TransferFilter = {
   maximumAmount: null,
 };
 
-/** The columns of an index before the transfer's id, and their values. */
+/** The index columns before the transfer's id, with their values. */
 type Lead = readonly (readonly [column: string, value: string])[];
 
-/** SQL that reads transfers, or their ids, along one index. `only` repeats the condition of a partial index. */
+/** Returns SQL that reads transfers, or their ids, from one index. `only` repeats the condition of a partial index. */
 export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: string) => string;
 
 /** SQL: whether an id is between the ends of the page. */
 export type IsOnPage = (id: string) => string;
 
-/** A query for all transfers that a filter can match, in the order of their ids. */
+/** A query for all transfers that can match a filter, in the order of their ids. */
 export type Route = {
   readonly name: string;
   /** The parts of the filter that every transfer on the route matches, so that they are not compared again. */
   readonly covers: readonly (keyof TransferFilter)[];
-  /** SQL for the transfers on the route. Several if two indexes are needed to find them. */
+  /** Returns SQL for the transfers on the route. There are several relations if two indexes are needed to find the transfers. */
   readonly relations: (along: Along, isOnPage: IsOnPage) => readonly string[];
 };
 
-/** SQL: the inner id of a card by its name. If the card does not exist, there is no row, which is equal to nothing. */
+/** SQL: the inner id of a card, given its name. If the card does not exist, there is no row, and every comparison is false. */
 export function cardIdOf(name: string): string {
   return `(select card.card_id from card where card.program_id = :programId and card.name = ${name})`;
 }
@@ -65,11 +65,11 @@ const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers'
 const SCHEDULED = statusRoute(['scheduled'], ['status']);
 const FAILED = statusRoute(['failed'], ['status']);
 const CANCELED = statusRoute(['canceled'], ['status']);
-// A transfer stored as pending may have expired, so each one is compared.
+// A transfer that is stored as pending may have expired, so each is compared.
 const PENDING = statusRoute(['pending'], []);
 const EXPIRED = statusRoute(['expired', 'pending'], []);
 
-/** Nearly all transfers are completed. They have no separate index, and any other finds them quickly. */
+/** Nearly all transfers are completed. They have no separate index, because any other index finds them quickly. */
 const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
   scheduled: SCHEDULED,
   pending: PENDING,

@@ -67,8 +67,8 @@ const WITH_CARDS = `join card on card.program_id = transfer.program_id and card.
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id`;
 
 /**
- * Reads which of the references are taken, and by which transfer. Must come after the references were locked. A failed transfer
- * takes its reference again once its processor says that it has moved, or may have moved, the money after all.
+ * Reads which of the references are taken, and by which transfers. Must come after the references were locked. A failed transfer
+ * takes its reference again if its processor later says that it has moved, or may have moved, the money.
  */
 export const readReferences = statementOfRows(
   'read_references',
@@ -102,7 +102,7 @@ export const REFERENCE_TAKER = columns({
   expiresAt: nullable(TIME),
 });
 
-/** The columns of a transfer that completes at once. The others follow from these, and each column costs time. */
+/** The columns of a transfer that completes immediately. The others follow from these, and each column costs time. */
 const COMPLETED = TRANSFER.omit(
   'capturedAmount',
   'reversedAmount',
@@ -129,7 +129,7 @@ export function insertCompletedTransfers(transfers: readonly Transfer[], now: nu
   return INSERT_COMPLETED({ sent: transfers, now });
 }
 
-/** Inserts transfers with any other status: pending, scheduled, or changed in the transaction that creates them. */
+/** Inserts transfers with other statuses: pending, scheduled, or changed in the transaction that creates them. */
 export const insertOpenTransfers = insertRows('insert_open_transfers', 'transfer', TRANSFER);
 
 const READ_TRANSFER = statement(
@@ -164,7 +164,9 @@ export function readTransfers(programId: string, transferIds: readonly string[])
   return READ_TRANSFERS({ programId, transferIds });
 }
 
-/** Reads transfers with their open holds. Must come after their accounts were locked: both change only under these. */
+/**
+ * Reads transfers with their open holds. Must come after their accounts were locked, because both change only under these locks.
+ */
 export const readTransfersForChange = statementOfRows(
   'read_transfers_for_change',
   NAMED_TRANSFER,
@@ -255,7 +257,7 @@ export const deleteMetadata = statementOfRows(
     where transfer_metadata.program_id = sent.program_id and transfer_metadata.transfer_id = sent.transfer_id`,
 );
 
-/** A transfer in its current state, from a row with {@link TRANSFER_COLUMNS}. A hold past its end has expired. */
+/** Returns a transfer in its current state, from a row with {@link TRANSFER_COLUMNS}. A hold that has ended is expired. */
 export function toTransfer(row: Row): Transfer {
   const stored = TRANSFER_WITH_CARDS.read(row);
   return row.now instanceof Date ? transferAt(stored, row.now.getTime()) : stored;

@@ -39,28 +39,28 @@ const ATTEMPT = columns({
   responseStart: nullable(TEXT),
 });
 
-/** One request to a webhook, and its result. */
+/** A request to a webhook, and its result. */
 export type Attempt = ReturnType<typeof ATTEMPT.read>;
 
 export const toAttempt: (row: Row) => Attempt = ATTEMPT.read;
 
 const INSERT_ATTEMPTS = insertRows('insert_webhook_attempts', 'webhook_attempt', ATTEMPT);
 
-/** Stores attempts. Those already stored are left unchanged. */
+/** Stores attempts. Attempts that are already stored stay unchanged. */
 export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof INSERT_ATTEMPTS> {
   const insert = INSERT_ATTEMPTS(attempts);
   return { ...insert, text: `${insert.text} on conflict do nothing` };
 }
 
-/** The conditions of a list of attempts. Null for no condition. */
+/** The conditions of a list of attempts. Null means no condition. */
 export type AttemptFilter = {
   readonly eventId: string | null;
   readonly succeeded: boolean | null;
-  /** Statuses from the first to the last. `none` for attempts without a response. */
+  /** A range of statuses, with both ends inclusive. `none` means attempts without a response. */
   readonly status: { readonly from: number; readonly to: number } | 'none' | null;
-  /** Earliest start of an attempt, included. */
+  /** The earliest start of an attempt (inclusive). */
   readonly from: Date | null;
-  /** Latest start of an attempt, not included. */
+  /** The latest start of an attempt (exclusive). */
   readonly to: Date | null;
 };
 
@@ -76,9 +76,9 @@ const FILTER_VALUES = {
   count: NUMBER,
 };
 
-/** The conditions of a filter, and the name of the statement that has them. Each leads to another index. */
+/** Returns the conditions of a filter, and the name of the statement with these conditions. Each uses a different index. */
 function conditionsOf({ eventId, succeeded, status, from, to }: AttemptFilter, after: string | null) {
-  // An id begins with the time of its attempt, so a period is a part of the index.
+  // An id begins with the time of its attempt, so the index can be searched by a period.
   const conditions: readonly (readonly [name: string, condition: string] | null)[] = [
     eventId === null ? null : ['event', 'event_id = :eventId'],
     succeeded === null ? null : succeeded ? ['succeeded', 'succeeded'] : ['failed', 'not succeeded'],
@@ -129,8 +129,8 @@ export type FailureFilter = Pick<AttemptFilter, 'status' | 'from' | 'to'> & { re
 const LIST_FAILED_ATTEMPTS = statementVariants({ programId: nullable(UUID), ...FILTER_VALUES });
 
 /**
- * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`. The index of failures gives the
- * newest ones of each webhook, and the newest of these are returned. So the number of webhooks determines the time, not the
+ * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`. From the index of failures, it
+ * takes the newest of each webhook, and returns the newest of these. So the time depends on the number of webhooks, and not on the
  * number of deliveries.
  */
 export function listFailedAttempts(filter: FailureFilter, after: string | null, count: number): Statement {
@@ -161,7 +161,7 @@ export function readAttemptsOfEvents(eventIds: readonly string[], since: Date, c
   return READ_ATTEMPTS_OF_EVENTS({ eventIds, since, count });
 }
 
-/** Deletes attempts of days that ended `days` ago, by the database's clock. Returns the dropped partitions. */
+/** Deletes attempts of days that ended `days` days ago or earlier, by the database's clock. Returns the dropped partitions. */
 export async function dropOldAttempts(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
     const day = await readDayBefore(client, days);

@@ -27,12 +27,12 @@ const DELIVERY = columns({
   nextAt: nullable(TIME),
 });
 
-/** An event to send outside the order of the cursor. */
+/** An event that is sent outside the order of the cursor. */
 export type StoredDelivery = ReturnType<typeof DELIVERY.read>;
 
 export const toDeliveries = (found: readonly Row[]): readonly StoredDelivery[] => found.map(DELIVERY.read);
 
-/** Reads the next retries of each of some webhooks, whether due or not. */
+/** Reads the next retries of each given webhook, even if they are not due. */
 export const readRetries = statement(
   'read_webhook_retries',
   { webhookIds: many(UUID), count: INTEGER },
@@ -69,7 +69,7 @@ export const readDeadDeliveries = statement(
     order by position limit :count`,
 );
 
-/** A card program has fewer webhooks than this. */
+/** More than the maximum number of webhooks of a card program. */
 const MAX_WEBHOOKS = 100;
 
 const HELD_EVENT = columns({ eventId: UUID, eventType: TEXT, position: NUMBER });
@@ -84,11 +84,11 @@ const WAIT = columns({
 
 export type Wait = ReturnType<typeof WAIT.read>;
 
-/** Reads which webhooks of a program are paused or disabled and have yet to get some of its events, oldest first. */
+/** Reads which paused or disabled webhooks of a program still have to get some of its events, oldest first. */
 export const readWaitsOfEvents = statement(
   'read_webhook_waits_of_events',
   { sent: rows(HELD_EVENT), programId: UUID, count: INTEGER },
-  // Each row is looked up by its key, because a page that is rarely opened must not read a whole table.
+  // Looks up each row by its key, because a page that is rarely opened must not read a whole table.
   `select ${WAIT.names} from (
       select webhook_id, types from webhook where program_id = :programId order by webhook_id limit ${MAX_WEBHOOKS}
     ) as own cross join lateral (
@@ -117,7 +117,7 @@ const FAILED = columns({
   nextAt: nullable(TIME),
 });
 
-/** An event that failed. It is sent again at `nextAt`, or dead if that is null. */
+/** An event that failed. It is sent again at `nextAt`. If that is null, the event is dead. */
 export type FailedDelivery = ReturnType<typeof FAILED.read>;
 
 /** Stores that events failed, and replaces their earlier state. */
@@ -142,7 +142,7 @@ const FINISHED = columns({
   dueAt: nullable(TIME),
 });
 
-/** A delivery that has ended. One with `dueAt` stays if it was requested again since. */
+/** A delivery that has ended. If it has `dueAt` and was requested again since then, it stays. */
 export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
 
 export const deleteDeliveries = statement(
@@ -157,8 +157,8 @@ export const deleteDeliveries = statement(
 );
 
 /**
- * Deletes deliveries that can no longer be sent: dead events, and replays that ended so long ago that all events of that
- * time are deleted. `days` is how long events are stored.
+ * Deletes deliveries that can no longer be sent: dead events, and replays that ended so long ago that all of their events are
+ * deleted. `days` is how long events are stored.
  */
 export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {
   await database.alone(async (client) => {
@@ -169,7 +169,7 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
 }
 
 /**
- * Requests that an event be sent to a webhook at once, outside the order of its cursor. A resend that is still waiting starts
+ * Requests that an event is sent to a webhook immediately, outside the order of its cursor. If a resend is still waiting, it starts
  * again. `body` is the text of an event that is not stored.
  */
 export const requestDelivery = statement(
@@ -184,7 +184,7 @@ export const requestDelivery = statement(
     body: nullable(JSON_TEXT),
     createdAt: TIME,
   },
-  // Attempts are due in real time, even in a sandbox whose clock is ahead.
+  // Attempts become due in real time, even in a sandbox whose clock is ahead.
   `insert into webhook_delivery
       (webhook_id, kind, event_id, program_id, shard, position, body, state, created_at, next_at)
     values (:webhookId, :kind, :eventId, :programId, :shard, :position, :body, 'waiting', :createdAt, clock_timestamp())

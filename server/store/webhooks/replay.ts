@@ -55,7 +55,7 @@ const MOVED = columns({
 
 export type MovedReplay = ReturnType<typeof MOVED.read>;
 
-/** Moves the cursors of replays, forward only. A canceled replay is left unchanged. */
+/** Moves the cursors of replays, only forward. A canceled replay stays unchanged. */
 export const moveReplays = statement(
   'move_webhook_replays',
   { sent: rows(MOVED), owner: UUID },
@@ -76,7 +76,7 @@ const NEW_REPLAY = columns({
   selection: word<ReplaySelection>(),
   fromAt: DATE,
   toAt: DATE,
-  /** Every event up to this position, or number, has been sent. */
+  /** The position, or number, up to which every event has been sent. */
   cursor: NUMBER,
   untilPosition: NUMBER,
   state: word<'running'>(),
@@ -108,8 +108,8 @@ const REPLAY_START = startOf('find_webhook_replay_start', 'position', 'program_i
 const REPLAY_START_OF_ALL = startOf('find_webhook_replay_start_of_all', 'number', 'not is_shared');
 
 /**
- * Finds by bisection, as `start`, a position (without a program, a number) before every event since a moment. Events are numbered
- * after they were written, and the numbering clock may have been behind the events' clock in a sandbox.
+ * Finds a position (without a program, a number) before all events since a given time, by bisection, and returns it as `start`.
+ * Events are numbered after they were written. In a sandbox, the clock at the numbering may have been behind the events' clock.
  */
 export function findReplayStart(programId: string | null, from: Date): Statement {
   return programId === null

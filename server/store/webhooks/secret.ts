@@ -16,10 +16,10 @@ const SECRET = columns({
   secretId: UUID,
   webhookId: UUID,
   programId: nullable(UUID),
-  /** Encrypted. */
+  /** The encrypted secret. */
   sealed: BYTES,
   createdAt: DATE,
-  /** Null for the newest one. */
+  /** Null for the newest secret. */
   expiresAt: nullable(DATE),
 });
 
@@ -40,12 +40,12 @@ const DELETE_OTHER_SECRETS = statement(
   'delete from webhook_secret where webhook_id = :webhookId and secret_id <> all (:secretIds)',
 );
 
-/** Deletes the secrets of a webhook, which must be locked, except some. */
+/** Deletes the secrets of a webhook, except some. The webhook must be locked. */
 export function deleteOtherSecrets(webhookId: string, secretIds: readonly string[]): Statement {
   return DELETE_OTHER_SECRETS({ webhookId, secretIds });
 }
 
-/** Reads which keys encrypt secrets: the four bytes that name each key, as `key_id`. */
+/** Reads which keys encrypt secrets. Each key is identified by four bytes, `key_id`. */
 export const READ_KEY_IDS: Statement = {
   name: 'read_webhook_key_ids',
   text: `select substr(sealed, 2, 4) as key_id from webhook_secret
@@ -66,7 +66,7 @@ const READ_SEALED_BY_OTHERS = statement(
     union all select webhook_id, headers from webhook where substr(headers, 2, 4) <> :keyId`,
 );
 
-/** Reads the values that are encrypted with any other key. */
+/** Reads the values that are encrypted with a different key. */
 export function readSealedByOthers(keyId: Buffer): Statement {
   return READ_SEALED_BY_OTHERS({ keyId });
 }

@@ -5,10 +5,10 @@ import { columns, INTEGER, many, NUMBER, SMALLINT, statement, TIME, UUID } from 
 // Kept by: every write compares owner and epoch under the lock of the shard
 // Tested by: `test/store/webhooks/leases.test.ts`, `test/delivery/processes.test.ts`
 
-/** The number of parts that the webhooks are divided into, and so of processes that can deliver at once. */
+/** The number of parts into which the webhooks are divided. It is also the maximum number of processes that deliver at once. */
 export const SHARDS = 16;
 
-/** How long a process holds a shard without renewing its lease. */
+/** How long a process holds a shard if it does not renew its lease. */
 export const LEASE_SECONDS = 10;
 
 const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
@@ -16,11 +16,11 @@ const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
 /** A shard that this process holds. Each change of owner raises the epoch. */
 export type HeldShard = ReturnType<typeof SHARD.read>;
 
-/** In one order, so that the same shards are released each time. */
+/** Returns the shards in a fixed order, so that the same ones are released each time. */
 export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] =>
   found.map(SHARD.read).toSorted((left, right) => left.shard - right.shard);
 
-/** Records that a process delivers, and removes processes that ended without notice. */
+/** Records that a process delivers, and removes processes that ended without deleting their own record. */
 export const noteWorker = statement(
   'note_webhook_worker',
   { owner: UUID },
@@ -32,10 +32,10 @@ export const noteWorker = statement(
     on conflict (owner) do update set seen_at = excluded.seen_at`,
 );
 
-/** SQL: the shards of `owner`, locked in the same order as in {@link lockShards}. Otherwise the two could deadlock. */
+/** SQL: the shards of `owner`, locked in the same order as in {@link lockShards}. In different orders, the two could deadlock. */
 const OWN_SHARDS = 'select shard from webhook_shard where owner = :owner order by shard for no key update';
 
-/** Renews the leases of a process. Also renews a shard whose lease has expired, if no other process has taken it. */
+/** Renews the leases of a process. This includes shards whose lease has expired, if no other process has taken them. */
 export const renewShards = statement(
   'renew_webhook_shards',
   { owner: UUID, seconds: INTEGER },
@@ -44,8 +44,8 @@ export const renewShards = statement(
 );
 
 /**
- * SQL: whether a lease has ended. A lease that ends further ahead than its length is from before the database's clock was set
- * back. Twice the length is allowed, so that a small correction of the clock ends no lease in use.
+ * SQL: whether a lease has ended. If its end is further ahead than its length, it is from before the database's clock was set back.
+ * Twice the length is allowed, so that a small correction of the clock does not end a lease in use.
  */
 const HAS_ENDED = `(owner is null
       or expires_at not between statement_timestamp() and statement_timestamp() + 2 * make_interval(secs => :seconds))`;
@@ -63,7 +63,7 @@ export const claimShards = statement(
     returning ${SHARD.names}`,
 );
 
-/** Releases shards, so that others can take them at once. */
+/** Releases shards, so that other processes can take them immediately. */
 export const releaseShards = statement(
   'release_webhook_shards',
   { owner: UUID, shards: many(SMALLINT) },
@@ -78,8 +78,8 @@ export const removeWorker = statement(
 );
 
 /**
- * Locks shards against a change of owner until the end of the transaction. The statements after it compare owner and epoch, in a
- * snapshot that cannot be out of date for them.
+ * Locks shards against a change of owner until the end of the transaction. Later statements compare owner and epoch, and their
+ * snapshots cannot be out of date for these rows.
  */
 export const lockShards = statement(
   'lock_webhook_shards',
@@ -94,8 +94,8 @@ export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webho
 const WORKERS = columns({ now: TIME, workers: INTEGER });
 
 /**
- * Reads the database's clock, and how many processes deliver. Excludes processes that were last seen in the future, before the
- * clock was set back, and have not been seen since.
+ * Reads the database's clock, and how many processes deliver. Excludes processes whose last record has a time in the future: it is
+ * from before the clock was set back, and they have not recorded anything since.
  */
 export const READ_WORKERS: Statement = {
   name: 'read_webhook_workers',

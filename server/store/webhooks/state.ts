@@ -18,7 +18,7 @@ import {
 } from '../sql.ts';
 import { HELD } from './shard.ts';
 
-// Invariant: Deliveries never overwrite a request's change of their webhook
+// Invariant: Deliveries never overwrite a change of their webhook by a request
 // Kept by: the revision, under the lock of the webhook (`storeHealth`)
 // Tested by: `test/delivery/failures.test.ts`
 
@@ -50,7 +50,7 @@ const DELIVERED = columns({
   revision: NUMBER,
   shard: SMALLINT,
   cursor: NUMBER,
-  /** Ranges of positions after the cursor that are done, in PostgreSQL's format: `{[43,45),[47,48)}`. */
+  /** Ranges of positions after the cursor that are already delivered, in PostgreSQL's format: `{[43,45),[47,48)}`. */
   ahead: TEXT,
   status: word<WebhookStatus>(),
   failures: INTEGER,
@@ -109,7 +109,7 @@ const PROGRESS = columns({
 
 export type Progress = ReturnType<typeof PROGRESS.read>;
 
-/** Moves cursors, forward only. Returns the webhooks that the process still holds. */
+/** Moves cursors, only forward. Returns the webhooks that the process still holds. */
 export const moveCursors = statement(
   'move_webhook_cursors',
   { sent: rows(PROGRESS), owner: UUID },
@@ -138,14 +138,16 @@ const HEALTH = columns({
 
 export type StoredHealth = ReturnType<typeof HEALTH.read>;
 
-/** Locks webhooks against changes by requests, so that a decision about an older revision overwrites no change. */
+/** Locks webhooks against changes by requests, so that a decision about an older revision cannot overwrite a change. */
 export const lockRevisions = statement(
   'lock_webhook_revisions',
   { webhookIds: many(UUID) },
   'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
 );
 
-/** Stores the health of webhooks. Skips webhooks that a request has changed in the meantime. Returns the stored ones. */
+/**
+ * Stores the health of webhooks. Skips webhooks that a request has changed in the meantime. Returns the webhooks that it stored.
+ */
 export const storeHealth = statement(
   'store_webhook_health',
   { sent: rows(HEALTH), owner: UUID },
@@ -185,7 +187,7 @@ const RAISE_REVISION = statement(
   'update webhook set revision = revision + 1 where webhook_id = :webhookId',
 );
 
-/** Records a change of a webhook that was not made by a request about the webhook. */
+/** Records that a webhook was changed, but not by a request about it. */
 export function raiseRevision(webhookId: string): Statement {
   return RAISE_REVISION({ webhookId });
 }
