@@ -27,7 +27,9 @@ const ENABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Enables a webhook with its health reset. It continues with the events after its cursor, or after a later one. */
+/**
+ * Enables a webhook and resets its health. It continues with the events after its cursor, or after a later cursor if one is given.
+ */
 export function enableWebhook(webhookId: string, cursor: number | null): Statement {
   return ENABLE_WEBHOOK({ webhookId, cursor });
 }
@@ -50,7 +52,7 @@ const DISABLE_WEBHOOK = statement(
     where webhook_id = :webhookId`,
 );
 
-/** Disables a webhook. Its cursor stays, and its replay must be canceled. */
+/** Disables a webhook. Its cursor stays. The caller must also cancel its replay. */
 export function disableWebhook(webhookId: string, reason: WebhookStatusReason): Statement {
   return DISABLE_WEBHOOK({ webhookId, reason });
 }

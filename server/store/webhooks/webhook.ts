@@ -28,19 +28,22 @@ import {
 
 const WEBHOOK = columns({
   webhookId: UUID,
-  /** Null for a webhook of operators. It gets the events of all programs and of the service, by their number. */
+  /**
+   * Null for a webhook of operators. Such a webhook gets the events of all programs and of the service, in the order of their
+   * numbers.
+   */
   programId: nullable(UUID),
   url: TEXT,
   description: nullable(TEXT),
-  /** Types and groups, or null for all. */
+  /** Types and groups of events. Null for all. */
   types: nullable(many(TEXT)),
   payload: word<WebhookPayload>(),
   deliveryOrder: word<WebhookOrder>(),
   concurrency: SMALLINT,
-  /** Requests per second, or null for no limit. */
+  /** Maximum number of requests per second. Null for no limit. */
   rate: nullable(INTEGER),
   headerNames: many(TEXT),
-  /** Encrypted. Null without headers. */
+  /** The encrypted headers. Null if there are none. */
   headers: nullable(BYTES),
   version: TEXT,
   createdAt: DATE,
@@ -54,34 +57,34 @@ const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** Every event up to this position, or number, has been sent for the first time. */
+  /** The position, or number, up to which every event has been sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
-  /** Failures in a row. */
+  /** The number of failures in a row. */
   failures: INTEGER,
   failingSince: nullable(DATE),
   lastSuccessAt: nullable(DATE),
   lastFailureAt: nullable(DATE),
-  /** When the next event is tried while it is paused. */
+  /** While the webhook is paused: when the next event is tried. */
   nextProbeAt: nullable(DATE),
-  /** When the next event that failed is sent again. */
+  /** When the next failed event is sent again. */
   nextRetryAt: nullable(DATE),
-  /** Events that failed and are sent again. */
+  /** The number of failed events that will be sent again. */
   retries: NUMBER,
-  /** Dead events, counted up to a maximum. */
+  /** The number of dead events, counted up to a maximum. */
   dead: NUMBER,
   secrets: json<readonly StoredSecret[]>('json'),
   replay: nullable(json<StoredReplay>('json')),
 });
 
-/** A secret that still signs. Times in milliseconds since 1970. */
+/** A secret that still signs. Times are in milliseconds since 1970. */
 export type StoredSecret = {
   readonly secretId: string;
   readonly createdAt: number;
   readonly expiresAt: number | null;
 };
 
-/** The last replay of a webhook. Times in milliseconds since 1970. */
+/** The last replay of a webhook. Times are in milliseconds since 1970. */
 export type StoredReplay = {
   readonly replayId: string;
   readonly selection: ReplaySelection;
@@ -106,7 +109,7 @@ const SECRETS = `(
     where webhook_secret.webhook_id = webhook.webhook_id and (expires_at is null or expires_at > clock_timestamp())
   )`;
 
-/** SQL: the running replay, or the last one. A sandbox whose clock was moved back can have later ones with lower ids. */
+/** SQL: the running replay, or the last one. In a sandbox whose clock was moved back, later replays can have lower ids. */
 const REPLAY = `(
     select json_build_object('replayId', replay_id, 'selection', selection, 'from', ${milliseconds('from_at')},
       'to', ${milliseconds('to_at')}, 'cursor', webhook_replay.cursor, 'untilPosition', until_position, 'sent', sent,
@@ -119,7 +122,7 @@ const HEAD = `(
     select position from event_head where event_head.program_id = coalesce(webhook.program_id, '${EVERY_PROGRAM}')
   )`;
 
-/** Maximum number of deliveries counted per webhook, so that a page of webhooks stays quick even if many have failed. */
+/** Maximum number of deliveries that are counted per webhook, so that a page of webhooks stays quick even if many have failed. */
 const MAX_COUNTED = 100_000;
 
 const DELIVERIES = `(
@@ -144,7 +147,7 @@ const READ_WEBHOOK = statement(
     where webhook.webhook_id = :webhookId and (:programId::uuid is null or webhook.program_id = :programId)`,
 );
 
-/** Reads a webhook. With a program, only if it belongs to it. */
+/** Reads a webhook. If a program is given, the webhook must belong to it. */
 export function readWebhook(webhookId: string, programId: string | null): Statement {
   return READ_WEBHOOK({ webhookId, programId });
 }
@@ -179,7 +182,8 @@ export function countWebhooks(programId: string | null): Statement {
 }
 
 /**
- * The shard of a webhook, which decides the process that delivers to it: the last hexadecimal digit of its id, which is random.
+ * Returns the shard of a webhook, which decides the process that delivers to it. It is the last hexadecimal digit of the webhook's
+ * id, which is random.
  */
 export function shardOf(webhookId: string): number {
   return Number.parseInt(webhookId.slice(-1), 16);
@@ -201,7 +205,9 @@ export function lockWebhook(webhookId: string, programId: string | null): Statem
   return LOCK_WEBHOOK({ webhookId, programId });
 }
 
-/** Updates the fields that callers set. The webhook must be locked. The process that delivers to it reads it again. */
+/**
+ * Updates the fields that callers set. The webhook must be locked. The process that delivers to the webhook then reads it again.
+ */
 export const updateWebhook: (webhook: Webhook) => Statement = statement(
   'update_webhook',
   WEBHOOK.omit('programId', 'version', 'createdAt').columns,
@@ -217,7 +223,7 @@ const DELETE_WEBHOOK = statement(
   'delete from webhook where webhook_id = :webhookId',
 );
 
-/** Deletes a webhook with its secrets, deliveries and replays. Its attempts stay until they are old. */
+/** Deletes a webhook with its secrets, deliveries and replays. Its attempts are kept until they are old enough. */
 export function deleteWebhook(webhookId: string): Statement {
   return DELETE_WEBHOOK({ webhookId });
 }
