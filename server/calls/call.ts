@@ -12,9 +12,10 @@ import type { SignIn } from './sign-in.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
- * The caller of an operation. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is
- * a command on the host of the service. `connector` is the adapter of a processor, which has signed its request. `operator_key`
- * is any key that belongs to no card program, with any scopes. A person has the scopes of the roles of the last sign-in.
+ * The caller of an operation. A sandbox caller without a key may do everything, in the demo program unless it names another one.
+ * `host` is a command on the host of the service. `connector` is the adapter of a processor, which has signed its request.
+ * `operator_key` is any key that belongs to no card program, with any scopes. A person has the scopes of their roles at the last
+ * sign-in.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
@@ -34,7 +35,7 @@ type KeyCaller = {
   /** Inner UUID of the person that the key belongs to. Only for keys of operators. */
   readonly ownerId?: string;
   readonly scopes: readonly string[];
-  /** Inner UUID of the session, or undefined if the key itself was sent. */
+  /** Inner UUID of the session. Undefined if the key itself was sent. */
   readonly sessionId?: string;
 };
 
@@ -42,26 +43,26 @@ type PersonCaller = {
   readonly personId: string;
   readonly scopes: readonly string[];
   readonly sessionId: string;
-  /** When the person last proved their identity to the provider, in milliseconds since 1970. */
+  /** When the person last proved their identity to the identity provider, in milliseconds since 1970. */
   readonly signedInAt: number;
 };
 
-/** The owner of a key, as part of its caller. */
+/** Returns the owner of a key, as part of its caller. */
 export function ownedBy(ownerId: string | null): { readonly ownerId?: string } {
   return ownerId === null ? {} : { ownerId };
 }
 
-/** Whether a caller may use operations with this scope. Callers without scopes may use all. */
+/** Returns whether a caller may use operations with this scope. Callers without scopes may use all of them. */
 export function hasScope(caller: Caller, scope: KeyScope): boolean {
   return !('scopes' in caller) || includesScope(caller.scopes, scope);
 }
 
-/** Whether the caller is a key or a person that belongs to no card program. */
+/** Returns whether the caller is a key or a person without a card program. */
 export function isOperator(caller: Caller): boolean {
   return caller.kind === 'operator_key' || caller.kind === 'operator_person';
 }
 
-/** Inner UUID of the key or the person, or undefined for another caller. */
+/** Returns the inner UUID of the key or the person. Undefined for other callers. */
 export function credentialOf(caller: Caller | undefined): string | undefined {
   if (caller === undefined) return undefined;
   if ('keyId' in caller) return caller.keyId;
@@ -69,34 +70,34 @@ export function credentialOf(caller: Caller | undefined): string | undefined {
 }
 
 export type RefusedCredential = {
-  /** The origin of the request, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
+  /** The origin of the request, without trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
   readonly address: string;
   /** The Authorization header, or the part of it that was read as a key. */
   readonly sent: string;
   readonly reason: string;
 };
 
-/** The part of a call that does not depend on its operation. */
+/** The properties of a call that do not depend on its operation. */
 export type CallContext = {
   readonly operation: OperationId;
-  /** Inner UUID of the request; `Request-Id` on the wire. */
+  /** Inner UUID of the request. It is `Request-Id` on the wire. */
   readonly requestId: string;
   /** The caller's trace, if it sent a valid `traceparent`. */
   readonly traceparent?: string | undefined;
   /** Set if the spans of the request are sent to a collector. */
   readonly trace?: RequestTrace | undefined;
   readonly caller: Caller;
-  /** Inner UUID of the card program, or empty for operations outside card programs. */
+  /** Inner UUID of the card program. Empty for operations outside card programs. */
   readonly programId: string;
-  /** The case (wire id) that the caller says it works on, for the audit log. It may not exist. */
+  /** The case (wire id) that the caller claims to work on, for the audit log. It may not exist. */
   readonly caseId?: string | undefined;
-  /** Inner UUID of the approval by which the request is carried out. Undefined for a request that is carried out at once. */
+  /** Inner UUID of the approval that allowed the request. Undefined for a request that needs none. */
   readonly approvalId?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
-  /** The body as sent, for the fingerprint of an idempotency key. */
+  /** The body as sent. It is needed for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
-  /** The versions of the record that the change accepts (`If-Match`), or undefined for any. */
+  /** The versions of the record that the change accepts (`If-Match`). Undefined for any version. */
   readonly ifMatch?: readonly string[] | undefined;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
@@ -107,19 +108,19 @@ export type CallContext = {
   /** When the response is due, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
-   * Whether the caller is known to be gone: it has disconnected, or has received a response that the result comes too late. With
-   * `isWaiting`, for work that waits for its turn, also whether the caller has ended its input. Hardly any caller that still
-   * reads does that. Omitted if callers cannot leave.
+   * Whether the caller is known to be gone. It has disconnected, or has received a response because the result comes too late.
+   * `isWaiting` is for work that waits for its turn: then the caller also counts as gone if it has ended its input. Callers that
+   * still read hardly ever do that. Omitted if callers cannot leave.
    */
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
 
 export type StreamRequest = {
-  /** The Last-Event-ID header: where to resume. */
+  /** The Last-Event-ID header, which says where to resume. */
   readonly lastEventId: string | undefined;
 };
 
-/** A request that http has authenticated, parsed and validated against the definition of its operation. */
+/** A request after http has authenticated, parsed and validated it against the definition of its operation. */
 export type Call<Id extends OperationId> = CallContext & {
   readonly operation: Id;
   readonly params: ParamsOf<Id>;
@@ -132,64 +133,64 @@ export type Reply<Id extends OperationId> = Id extends MoneyOperationId
   ? (JsonReply<ReplyOf<Id>> & Moved) | WaitReply
   : JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
 
-/** Whether an operation that can move money did so. A replay repeats the answer of the first response. */
+/** Whether an operation that can move money has moved it. A replay repeats the value of the first response. */
 export type Moved = {
   readonly moneyMoved: MoneyMoved;
-  /** The preference of the request that was honored: the `Preference-Applied` header. */
+  /** The preference of the request that was applied: the `Preference-Applied` header. */
   readonly preferenceApplied?: string;
 };
 
 /** Any success, as http sends it. */
 export type AnyReply = (JsonReply<unknown> & Partial<Moved>) | AcceptedReply | CsvReply | LiveReply;
 
-/** The approval (JSON text) that the request waits for, with its id on the wire: 202 instead of the status of the operation. */
+/** The approval (JSON text) that the request waits for, and its id on the wire. The status is 202 instead of the operation's. */
 export type AcceptedReply = TextReply & Moved & { readonly approvalId: string };
 
 export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 
-/** A record, with its JSON text if that was already written for storing it. */
+/** A record. If its JSON text was already written for storing it, it is included. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
 
-/** A record that existed before. The status is 200, even if new records have 201. */
+/** A record that already existed. The status is 200, even if new records have 201. */
 export type ExistingReply<Record> = RecordReply<Record> & { readonly existing: true };
 
-/** A record, and the cookie of a session: its token, or null to remove it. */
+/** A record, and the cookie of a session. The cookie is the token, or null to remove it. */
 export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
 
-/** JSON text that was stored before, or contains such text. Parsing and rewriting could change it. */
+/** JSON text that was stored before, or that contains such text. Parsing and writing it again could change it. */
 export type TextReply = {
   readonly json: string;
   /** Set for a replay of an {@link ExistingReply}. */
   readonly existing?: true;
-  /** Set for the first response to an idempotency key, sent again. */
+  /** Set if this is the first response to an idempotency key, sent again. */
   readonly replayed?: boolean;
-  /** For a replay: the request that used the key first, as its wire id. */
+  /** For a replay: the wire id of the request that first used the key. */
   readonly originalRequestId?: string | undefined;
-  /** For the error log: the most serious refusal or fault among the rows of a success. */
+  /** For the error log: the most severe refusal or fault among the rows of a success. */
   readonly refusedRow?: RefusedRow;
 };
 
 export type CsvReply = { readonly csv: CsvExport };
 
 /**
- * Comma-separated values of any length. An error in `rest` comes too late for an error record. It cuts off the response, so that
- * no client mistakes the export for a complete one.
+ * Comma-separated values of any length. An error in `rest` comes too late for an error record. It cuts the response off, so that no
+ * client mistakes the export for a complete one.
  */
 export type CsvExport = {
   /** Letters, digits, hyphens and dots. */
   readonly fileName: string;
   /** The line of column names and the first records. */
   readonly first: string;
-  /** The remaining pieces of text. Each is read when it can be sent. Pieces may be empty. */
+  /** The remaining pieces of text. A piece is read when it can be sent, and may be empty. */
   readonly rest: AsyncIterator<string, void, undefined>;
 };
 
-/** A reply that waits for an event. http does not count it as load while it waits. */
+/** A reply that waits for an event. While it waits, http does not count it as load. */
 export type LiveReply = WaitReply | StreamReply;
 
 /**
- * A reply that has nothing to send yet. `isStored`: the effects of the request are committed, so the request can no longer be
- * refused. If no more requests can wait, the reply is sent at once.
+ * A reply that has nothing to send yet. `isStored` means that the effects of the request are committed, so the request can no
+ * longer be refused. If no more requests can wait, such a reply is sent immediately.
  */
 export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 
@@ -197,32 +198,32 @@ export type WaitReply = { readonly wait: Wait; readonly isStored?: true };
 export type Wait = {
   /** Resolves when there may be something to send, when the time is up, or when `signal` aborts. Never rejects. */
   readonly forNews: (signal: AbortSignal) => Promise<void>;
-  /** Continues to read. With `isOver`, replies at once with the known state and reads nothing. */
+  /** Continues to read. If `isOver` is true, replies immediately with the known state and reads nothing. */
   readonly resume: (isOver: boolean) => Promise<AnyReply>;
 };
 
 export type StreamReply = { readonly stream: LiveStream };
 
 export type LiveStream = {
-  /** The text to begin with. Invalid requests were refused before. */
+  /** The text to begin with. Invalid requests have already been refused. */
   readonly first: string;
-  /** Returns the text to send, empty if there is nothing new. After a failure it starts at the same position. */
+  /** Returns the text to send. Empty if there is nothing new. After a failure, the next call starts at the same position. */
   readonly read: () => Promise<string>;
   /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
-  /** The text to send after a while without other text. */
+  /** Returns the text to send after some time without other text. */
   readonly pulse: () => string;
 };
 
 export type RefusedRow = {
   readonly thrown: unknown;
   readonly idempotencyKey: string | null;
-  /** Index of the row, from 0, and how many rows were refused or failed. */
+  /** Index of the row, from 0, and the number of rows that were refused or failed. */
   readonly index: number;
   readonly refused: number;
 };
 
-/** One operation as http calls it. Throws a Refusal or an {@link OperationFailure}. Any other error is a bug. */
+/** An operation, as http calls it. Throws a Refusal or an {@link OperationFailure}. Any other error is a bug. */
 export type Handler = (call: AnyCall) => Promise<AnyReply>;
 
 export type AnyCall = CallContext & {
@@ -230,26 +231,26 @@ export type AnyCall = CallContext & {
   readonly body: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** The refusal `<operation>_schema`, for rules that a schema cannot express. `field` is a JSON pointer. */
+/** Returns the refusal `<operation>_schema`, for rules that a schema cannot express. `field` is a JSON pointer. */
 export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, message: string, field?: string): Refusal {
   return new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
 }
 
 /**
- * A service fault, with its known effect on money. `busy` becomes `service_unavailable` (nothing was started), everything
- * else `unknown_<operation>`.
+ * A service fault, with its known effect on money. If `busy` is true, nothing was started, and the code is `service_unavailable`.
+ * Otherwise, it is `unknown_<operation>`.
  */
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure';
   readonly busy: boolean;
-  /** The state of the service that made it busy, if known. */
+  /** The state of the service that made it busy, if it is known. */
   readonly readiness: ReadinessReason | undefined;
-  /** What the caller can do, if it is more than to try again. The response then shows it after `message`. */
+  /** Advice for the caller, if it can do more than try again. The response shows it after `message`. */
   readonly advice: string | undefined;
   readonly moneyMoved: MoneyMoved;
   /** Id on the wire of a transfer that may or may not exist. */
   readonly transferId: string | undefined;
-  /** Milliseconds until the next try makes sense, if the database is unavailable. Undefined otherwise. */
+  /** How many milliseconds to wait before trying again, if the database is unavailable. Undefined otherwise. */
   readonly endsIn: number | undefined;
 
   constructor(
@@ -274,7 +275,7 @@ export class OperationFailure extends Error {
   }
 }
 
-/** The caller seems to be gone, so its request was not started. A caller that still reads gets a 503. */
+/** The caller seems to be gone, so its request was not started. If the caller still reads, it gets a 503. */
 export class CallerGone extends OperationFailure {
   constructor(message: string) {
     super(message, { busy: true, moneyMoved: 'no' });
@@ -284,42 +285,47 @@ export class CallerGone extends OperationFailure {
 /** The part of the service that http needs. `service.ts` builds it. */
 export type Gateway = {
   readonly mode: 'sandbox' | 'live';
-  /** Whether requests without a key are accepted (a sandbox that listens on loopback only). */
+  /** Whether requests without a key are accepted. Only in a sandbox that listens on loopback only. */
   readonly keyless: boolean;
-  /** How customers reach support, such as an e-mail address, quoted in messages. */
+  /** How customers reach support, such as an e-mail address. Messages quote it. */
   readonly supportContact: string;
   /**
-   * Finds the reference to support for an error that only support can resolve, and the wire id of the incident that covers
-   * it. Undefined while that is not known. Reads from memory. Never throws.
+   * Finds how to reach support for an error that only support can resolve, and the wire id of the incident that covers it.
+   * Undefined while the incidents are unknown. Reads from memory. Never throws.
    */
   readonly findSupport: (error: Covered) => { readonly incidentId: string | undefined } | undefined;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /**
    * Finds the caller of a Bearer key. Throws a Refusal `unauthenticated` if the key is invalid. While the database fails, an
-   * operator key that was valid recently may still read the status of the service.
+   * operator's key that was valid recently may still read the status of the service.
    */
   readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
   /**
-   * Finds the caller of a session of the console. Throws a Refusal `unauthenticated` if it has ended. `isActive`: a person acted,
-   * which postpones the end of an idle session.
+   * Finds the caller of a session of the console. Throws a Refusal `unauthenticated` if it has ended. `isActive` means that a
+   * person did something, which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
-  /** Sign-in with an OpenID provider. Undefined if the settings name none. */
+  /** Sign-in with an OpenID provider. Undefined if it is not configured. */
   readonly signIn?: SignIn | undefined;
-  /** Whether a notice has a recent signature by a secret of the connector. False for an unknown one. Never throws. */
+  /**
+   * Returns whether a notice has a recent signature with a secret of the connector. False for an unknown connector. Never throws.
+   */
   readonly verifyNotice: VerifyNotice;
   /** Called for every refused credential, once for each request. Must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
-  /** Finds the inner UUID of the program that a call without a bound key names. Throws a Refusal `program_not_found`. */
+  /**
+   * Finds the inner UUID of the program that a call names. Used if its key is not bound to a program. Throws a Refusal
+   * `program_not_found`.
+   */
   readonly findProgram: (programId: string, deadline: number) => string | Promise<string>;
   readonly demoProgramId: string;
-  /** Whether operations can be served, or why not. Never throws. */
+  /** Returns whether operations can be served, or the reason why not. Never throws. */
   readonly ready: () => Promise<ReadinessReason>;
 };
 
-/** The part of the service that every handler uses. Subjects add their own parts. */
+/** The parts of the service that every handler uses. Subjects add their own parts. */
 export type Service = {
-  /** Limited to the reach of the operation: the card program of the request, or all of them for operators and jobs. */
+  /** Limited to the reach of the operation: the card program of the request, or all card programs for operators and jobs. */
   readonly database: Database;
   readonly supportContact: string;
   readonly processors: Processors;
@@ -328,9 +334,9 @@ export type Service = {
 };
 
 /**
- * Returns who is counted for the limits of operators, as the audit log names them: the person, also with a key that belongs to
- * them, or the key of no one. Undefined if nothing
- * is counted: without limits, for a card program's own reversal, and for a sandbox's caller without a key.
+ * Returns the identity that is counted towards the limits of operators, by its name in the audit log. It is the person, even if
+ * they use a key that belongs to them, or a key without an owner. Undefined if nothing is counted: without limits, for a card
+ * program's own reversal, and for a sandbox's caller without a key.
  */
 export function countedActor(limits: OperatorLimits | undefined, caller: Caller): string | undefined {
   const credential = ('keyId' in caller ? caller.ownerId : undefined) ?? credentialOf(caller);

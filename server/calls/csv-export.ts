@@ -2,22 +2,22 @@ import { databaseTime } from '../foundation/database-clock.ts';
 import type { CsvExport } from './call.ts';
 
 /**
- * The pages of an export. Each is read when it is requested. The generator receives the maximum number of lines of its next page.
- * Its first has {@link LINES_FIRST}.
+ * The pages of an export. Each is read when it is requested. The generator receives the maximum number of lines for its next page.
+ * The first page has {@link LINES_FIRST}.
  */
 export type Pages = AsyncGenerator<readonly object[], void, number>;
 
 export const LINES_FIRST = 250;
 
-/** Maximum number of lines of a page: a statement of a few hundredths of a second. */
+/** Maximum number of lines of a page. The statement takes a few hundredths of a second. */
 const MAX_LINES = 1000;
 
 /** Target length of a page, in characters. Writing a page blocks the process, and lines can be very wide. */
 const PAGE_CHARACTERS = 262_144;
 
 /**
- * Comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page is read
- * before the response begins, so that an early failure is an ordinary error.
+ * Writes comma-separated values (RFC 4180): a line with the names of the fields, then a line for each record. The first page is
+ * read before the response begins, so that an early failure is an ordinary error.
  */
 export async function writeCsv(
   name: string,
@@ -25,7 +25,7 @@ export async function writeCsv(
   pages: Pages,
   /** Whether texts are written unchanged, even if a spreadsheet would take them for formulas. */
   isRaw: boolean,
-  /** Fields that earlier versions lacked, as the last columns, so that the earlier columns keep their positions. */
+  /** Fields that earlier versions did not have. They are the last columns, so that earlier columns keep their positions. */
   added: readonly string[] = [],
 ): Promise<CsvExport> {
   const columns = [...(schema.required ?? []).filter((name) => !added.includes(name)), ...added];
@@ -66,13 +66,13 @@ function csvLine(record: object, columns: readonly string[], isRaw: boolean): st
 }
 
 /**
- * The first characters that make a spreadsheet treat a field as a formula, including full-width forms. No JSON in our records
- * begins with them. Numbers begin only with a minus, and spreadsheets read those as numbers.
+ * The first characters that make a spreadsheet treat a field as a formula, including their full-width forms. No JSON in our records
+ * begins with one. Numbers can begin only with a minus, and spreadsheets read those as numbers.
  */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-?\d+$/;
 
-/** Null is an empty field, an object is JSON, and everything else is its text. */
+/** Returns an empty field for null, JSON for an object, and the text of any other value. */
 function csvField(value: unknown, isRaw: boolean): string {
   if (value === null || value === undefined) return '';
   const stored = typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,4 +1,4 @@
-// Fields of requests that several subjects have: limits, metadata, moments and periods.
+// Fields of requests that several subjects have: limits, metadata, times and periods.
 import type { CardLimits, CardLimitsPatch, DirectionLimitsPatch } from '../../contract/limits.ts';
 import {
   contradictionIn,
@@ -24,7 +24,7 @@ export function readLimits(call: CallContext, sent: CardLimits | undefined): Lim
   return limits;
 }
 
-/** A change of limits from a merge patch. Undefined if none was sent, null if all are removed. */
+/** Returns a change of limits from a merge patch. Undefined if none was sent, null if all are removed. */
 export function readLimitsChange(sent: CardLimitsPatch | null | undefined): LimitsChange | null | undefined {
   if (sent === undefined || sent === null) return sent;
   const { maximum_balance: maximum } = sent;
@@ -64,7 +64,10 @@ export type MetadataPair = { readonly name: string; readonly value: string };
 
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
 
-/** The pair in the query of a list, or null if there is none. Half a pair is refused, because it would filter nothing. */
+/**
+ * Returns the metadata pair in the query of a list, or null if there is none. Half a pair is refused, because it would filter
+ * nothing.
+ */
 export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
   const { metadata_name: name, metadata_value: value } = call.query;
   if (name !== undefined && value !== undefined) return { name, value };
@@ -75,7 +78,7 @@ export function readPair(call: CallContext & { readonly query: PairQuery }): Met
   throw schemaRefusal(call, message, `/${missing}`);
 }
 
-/** A moment in the body that must be in the future, or null if it was omitted. */
+/** Returns a time in the body, which must be in the future. Null if it was omitted. */
 export function readFuture(call: CallContext, name: string, sent: string | undefined, now: number): Date | null {
   if (sent === undefined) return null;
   const moment = Date.parse(sent);
@@ -84,16 +87,16 @@ export function readFuture(call: CallContext, name: string, sent: string | undef
 }
 
 /**
- * The moment just after the instant of a balance, in milliseconds since 1970: earlier postings count. Records show milliseconds,
- * so the instant is the whole millisecond. Undefined for current balances.
+ * Returns the time just after the instant of a balance, in milliseconds since 1970, because earlier postings count. Records show
+ * milliseconds, so the instant includes its whole millisecond. Undefined for current balances.
  */
 export function readAsOf({ as_of: sent }: { readonly as_of?: string }): number | undefined {
   return sent === undefined ? undefined : Date.parse(sent) + 1;
 }
 
 /**
- * Refuses an instant whose balances may still change. A posting has the time of its decision and becomes visible with the commit,
- * so a posting can still follow for as long as a transaction can last. `now` is the clock of the statement that read the balances.
+ * Refuses an instant whose balances may still change. A posting has the time of its decision but becomes visible with the commit.
+ * So postings can still appear for as long as a transaction can last. `now` is the clock of the statement that read the balances.
  */
 export function refuseUnsettled(
   call: CallContext & { readonly query: { readonly as_of?: string } },
@@ -107,7 +110,7 @@ export function refuseUnsettled(
   throw schemaRefusal(call, message, '/as_of');
 }
 
-/** The period of a query. An empty one is refused. */
+/** Returns the period of a query. An empty period is refused. */
 export function readPeriod(
   call: CallContext,
   query: { readonly created_from?: string; readonly created_to?: string },
@@ -124,7 +127,7 @@ function toDate(text: string | undefined): Date | null {
   return text === undefined ? null : new Date(text);
 }
 
-/** Reads an amount, or refuses it with `invalid_amount`. Returns null if none was sent. */
+/** Reads an amount. Throws `invalid_amount` if it is invalid. Returns null if none was sent. */
 export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
   if (sent === undefined) return null;
   const reading = readAmount(sent);

@@ -1,12 +1,14 @@
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 
-/** Whether an operation that moves no money can be repeated without an idempotency key and without a further effect. */
+/** Returns whether an operation that moves no money can be repeated without an idempotency key and without another effect. */
 export function isRepeatable(operation: OperationId): boolean {
   const { movesMoney, method, repeatable } = OPERATIONS[operation];
   return !movesMoney && (method !== 'POST' || repeatable);
 }
 
-/** The advice about an unknown outcome: send the request again if it has a key or is harmless to repeat, otherwise look it up. */
+/**
+ * Returns advice about an unknown outcome: to send the request again if it has a key or is safe to repeat, or else to look it up.
+ */
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);
   const transfers = OPERATIONS.list_transfers.path;

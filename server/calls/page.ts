@@ -8,18 +8,18 @@ import { readInTurn, type TurnCall } from './turns.ts';
 
 export const DEFAULT_LIMIT = 20;
 
-/** How one kind of item is listed: by its inner UUID, newest first. */
+/** How one kind of item is listed: ordered by inner UUID, newest first. */
 export type Listing<Item, Shown> = {
   /** Prefix of a cursor of this list: the wire id of the last item. */
   readonly prefix: IdentifierPrefix;
-  /** The statement for `count` items after the one with the inner UUID `after`. */
+  /** Returns the statement for `count` items after the item with the inner UUID `after`. */
   readonly statement: (after: string | null, count: number) => Statement;
   /**
-   * Finds the item with the inner UUID `after`, for a list that is not in the order of ids. Without this check, a page after an
+   * Finds the item with the inner UUID `after`, for a list that is not in the order of ids. Without this check, the page after an
    * unknown item would be empty.
    */
   readonly find?: (after: string) => Statement;
-  /** Whether the rows prove a change to the caller, see `confirmReplicated`. They then have `replicated`. */
+  /** Whether the rows prove a change to the caller. See `confirmReplicated`. Then they have `replicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -29,8 +29,8 @@ export type Listing<Item, Shown> = {
 type ListCall = CallContext & { readonly query: { readonly limit?: number; readonly cursor?: string } };
 
 /**
- * Reads a page. A cursor is the last item's id, so pages stay correct while items are added: new items come before the first
- * page, never between two.
+ * Reads a page. A cursor is the last item's id, so pages stay correct while items are added: new items appear before the first
+ * page, never between two pages.
  */
 export async function readPage<Item, Shown>(
   service: Service,
@@ -53,7 +53,7 @@ export async function readPage<Item, Shown>(
   };
 }
 
-/** The inner UUID in a cursor that is an id, or null without a cursor. */
+/** Returns the inner UUID in a cursor that is an id. Null if there is no cursor. */
 export function readCursor(call: CallContext, prefix: IdentifierPrefix, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const after = fromWireId(prefix, cursor);
@@ -70,10 +70,10 @@ export function cursorFault(call: CallContext): Refusal {
   return schemaRefusal(call, "'cursor' must be the next_cursor of the previous page, unchanged.", '/cursor');
 }
 
-/** A chunk of a list: the matching items, and where the next chunk begins, or null at the end. */
+/** A chunk of a list: the matching items, and the start of the next chunk, or null at the end. */
 export type Chunk<Item> = { readonly items: readonly Item[]; readonly next: string | null };
 
-/** How to read a list with a filter that no index covers. */
+/** Describes how to read a list with a filter that no index covers. */
 type FilteredRead<Item> = {
   readonly call: TurnCall;
   readonly limit: number;
@@ -81,23 +81,23 @@ type FilteredRead<Item> = {
   readonly after: string | null;
   /** Whether more items are compared than returned. */
   readonly isFiltered: boolean;
-  /** Reads at most `count` items among the `maxExamined` after the one with the inner UUID `after`. */
+  /** Reads at most `count` items among the `maxExamined` items after the one with the inner UUID `after`. */
   readonly read: (after: string | null, count: number, maxExamined: number) => Promise<Chunk<Item>>;
   readonly idOf: (item: Item) => string;
 };
 
-/** For a filtered list, the first statement examines this many times the size of a page. */
+/** For a filtered list, the first statement examines the size of a page times this factor. */
 const FIRST_EXAMINED_RATIO = 10;
 
-/** Each further statement examines this many times more than the one before, up to {@link MAX_EXAMINED}. */
+/** Each further statement examines this many times as many as the previous one, up to {@link MAX_EXAMINED}. */
 const EXAMINED_GROWTH = 10;
 /** Maximum number of items that one statement compares with a filter. That takes a few hundredths of a second. */
 export const MAX_EXAMINED = 5000;
 
-/** Time to fill a page, in milliseconds. After that the page is sent even if it is short. */
+/** Time limit for filling a page, in milliseconds. After it, the page is sent even if it is short. */
 const SEARCH_MILLISECONDS = 1000;
 
-/** Reads a page. If matches are very rare, it can be short: only `next` shows whether there is more. */
+/** Reads a page. If matches are very rare, it can be short. Only `next` shows whether there are more. */
 export async function readFiltered<Item>(filtered: FilteredRead<Item>): Promise<Chunk<Item>> {
   const { call, limit, after, isFiltered, read, idOf } = filtered;
   const giveUpAt = performance.now() + SEARCH_MILLISECONDS;

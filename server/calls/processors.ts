@@ -7,15 +7,15 @@ import { verifyNotice } from '../foundation/signature.ts';
 export type ConnectorStatus = {
   readonly connectorId: string;
   readonly state: ConnectorState;
-  /** When the state began, in milliseconds since 1970, or null if unknown. */
+  /** When the state began, in milliseconds since 1970. Null if unknown. */
   readonly since: number | null;
-  /** Why it is down, or null if it is not. */
+  /** The reason why the connector is down. Null if it is not. */
   readonly reason: string | null;
-  /** The number of calls to it that this process has not finished. */
+  /** The number of calls to the connector that this process has not finished. */
   readonly inFlight: number;
 };
 
-/** Whether the signature of a notice is valid, by its headers, with names in lower case, and its body as received. */
+/** Returns whether the signature of a notice is valid. The names of the headers are in lower case, and the body is as received. */
 export type VerifyNotice = (
   connectorId: string,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
@@ -23,24 +23,24 @@ export type VerifyNotice = (
 ) => boolean;
 
 /**
- * Verifies notices with the secrets of their connectors, each `whsec_…`. An unknown connector has none. The database's clock
- * determines their age. If this machine's clock were used and wrong, every notice would be refused.
+ * Returns a function that verifies notices with the secrets of their connectors, each `whsec_…`. An unknown connector has none. The
+ * age of a notice is measured with the database's clock: if this machine's clock were wrong, every notice would be refused.
  */
 export function noticeVerifier(secretsOf: (connectorId: string) => readonly string[]): VerifyNotice {
   return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), databaseTime());
 }
 
-/** The processors that have the money of cards, as handlers and the lane see them. */
+/** The processors that have the money of cards, in the form that handlers and the lane need. */
 export type Processors = {
-  /** The connectors of the settings, and `simulator` in a sandbox. */
+  /** The connectors in the settings, and `simulator` in a sandbox. */
   readonly connectorIds: readonly string[];
   /** Whether a card program (inner UUID) may have cards of a connector. */
   readonly admits: (connectorId: string, programId: string) => boolean;
-  /** Whether a connector takes new transfers. Reads from memory. Never throws. */
+  /** Returns whether a connector accepts new transfers. Reads from memory. Never throws. */
   readonly stateOf: (connectorId: string) => ConnectorState;
   readonly statuses: () => readonly ConnectorStatus[];
   readonly verifyNotice: VerifyNotice;
-  /** Reports that there are new attempts or notices. */
+  /** Reports new attempts or notices. */
   readonly wake: () => void;
   /** Called with each transfer that begins to wait for a processor, and again with the processor's answer. */
   readonly noteTransfer: (record: TransferRecord) => void;
@@ -88,7 +88,7 @@ export function requireConnector({ connectorIds }: Pick<Processors, 'connectorId
   throw new Refusal('connector_not_found', message, { field: '/connector_id' });
 }
 
-/** Throws `connector_not_found` if the settings do not name the connector, or name it for other card programs only. */
+/** Throws `connector_not_found` if the settings do not name the connector, or name it only for other card programs. */
 export function requireConnectorOf(processors: Processors, connectorId: string, programId: string): void {
   requireConnector(processors, connectorId);
   if (processors.admits(connectorId, programId)) return;
@@ -106,6 +106,6 @@ export const NO_PROCESSORS: Processors = {
   verifyNotice: () => false,
   wake: () => undefined,
   noteTransfer: () => undefined,
-  // No transfer waits for a processor, so only the time or the signal ends the wait.
+  // No transfer waits for a processor, so only the time or the signal can end the wait.
   whenChanged: (transferId, milliseconds, signal) => new TransferWaiters().wait(transferId, milliseconds, signal),
 };

@@ -13,7 +13,7 @@ export async function loadProgram({ database }: Pick<Service, 'database'>, sentI
   throw programMissing(sentId);
 }
 
-/** The request's currency, or the program's if it sent none. */
+/** Returns the request's currency, or the program's if the request sent none. */
 export function currencyFor(call: CallContext, program: Program, sent: string | undefined): string {
   return sent === undefined ? program.currency : checkCurrency(call, sent);
 }

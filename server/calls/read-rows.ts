@@ -17,7 +17,7 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
-/** Runs one statement that writes. The failure has an unknown outcome if the commit has. */
+/** Runs one statement that writes. If the outcome of the commit is unknown, so is the failure's. */
 export async function writeRows(database: Database, statement: Statement): Promise<readonly Row[]> {
   try {
     return await database.write(statement);
@@ -27,9 +27,9 @@ export async function writeRows(database: Database, statement: Statement): Promi
 }
 
 /**
- * Reads the record of a stored success again, for a replay whose body is no longer stored. The first request was processed in any
- * case, so a failure has the `moneyMoved` of that response and is not busy. `no` becomes `unknown`: a hold or a scheduled
- * transfer exists, and a caller that took it for failed would create it twice.
+ * Reads the record of a stored success again, for a replay whose body is no longer stored. The first request was certainly
+ * processed. So if this fails, the failure has the `moneyMoved` of the first response and is not busy. `no` becomes `unknown`: a
+ * hold or a scheduled transfer exists, and a caller that believes it failed would create it twice.
  */
 export async function readAgain(
   database: Database,
@@ -46,9 +46,9 @@ export async function readAgain(
 }
 
 /**
- * If commits wait for a standby, holds back rows that prove a change to the caller until the standby is known to have them. After
- * a crash a primary may show changes that a failover undoes. The rows come from one statement. They have `replicated`, and
- * `updated_at` or `created_at`, which show which rows have been on the standby for long.
+ * If commits wait for a standby, waits until the standby is known to have the rows that prove a change to the caller. After a
+ * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have `replicated`, and
+ * `updated_at` or `created_at`, which show the rows that the standby has had for long.
  */
 export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
@@ -61,7 +61,7 @@ export async function confirmReplicated(database: Database, deadline: number, ro
   throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
 }
 
-/** Turns a failure of the store into its meaning for the caller. Any other error is returned unchanged. */
+/** Converts a failure of the store to its meaning for the caller. Any other error is returned unchanged. */
 export function toOperationFailure(error: unknown, transferId?: string): unknown {
   if (error instanceof CommitUnknown) {
     return new OperationFailure('the outcome of the commit is unknown', {
@@ -85,17 +85,17 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
   });
 }
 
-/** Why the database responds but cannot execute the request now. Undefined for any other failure. */
+/** Returns the reason why the database responds but cannot execute the request now. Undefined for any other failure. */
 function busyMessage(failure: StoreFailure): string | undefined {
   if (failure.crowded) return 'there is no database connection for the request';
   if (failure.lockTimeout || failure.conflict) return 'other transactions hold what is needed';
   return failure.waitedTooLong ? 'the database took too long' : undefined;
 }
 
-/** When a failure may be over. A full disk needs an operator. Undefined if the database responds normally. */
+/** Returns when a failure may end. A full disk needs an operator. Undefined if the database responds normally. */
 function endsIn(error: unknown): number | undefined {
   if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
-  // Too few connections look like a lost one, but are no outage.
+  // If there are too few connections, that looks like a lost connection, but is not an outage.
   if (!(error instanceof StoreFailure) || error.crowded) return undefined;
   if (error.unwritten) return READINESS.disk_full.retryAfterSeconds * 1000;
   return error.primaryLost || error.timedOut ? READINESS.database_silent.retryAfterSeconds * 1000 : undefined;

@@ -15,19 +15,19 @@ import { type DeliveryContext, Endpoint } from './endpoint/endpoint.ts';
 import { EventFeed } from './endpoint/event-feed.ts';
 import { FeedReader } from './endpoint/feed-reader.ts';
 
-/** Maximum number of webhooks that are read at once. */
+/** Maximum number of webhooks to read at once. */
 const COUNT = 500;
 
-/** The stored webhooks that a process delivers to. */
+/** The stored webhooks to which a process delivers. */
 export class Catalog {
   readonly #database: Database;
   readonly #vault: Vault;
   readonly #context: DeliveryContext;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #reader: FeedReader;
-  /** By program. The feed of all events has the key null. */
+  /** Feeds by program. The feed of all events has the key null. */
   readonly #feeds = new Map<string | null, EventFeed>();
-  /** The revisions of webhooks that could not be decrypted. Each is reported once. */
+  /** The revisions of webhooks that could not be decrypted. Each one is reported once. */
   readonly #unreadable = new Map<string, number>();
 
   constructor(vault: Vault, context: DeliveryContext) {
@@ -53,7 +53,7 @@ export class Catalog {
     return this.#feeds.get(programId);
   }
 
-  /** Reads the changed webhooks of the held shards, and drops all others. */
+  /** Reads the changed webhooks of the held shards, and removes all others from memory. */
   async refresh(held: readonly HeldShard[]): Promise<void> {
     const epochs = new Map(held.map(({ shard, epoch }) => [shard, epoch]));
     for (const endpoint of [...this.#endpoints.values()]) {
@@ -88,7 +88,7 @@ export class Catalog {
 
   async #load(webhookIds: readonly string[]): Promise<readonly Definition[]> {
     const webhooks = toDeliveredWebhooks(await this.#database.read(readDeliveredWebhooks({ webhookIds })));
-    // Read after the revision: secrets that change in between raise it, so they are read again.
+    // Read after the revision. If secrets change in between, the revision is raised, so they are read again.
     const secrets = toSigningSecrets(await this.#database.read(readSigningSecrets({ webhookIds })));
     const definitions: Definition[] = [];
     for (const webhook of webhooks) {

@@ -19,19 +19,19 @@ import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import type { Deliveries } from './worker-messages.ts';
 
-/** How often leases are renewed, and changed webhooks and due events are read. */
+/** How often leases are renewed, and changed webhooks and due events read. */
 const POLL_MILLISECONDS = 1_000;
 
-/** How often a process checks for events that others have numbered, if there are other processes. */
+/** If there are other processes, how often to check for events that they have numbered. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Maximum number of further tests and resends that are read at once. The leases must be renewed in time. */
+/** Maximum number of further tests and resends to read at once. It is small, because the leases must be renewed in time. */
 const REQUESTED_COUNT = 50;
 
-/** Tests and resends in memory above which no more are read for a webhook, because its receiver may not respond. */
+/** If a webhook has more tests and resends in memory than this, no more are read, because its receiver may not respond. */
 const MAX_REQUESTED = 20;
 
-/** Time limit for requests in flight when the service stops. Later ones are aborted, and sent again later. */
+/** Time limit for requests in flight when the service stops. Requests that take longer are aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
 
 const DRAIN_POLL_MILLISECONDS = 10;
@@ -42,7 +42,7 @@ export type DelivererParts = {
   readonly vault: Vault;
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
-  /** Called once a second with the results of attempts, if there were any or the number in flight has changed. */
+  /** Called once a second with the results of attempts. Not called if there were none and the number in flight is unchanged. */
   readonly onDeliveries?: (deliveries: Deliveries) => void;
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
@@ -63,7 +63,7 @@ export class Deliverer {
   #isPollingHead = false;
   #lastNumber = 0;
   #isFailing = false;
-  /** Whether a failure may have stopped webhooks since the last poll. */
+  /** Whether a failure since the last poll may have stopped webhooks. */
   #mustWake = false;
   #isStopping = false;
   #ended = { succeeded: 0, failed: 0, timedOut: 0 };
@@ -131,7 +131,7 @@ export class Deliverer {
     for (const endpoint of this.#catalog.endpoints) this.#touchIfMoved(endpoint);
     await this.#writer.close();
     this.#reportDeliveries();
-    // If this fails, other processes take the shards when the leases expire.
+    // If this fails, other processes take the shards when their leases expire.
     await this.#leases.close().catch((error: unknown) => this.#noteFailure(error));
   }
 
@@ -164,7 +164,7 @@ export class Deliverer {
     }
   }
 
-  /** Releases the shards beyond this process's share, once they have no request in flight. */
+  /** Releases the shards beyond this process's share that have no request in flight. */
   async #releaseExcess(): Promise<void> {
     const { excess, held } = this.#leases;
     const leaving = new Set(held.slice(held.length - excess).map(({ shard }) => shard));
@@ -190,7 +190,7 @@ export class Deliverer {
     const shards = this.#leases.held.map(({ shard }) => shard);
     const endpoints = [...this.#catalog.endpoints];
     const except = endpoints.filter(isFull).map(({ webhookId }) => webhookId);
-    // Tests and resends in memory are read again, because their rows are deleted only when they are done.
+    // Tests and resends that are in memory are read again, because their rows are deleted only when they are done.
     const known = endpoints.reduce((sum, endpoint) => (isFull(endpoint) ? sum : sum + endpoint.requestedCount), 0);
     const count = REQUESTED_COUNT + known;
     const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count })));
@@ -231,7 +231,7 @@ export class Deliverer {
     else endpoint.queueRequested(item);
   }
 
-  /** Finds new events. Other processes may have given them positions. */
+  /** Checks for new events. Other processes may have numbered them. */
   async #readHeads(): Promise<void> {
     const feeds = [...this.#catalog.feeds];
     if (feeds.length === 0) return;
@@ -249,7 +249,7 @@ export class Deliverer {
       if (number !== this.#lastNumber) await this.#readHeads();
       this.#lastNumber = number;
     } catch {
-      // The next poll reports the failure.
+      // Not reported here, because the next poll will report the failure.
     } finally {
       this.#isPollingHead = false;
     }
@@ -309,7 +309,7 @@ export class Deliverer {
 
   #noteDeleted(endpoint: Endpoint, oldest: number): void {
     this.#parts.onNotice(
-      `the next events of a webhook were deleted before they were sent: it goes on with ${oldest}`,
+      `the next events of a webhook were deleted before they were sent: it continues with ${oldest}`,
       toWireId('wh', endpoint.webhookId),
     );
     this.#writer.touch(endpoint);

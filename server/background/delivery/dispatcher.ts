@@ -8,8 +8,8 @@ import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
-// Invariant: In strict order, an event is sent only after the delivery of the one before it is stored, even if a
-//   process is stopped or frozen
+// Invariant: In strict order, an event is sent only after the delivery of the previous one is stored, even if a process is stopped
+// or frozen
 // Kept by: one in flight; leases with epochs, which are checked again before a request is written
 // Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
 
@@ -19,12 +19,12 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 const MAX_FLIGHTS = 512;
 
-/** Maximum number of requests in flight to slow receivers, so that others always have room. */
+/** Maximum number of requests in flight to slow receivers. The rest is always free for others. */
 const MAX_SLOW_FLIGHTS = 256;
 
 const MAX_SENT_PER_TURN = 8;
 
-/** How often the dispatcher looks for requests in flight that have become slow. */
+/** How often to check whether requests in flight have become slow. */
 const CHECK_MILLISECONDS = 250;
 
 const USER_AGENT = 'Transfer-Service-Webhooks/0.1';
@@ -33,7 +33,7 @@ type Flight = { readonly endpoint: Endpoint; readonly startedAt: number; isSlow:
 
 export type DispatcherParts = {
   readonly sender: Pick<Sender, 'send'>;
-  /** Whether this process may send. It may while its leases are valid. */
+  /** Returns whether this process may send. It may while its leases are valid. */
   readonly maySend: () => boolean;
   readonly onOutcome: (outcome: Outcome) => void;
 };
@@ -42,9 +42,9 @@ export type DispatcherParts = {
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   #queue: Endpoint[] = [];
-  /** Slow webhooks that wait until fewer requests to slow webhooks are in flight. */
+  /** Slow webhooks that wait until there are fewer requests in flight to slow webhooks. */
   #slowQueue: Endpoint[] = [];
-  /** Oldest first. */
+  /** The requests in flight, oldest first. */
   readonly #flights = new Set<Flight>();
   #slow = 0;
   #isScheduled = false;
@@ -128,8 +128,7 @@ export class Dispatcher {
     const { url, revision } = endpoint.definition;
     const { body } = item;
     const headers = headersOf(endpoint.definition, item, startedAt);
-    // The process may have been frozen while the connection was opened, and another process may have continued in the
-    // meantime.
+    // The process may have been frozen while the connection was opened. Another process may have continued in the meantime.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
     this.#parts.sender
       .send({ method: 'POST', url, headers, body, signal: endpoint.signal, isWanted })
@@ -147,14 +146,14 @@ export class Dispatcher {
 
   #judge(endpoint: Endpoint, item: Item, answer: Answer, sent: Sent): void {
     if (answer.error === 'aborted') {
-      // This process, or the next holder of the shard, sends it again.
+      // The event will be sent again, by this process or by the next holder of the shard.
       endpoint.giveBack(item);
       return;
     }
     this.#parts.onOutcome(judge(endpoint, item, answer, sent));
   }
 
-  /** Counts long requests as slow before they have an answer. */
+  /** Counts requests that take long as slow, even before they have an answer. */
   #findSlow(): void {
     const since = performance.now() - SLOW_MILLISECONDS;
     for (const flight of this.#flights) {
@@ -167,7 +166,7 @@ export class Dispatcher {
     this.#continue();
   }
 
-  /** Gives turns to webhooks that have waited for room. */
+  /** Gives turns to webhooks that were waiting for room. */
   #continue(): void {
     for (const endpoint of this.#slowQueue.splice(0, Math.max(0, MAX_SLOW_FLIGHTS - this.#slow))) {
       endpoint.isQueued = false;

@@ -10,7 +10,7 @@ import type { Answer } from '../outbound/sender.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
 
-/** A report about a webhook, by an event and in the log. */
+/** A report about a webhook, which becomes an event and an entry in the log. */
 export type Notice = 'failing' | 'disabled' | 'gone';
 
 export type Outcome = {
@@ -22,14 +22,14 @@ export type Outcome = {
   /** Whether the cursor may move past the event. */
   readonly isPassed: boolean;
   readonly notice: Notice | null;
-  /** The revision of the webhook that the item was sent to. */
+  /** The revision that the webhook had when the item was sent. */
   readonly revision: number;
 };
 
-/** A receiver that takes longer than this is slow. Slow receivers share half of the requests in flight. */
+/** A receiver is slow if it takes longer than this. Slow receivers share half of the requests in flight. */
 export const SLOW_MILLISECONDS = 2_000;
 
-/** The time of sending, in milliseconds since 1970, and the revision of the webhook. */
+/** The time of sending, in milliseconds since 1970, and the webhook's revision at that time. */
 export type Sent = { readonly startedAt: number; readonly revision: number };
 
 /** Determines the outcome of an attempt, and updates the window and the health of the webhook. */
@@ -66,7 +66,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   const failed = storeFailure(endpoint, item, failure);
   const isPutBack = failed === null && item.place !== null;
   if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
-  // An answer from an earlier URL does not disable the webhook.
+  // An answer from a previous URL must not disable the webhook.
   const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
   return { ...common, failed, finished: [], isPassed: !isPutBack, notice };
 }
@@ -83,10 +83,10 @@ function noticeOf(endpoint: Endpoint, answer: Answer): Notice | null {
   return notice === 'failing' && endpoint.isFailingTold ? null : notice;
 }
 
-/** Returns the row of a failed event, or null if the event is sent again without a row or its row does not change. */
+/** Returns the row of a failed event. Null if the event is sent again without a row, or if its row does not change. */
 function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): FailedDelivery | null {
   const isNew = item.place !== null;
-  // A probe is not a retry of the event: it only tests the webhook.
+  // A probe is not a retry of the event. It only tests the webhook.
   if (item.kind === 'probe' || (isNew && endpoint.isStrict)) return null;
   const tries = isNew ? 1 : item.tries + 1;
   const pause = retryPause(tries, failure);
@@ -97,8 +97,8 @@ function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): F
 }
 
 /**
- * Returns the finished row of a resend or a test. After a successful resend, also returns the row of the event, which needs
- * no further retry.
+ * Returns the finished row of a resend or a test. After a successful resend, also returns the row of the event, because the event
+ * needs no further retry.
  */
 function finishRequested(endpoint: Endpoint, item: Item, succeeded: boolean): readonly FinishedDelivery[] {
   const own = { ...finish(endpoint, item, item.kind === 'test' ? 'test' : 'resend'), dueAt: item.dueAt };
@@ -137,10 +137,12 @@ function toAttempt(
   };
 }
 
-/** A larger value than any pause that Retry-After can cause. */
+/** A value beyond any pause that Retry-After can cause. */
 const MAX_SECONDS = 1_000_000;
 
-/** Reads Retry-After, seconds or an HTTP date, as milliseconds from `now` (milliseconds since 1970). Null for anything else. */
+/**
+ * Reads Retry-After: seconds or an HTTP date. Returns milliseconds from `now` (milliseconds since 1970). Null for anything else.
+ */
 export function readRetryAfter(text: string | null, now: number): number | null {
   const trimmed = text?.trim() ?? '';
   if (/^[0-9]{1,10}$/.test(trimmed)) return Math.min(Number(trimmed), MAX_SECONDS) * 1000;
@@ -150,22 +152,22 @@ export function readRetryAfter(text: string | null, now: number): number | null 
   return Number.isNaN(moment) ? null : Math.max(0, moment - now);
 }
 
-// Invariant: The stored part of an answer has no card numbers, keys or headers of the webhook
+// Invariant: The stored part of an answer contains no card numbers, keys or headers of the webhook
 // Tested by: `server/background/delivery/judge.test.ts`, `test/delivery/deliver.test.ts`
 
 const REDACTED = '[redacted]';
 
-/** Maximum number of stored characters of an answer. */
+/** Maximum number of characters of an answer that are stored. */
 const MAX_LENGTH = 1_024;
 
-/** A shorter value could be part of any text. */
+/** Minimum length of a redacted value. A shorter value could be part of any text. */
 const MIN_SECRET_LENGTH = 6;
 
-/** Returns the part of an answer that is stored. A receiver may echo secrets and headers of the webhook. */
+/** Returns the part of an answer that is stored, without the webhook's secrets and headers, because a receiver may repeat them. */
 export function redactAnswer(text: string, headers: Readonly<Record<string, string>>): string {
   let redacted = text;
   for (const value of Object.values(headers)) {
-    // A receiver may echo a token or password without its scheme, such as Bearer.
+    // A receiver may repeat a token or password without its scheme, such as Bearer.
     for (const secret of new Set([value, value.slice(value.indexOf(' ') + 1)])) {
       if (secret.length < MIN_SECRET_LENGTH) continue;
       redacted = redacted.replaceAll(secret, REDACTED);
@@ -175,7 +177,7 @@ export function redactAnswer(text: string, headers: Readonly<Record<string, stri
   return withoutSecrets(redacted, MAX_LENGTH);
 }
 
-/** Returns the text without the beginning of a secret that was cut off at its end. */
+/** If the text ends with the beginning of a secret that was cut off, returns it without that beginning. */
 function withoutStartAtEnd(text: string, secret: string): string {
   for (let length = secret.length - 1; length >= MIN_SECRET_LENGTH; length -= 1) {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;

@@ -15,14 +15,14 @@ import {
   toWorkers,
 } from '../../store/webhooks/shard.ts';
 
-/** Nothing is sent if the last renewal is older than this. Other processes can take the shards only later. */
+/** If the last renewal is older than this, nothing is sent. Other processes can take the shards only later. */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 
 /** The shards that a process holds, and the number of other processes. */
 export class Leases {
   readonly #database: Database;
   readonly #owner: string;
-  /** The time when the last renewal was sent, by the monotonic clock and by the time of day. */
+  /** When the last renewal was sent, by the monotonic clock and by the time of day. */
   #renewedAt = Number.NEGATIVE_INFINITY;
   #renewedOn = 0;
   #held: readonly HeldShard[] = [];
@@ -43,15 +43,15 @@ export class Leases {
   }
 
   /**
-   * Whether the leases were renewed recently, by both clocks. The monotonic clock stops while the machine is suspended, and
-   * the time of day may be set back.
+   * Whether the leases were renewed recently, by both clocks. One clock is not enough: the monotonic clock stops while the machine
+   * is suspended, and the time of day may be set back.
    */
   get areValid(): boolean {
     const isRecent = performance.now() - this.#renewedAt < MAX_AGE_MILLISECONDS;
     return isRecent && Date.now() - this.#renewedOn < MAX_AGE_MILLISECONDS;
   }
 
-  /** How many shards this process holds beyond its share. */
+  /** The number of shards that this process holds beyond its share. */
   get excess(): number {
     return Math.max(0, this.#held.length - this.#share);
   }

@@ -12,7 +12,7 @@ import type { Notice } from './judge.ts';
 
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** The revision of a webhook that a notice concerns, and the process that delivers to it. */
+/** The revision of the webhook that a notice is about, and the process that delivers to the webhook. */
 export type NoticeTarget = {
   readonly webhookId: string;
   readonly revision: number;
@@ -21,9 +21,8 @@ export type NoticeTarget = {
 };
 
 /**
- * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Does nothing if a
- * request has changed the webhook, if another process now delivers to it, or if it was done before. Returns whether it was
- * done.
+ * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Returns whether it did so.
+ * It does nothing if a request has changed the webhook, if another process now delivers to it, or if it was already done.
  */
 export async function giveNotice(
   database: Database,

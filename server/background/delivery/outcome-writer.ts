@@ -17,15 +17,15 @@ import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Outcome } from './judge.ts';
 
 // Invariant: Every event that matches a webhook's types is sent to it at least once, and not before its commit
-// Kept by: the cursor moves in the transaction that stores the outcome; events have positions only after the commit
+// Kept by: the transaction that stores the outcome also moves the cursor; events have positions only after the commit
 // Tested by: `test/delivery/processes.test.ts`, `verification/campaigns/webhooks.ts`
 
-/** Outcomes of this time are stored together. At 1,000 deliveries a second, this is one commit for ten outcomes. */
+/** How long outcomes are collected and then stored together. At 1,000 deliveries a second, there is one commit for ten outcomes. */
 const INTERVAL_MILLISECONDS = 10;
 
 const RETRY_MILLISECONDS = 500;
 
-/** Lock timeouts and conflicts in a row that are not reported as failures. */
+/** Number of lock timeouts and conflicts in a row that are not reported as failures. */
 const MAX_QUIET_ATTEMPTS = 10;
 
 const MAX_OUTCOMES = 1_000;
@@ -33,7 +33,7 @@ const MAX_OUTCOMES = 1_000;
 export type WriterReports = {
   readonly onStored: (outcome: Outcome) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Called for a webhook that is deleted, or that another process now delivers to. */
+  /** Called for a webhook that was deleted, or to which another process now delivers. */
   readonly onLost: (endpoint: Endpoint) => void;
 };
 
@@ -41,13 +41,13 @@ export type WriterReports = {
 type Batch = {
   readonly outcomes: readonly Outcome[];
   readonly endpoints: ReadonlySet<Endpoint>;
-  /** Rows of ended deliveries, to be deleted. */
+  /** Rows of deliveries that have ended. They are deleted. */
   readonly forgotten: readonly FinishedDelivery[];
 };
 
 /**
- * Stores outcomes in batches. Each statement compares the owner and the epoch of the shard, so a process that has lost its
- * lease changes nothing. A batch can be stored twice without harm, so it is stored again after any failure.
+ * Stores outcomes in batches. Each statement compares the owner and the epoch of the shard, so a process that has lost its lease
+ * changes nothing. Storing a batch twice does no harm, so it is stored again after any failure.
  */
 export class OutcomeWriter {
   readonly #database: Database;
@@ -81,13 +81,13 @@ export class OutcomeWriter {
     this.touch(endpoint);
   }
 
-  /** Resolves when everything that was added so far is stored. */
+  /** Resolves when everything that was added before is stored. */
   async stored(): Promise<void> {
     await this.#running;
     await this.#running;
   }
 
-  /** Stores the rest. From now on, a batch that cannot be stored is dropped. */
+  /** Stores the remaining outcomes. After this call, a batch that cannot be stored is dropped. */
   async close(): Promise<void> {
     this.#isClosing = true;
     while (this.#running !== undefined) await this.#running;
@@ -107,7 +107,7 @@ export class OutcomeWriter {
   async #run(): Promise<void> {
     const waitMilliseconds = this.#startedAt + INTERVAL_MILLISECONDS - performance.now();
     if (waitMilliseconds > 0) await sleep(waitMilliseconds);
-    // Stores outcomes of the same turn of the event loop together.
+    // Collects outcomes of the same turn of the event loop, to store them together.
     else await new Promise((resolve) => setImmediate(resolve));
     this.#startedAt = performance.now();
     const outcomes = this.#outcomes.splice(0, MAX_OUTCOMES);
@@ -117,7 +117,7 @@ export class OutcomeWriter {
     await this.#store({ outcomes, endpoints, forgotten: this.#forgotten.splice(0) });
   }
 
-  /** Stores a batch, with retries. A webhook whose rows the database refuses does not delay the others. */
+  /** Stores a batch, with retries. If the database refuses the rows of one webhook, the others are not delayed. */
   async #store(batch: Batch): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -168,7 +168,7 @@ export class OutcomeWriter {
     };
     const stored = new Set([...unchanged.map(({ webhookId }) => webhookId), ...idsOf('store_webhook_health')]);
     for (const { endpoint, health, definition } of written) {
-      // If the webhook was changed in the meantime, the stored health came with the change.
+      // If the webhook was changed in the meantime, the stored health comes from that change.
       const isCurrent = endpoint.definition === definition && stored.has(endpoint.webhookId);
       if (isCurrent) endpoint.storedHealth = health;
     }
@@ -202,7 +202,10 @@ function toProgress(endpoint: Endpoint): Parameters<typeof moveCursors>[0]['sent
   return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, ahead, lastSuccessAt, lastFailureAt };
 }
 
-/** Whether the health is stored. Its times are stored with the cursor after every attempt and do not count. */
+/**
+ * Returns whether the health is already stored. Its times do not count, because they are stored with the cursor after every
+ * attempt.
+ */
 function isStored(health: Health, stored: Health): boolean {
   return (
     health.status === stored.status &&
@@ -226,7 +229,7 @@ function toMovedReplay({ held, replay }: Endpoint) {
   return [{ replayId, ...held, cursor, sentCount, state }];
 }
 
-/** Writes only the last of several outcomes of an event, because a statement can change a row only once. */
+/** Writes only the last outcome of each event, because a statement can change a row only once. */
 function writeDeliveries(
   outcomes: readonly Outcome[],
   forgotten: readonly FinishedDelivery[],

@@ -3,7 +3,7 @@ import type { AddressSettings } from '../../subjects/webhooks/addresses.ts';
 
 export type WorkerSettings = {
   readonly connection: ConnectionSettings;
-  /** The maximum number of connections that it may open. */
+  /** Maximum number of connections that the thread may open. */
   readonly connections: number;
   readonly addresses: AddressSettings;
   /** Certificates in PEM. */
@@ -19,7 +19,7 @@ export type ToWorker =
 /** The results of attempts since the last message, and the number of requests in flight. */
 export type Deliveries = {
   readonly succeeded: number;
-  /** Failures other than timeouts. */
+  /** The number of failures, except timeouts. */
   readonly failed: number;
   readonly timedOut: number;
   readonly inFlight: number;

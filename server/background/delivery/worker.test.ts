@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const folder = import.meta.dirname;
 
-/** A program that prints every file that is loaded with the modules in its arguments. */
+/** A program that prints every file that is loaded together with the modules in its arguments. */
 const LOADED = `
   import { registerHooks } from 'node:module';
   const loaded = [];
@@ -14,9 +14,9 @@ const LOADED = `
   for (const name of process.argv.slice(1)) await import(name);
   process.stdout.write(JSON.stringify(loaded));`;
 
-// The first webhook starts the thread, and its first event waits for the thread's imports. The schemas of requests would be three
-// quarters of them.
-test('the delivery thread loads no schemas, so that the first event is sent soon', async () => {
+// The first webhook starts the thread, and its first event waits for the thread's imports. Schemas of requests would be three
+// quarters of these imports.
+test('loads no schemas in the delivery thread, so that the first event is sent soon', async () => {
   const worker = readFileSync(resolve(folder, 'worker.ts'), 'utf8');
   const imported = [...worker.matchAll(/^import \{.+from '(\..+)';$/gm)].map(([, name = '']) => resolve(folder, name));
   const run = promisify(execFile);

@@ -1,5 +1,5 @@
-// The thread that delivers events to webhooks. A request to a webhook costs about as much CPU time as a transfer, and
-// transfers must not wait for it.
+// The thread that delivers events to webhooks. Delivery has its own thread because a request to a webhook costs about as much CPU
+// time as a transfer, and transfers must not wait for it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOwnDatabase } from '../../store/connection/databases.ts';
 import { openAddressRules } from '../../subjects/webhooks/addresses.ts';

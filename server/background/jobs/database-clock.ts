@@ -4,21 +4,23 @@ import { READ_TIME_OF_DAY } from '../../store/sandbox-clock.ts';
 
 const INTERVAL_MILLISECONDS = 60_000;
 
-/** A larger difference between the clocks is reported. */
+/** A larger difference between the two clocks is reported. */
 const TOLERANCE_MILLISECONDS = 2_000;
 
-/** Queries per reading. The query with the shortest round trip is the most accurate. */
+/** Number of queries per reading. The query with the shortest round trip gives the most accurate result. */
 const QUERIES = 5;
 
 export type ClockReports = {
-  /** Called when this machine's clock begins to differ, with the milliseconds that it is ahead (negative if behind). */
+  /**
+   * Called when this machine's clock begins to differ, with the number of milliseconds that it is ahead. Negative if it is behind.
+   */
   readonly onDifference: (aheadMilliseconds: number) => void;
   readonly onFailure: (error: unknown) => void;
 };
 
 /**
- * Reads the database's clock every minute while the service runs. At the first reading, when the service starts, this
- * machine's clock was `aheadMilliseconds` ahead.
+ * Reads the database's clock every minute while the service runs. `aheadMilliseconds` is the result of the first reading, at the
+ * start of the service: how far this machine's clock was ahead.
  */
 export function followDatabaseClock(
   database: Database,

@@ -1,4 +1,4 @@
-// Jobs that look for work every few seconds: due transfers, approvals, erasures, incidents, events about errors.
+// Jobs that check for work every few seconds: due transfers, approvals, erasures, incidents, events about errors.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../store/connection/database.ts';
@@ -8,7 +8,7 @@ import type { OpenIncidents } from '../../subjects/support/follow-incidents.ts';
 import { settleDue } from '../../subjects/transfers/settle-due.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
-/** Maximum delay after a hold expires or a scheduled transfer is due. */
+/** Maximum delay after a hold has expired or a scheduled transfer is due. */
 const DUE_INTERVAL_MILLISECONDS = 1_000;
 
 const DUE_RETRY_MILLISECONDS = 5_000;
@@ -27,13 +27,16 @@ export function startSettlingDueTransfers(service: Parameters<typeof settleDue>[
   });
 }
 
-/** Maximum delay of the end of an expired approval. Rarely due: approvals are normally carried out at once. */
+/**
+ * Maximum delay before an expired approval ends. The job rarely has work, because approved requests are normally carried out
+ * immediately.
+ */
 const APPROVAL_INTERVAL_MILLISECONDS = 5_000;
 
 /** How long carrying out one approved request may take. */
 const APPROVAL_MILLISECONDS = 10_000;
 
-/** Expires approvals, and carries out approved requests whose process was stopped in between. */
+/** Ends expired approvals, and carries out approved requests if the process stopped before it could do so. */
 export function startSettlingApprovals(
   findUnsettled: () => Promise<readonly ((deadline: number) => Promise<unknown>)[]>,
   onFailure: OnFailure,
@@ -51,10 +54,10 @@ export function startSettlingApprovals(
   });
 }
 
-/** Maximum delay before an erasure begins, even if another process received the request. */
+/** Maximum delay before an erasure begins if another process received the request. */
 const ERASURE_INTERVAL_MILLISECONDS = 1_000;
 
-/** The pause after a batch, as a multiple of its duration. The job uses one connection for half of the time. */
+/** The pause after a batch, as a multiple of its duration. So the job uses a connection for half of the time. */
 const ERASURE_PAUSE_FACTOR = 1;
 
 /** Erases stored data about the holders of cards while the service runs. `stop` waits for the batch in progress. */
@@ -66,7 +69,7 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
     run: async (signal) => {
       let failure: { readonly error: unknown } | undefined;
       await eraseInBatches(database, {
-        // Noted and thrown later, so that the other erasures continue.
+        // Kept and thrown later, so that the other erasures can continue.
         onFailure: (error) => {
           failure ??= { error };
         },
@@ -81,7 +84,7 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
   });
 }
 
-/** Maximum delay after a change of an incident, even if another process made it. */
+/** Maximum delay after another process has changed an incident. */
 const INCIDENT_INTERVAL_MILLISECONDS = 1_000;
 
 /** Keeps the open incidents in memory, and resolves the cases of resolved incidents of all processes. */
@@ -101,10 +104,10 @@ export function startFollowingIncidents(
   });
 }
 
-/** Maximum delay of the last event of a minute. */
+/** Maximum delay of an event about the errors of a minute. */
 const REPORT_INTERVAL_MILLISECONDS = 2_000;
 
-/** Writes events about stored errors: when this process has stored some, and every two seconds for other processes. */
+/** Writes events about stored errors: immediately if this process has stored them, and every two seconds for other processes. */
 export function startReportingErrors(database: Database, onFailure: OnFailure): RunningJob {
   return startRounds({
     firstPauseMilliseconds: REPORT_INTERVAL_MILLISECONDS,

@@ -16,7 +16,7 @@ import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './ro
 /** Maximum age of the figures on the metrics page while the database responds. */
 const INTERVAL_MILLISECONDS = 15_000;
 
-/** The parts that are read, each separately, so that a failure of one does not affect the others. */
+/** The parts of the figures. Each is read separately, so that a failure does not affect the others. */
 export type Figures = {
   readonly ledger: LedgerFigures;
   readonly webhooks: WebhookFigures;

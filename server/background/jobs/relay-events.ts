@@ -5,32 +5,32 @@ import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/eve
 import type { OnFailure } from './rounds.ts';
 
 /**
- * The pause after every round. It limits a busy service to twenty rounds, and commits, a second. With 25 ms instead,
- * transfers were 7 % slower, and on a saturated machine the slowest reads of events took longer.
+ * The pause after every round. It limits a busy service to twenty rounds, and commits, a second. With a pause of 25 ms, transfers
+ * were 7 % slower, and on a saturated machine the slowest reads of events took longer.
  */
 const PAUSE_MILLISECONDS = 50;
 
-/** The maximum pause without work, because other processes may have committed. A commit in this process ends it. */
+/** Maximum pause while there is no work, because other processes may have committed. A commit in this process ends the pause. */
 const IDLE_MILLISECONDS = 250;
 
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * How far back a round searches. Transactions take less time than this. If one committed even later, for example because
- * its standby was unreachable, the next search without this limit finds it.
+ * How far back a round searches. A transaction takes less time than this. If one committed even later, for example because its
+ * standby was unreachable, the next search without this limit finds it.
  */
 const SEARCH_BACK_SECONDS = 300;
 
 /** Interval of the searches without that limit. */
 const FULL_SEARCH_MILLISECONDS = 60_000;
 
-/** Lock timeouts of the relay become a failure when no round has succeeded for this time. */
+/** If no round has succeeded for this long, lock timeouts count as failures. */
 const MAX_WAIT_MILLISECONDS = 10_000;
 
-/** Called with the programs that have new positions. The nil UUID is the service itself. */
+/** Called with the programs that have new positions. The nil UUID stands for the service itself. */
 type Announce = (programIds: readonly string[]) => void;
 
-/** Gives positions to committed events: see server/subjects/events/README.md. All processes do this, one at a time. */
+/** Gives positions to committed events. See server/subjects/events/README.md. All processes do this, but only one at a time. */
 export function startRelayingEvents(
   { background, onCommit }: Pick<Databases, 'background' | 'onCommit'>,
   announce: Announce,
@@ -56,7 +56,7 @@ export function startRelayingEvents(
   });
   const run = async (): Promise<void> => {
     while (!stopped) {
-      // The round may miss commits from here on.
+      // The round may miss commits that happen after this point.
       hasCommitted = false;
       const outcome = await relay.round();
       if (outcome === 'failed') await rest(RETRY_MILLISECONDS, false);
@@ -75,7 +75,9 @@ export function startRelayingEvents(
   };
 }
 
-/** The result of a round: it found no events, numbered all of them, or found as many as it takes at once. */
+/**
+ * The result of a round. `none`: it found no events. `some`: it numbered all events. `more`: it found as many as it takes at once.
+ */
 type Outcome = 'none' | 'some' | 'more' | 'failed';
 
 class Relay {
@@ -84,10 +86,11 @@ class Relay {
   readonly #onFailure: OnFailure;
   #isFailing = false;
   #succeededAt = performance.now();
-  /** How many transactions a round takes. Fewer after a round that timed out. */
+  /** How many transactions a round takes. After a round that timed out, it takes fewer. */
   #count = MAX_RELAYED;
   /**
-   * When the last search without a limit began. Minus infinity at first and while there is a backlog, to search everything.
+   * When the last search without a limit began. It is minus infinity at first and while there is a backlog, so that everything is
+   * searched.
    */
   #searchedAllAt = Number.NEGATIVE_INFINITY;
 
@@ -106,7 +109,7 @@ class Relay {
       return outcome;
     } catch (error) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
-      // Transactions with events of very many programs take long, so fewer are numbered at once.
+      // Numbering takes long if the events belong to very many programs, so fewer transactions are taken at once.
       if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';

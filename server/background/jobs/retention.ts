@@ -1,4 +1,4 @@
-// Jobs that make room: they prepare partitions and delete old rows.
+// Jobs that prepare partitions and delete old rows.
 
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,10 +17,10 @@ import { dropOldAttempts } from '../../store/webhooks/attempt.ts';
 import { deleteOldDeliveries } from '../../store/webhooks/delivery.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
-/** Twice a day. Partitions are created a week or more ahead, so a failed round has many retries. */
+/** Twice a day. Partitions are created at least a week ahead, so a failed round can be retried many times. */
 const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
-/** The first round of both jobs waits until the busy phase of a start has passed. */
+/** The first round of both jobs waits until the busy phase after a start has passed. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 export type Retention = {
@@ -45,11 +45,11 @@ export function startPartitionMaintenance(
       return PARTITION_INTERVAL_MILLISECONDS;
     },
   });
-  // A stop does not wait for the round in progress, which has no time limit. The next round does the rest.
+  // A stop does not wait for the round in progress, because the round has no time limit. The next round does the remaining work.
   return { stop: async () => void job.stop() };
 }
 
-/** Creates the partitions of the coming days and months, and removes errors, events and attempts past their age. */
+/** Creates the partitions of the coming days and months. Deletes errors, events and attempts that are too old. */
 export function maintainPartitions(
   database: Database,
   { errorRetentionDays, errorCountRetentionDays, eventRetentionDays, attemptRetentionDays }: Retention,
@@ -63,13 +63,13 @@ export function maintainPartitions(
   ]);
 }
 
-/** Often enough to delete the rows of a day in small batches. */
+/** Often enough to delete the expired rows of a day in small batches. */
 const DELETION_INTERVAL_MILLISECONDS = 60 * 60 * 1000;
 
-/** Rows per statement. It stays well within the statement timeout. */
+/** Number of rows per statement. So it stays well within the statement timeout. */
 const BATCH_SIZE = 1000;
 
-/** The pause after a batch, as a multiple of its duration. The job uses one connection for a fifth of the time. */
+/** The pause after a batch, as a multiple of its duration. So the job uses a connection for a fifth of the time. */
 const PAUSE_FACTOR = 4;
 
 /** Deletes expired rows while the service runs: see {@link deleteExpired}. `stop` waits for the statement in progress. */
@@ -98,8 +98,8 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes data that is no longer needed. Each small batch is a transaction, so no request waits for it. Several processes can do
- * this at once. Returns the number of rows, early and without an error if `signal` aborts.
+ * Deletes data that is no longer needed. Each batch is small and a separate transaction, so no request waits for it. Several
+ * processes can do this at once. Returns the number of deleted rows. If `signal` aborts, returns early and without an error.
  */
 export async function deleteExpired(
   database: Database,

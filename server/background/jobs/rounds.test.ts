@@ -4,7 +4,7 @@ import { startRounds, takeAllSteps } from './rounds.ts';
 
 const fail = (words: string) => (): Promise<never> => Promise.reject(new Error(words));
 
-test('reports each failed round, and which one is the first of several in a row', async () => {
+test('reports each failed round, and marks all but the first of several in a row as repeated', async () => {
   const outcomes = ['fails', 'fails', 'fails', 'succeeds', 'fails', 'succeeds'];
   const reported: unknown[] = [];
   const job = startRounds({
@@ -21,7 +21,7 @@ test('reports each failed round, and which one is the first of several in a row'
   expect(reported).toEqual([false, true, true, false]);
 });
 
-test('does not count a round as failed that ends because the job stops', async () => {
+test('does not count a round as failed if it ends because the job stops', async () => {
   const reported: unknown[] = [];
   let hasBegun = false;
   const job = startRounds({

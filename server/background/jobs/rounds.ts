@@ -1,8 +1,8 @@
-/** Called for each failed round. `isRepeated` is true for all but the first of several in a row. */
+/** Called for each failed round. If several fail in a row, `isRepeated` is true for all but the first. */
 export type OnFailure = (error: unknown, isRepeated?: boolean) => void;
 
 export type Rounds = {
-  /** Runs one round. Resolves to the pause before the next one, in milliseconds. Must end soon after the signal aborts. */
+  /** Runs one round. Resolves to the pause before the next round, in milliseconds. Must end soon after the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<number>;
   readonly onFailure: OnFailure;
   readonly firstPauseMilliseconds: number;
@@ -13,13 +13,13 @@ export type Rounds = {
 export type RunningJob = {
   /** Ends the job. Resolves when the round in progress has ended. */
   readonly stop: () => Promise<void>;
-  /** Begins the next round immediately, or right after the one in progress. */
+  /** Begins the next round immediately, or right after the round in progress. */
   readonly wake: () => void;
 };
 
 /**
- * Takes every step of a round, even after one has failed, so that a failure does not stop unrelated steps. Takes no step
- * after the signal aborts. Then throws the first error.
+ * Takes every step of a round. If a step fails, it still takes the others, which do not depend on it. Takes no step after the
+ * signal aborts. At the end, throws the first error.
  */
 export async function takeAllSteps(steps: readonly (() => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
   let failure: { readonly error: unknown } | undefined;
@@ -61,7 +61,7 @@ export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilli
       isFailing = false;
       return pauseMilliseconds;
     } catch (error) {
-      // A round that `stop` aborts has not failed.
+      // If `stop` has aborted the round, that is not a failure.
       if (!end.signal.aborted) onFailure(error, isFailing);
       isFailing = true;
       return typeof retryMilliseconds === 'number'

@@ -1,4 +1,4 @@
-// Jobs that store counts and uses that the process has collected in memory, so that requests need not.
+// Jobs that store counts and uses that the process has collected in memory, so that requests do not have to.
 import type { Database } from '../../store/connection/database.ts';
 import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
 import type { KeyUses } from '../../subjects/keys/authenticate.ts';
@@ -6,7 +6,7 @@ import type { OverviewMaker } from '../../subjects/overview/overview.ts';
 import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
-/** A killed process loses at most the counts of this time. One statement stores all of them. */
+/** If the process is killed, at most the counts of this time are lost. One statement stores all of them. */
 const COUNTS_INTERVAL_MILLISECONDS = 10_000;
 
 type Counted = Pick<OverviewMaker, 'store' | 'leave'>;
@@ -34,7 +34,7 @@ export function startStoringTransferCounts(
   };
 }
 
-/** Starts to collect the figures of the process, second by second, and to store them. */
+/** Starts to collect the figures of the process every second, and to store them. */
 export function startCounting(
   database: Database,
   overview: Pick<OverviewMaker, 'start' | 'stop'> & Counted,
@@ -55,7 +55,7 @@ const USES_INTERVAL_MILLISECONDS = 5_000;
 
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
-/** Writes the times when API keys and sessions were used, and the refused credentials, so that requests need not. */
+/** Writes the times when API keys and sessions were used, and the refused credentials, so that requests do not have to. */
 export function startWritingCredentialUses(
   {
     keys,

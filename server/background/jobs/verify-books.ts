@@ -8,18 +8,20 @@ import {
 } from '../../store/ledger/books-verification.ts';
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
-/** How often this process checks whether a verification is due. The first check waits until the busy phase of a start has passed. */
+/**
+ * How often this process checks whether a verification is due. The first check waits until the busy phase after a start has passed.
+ */
 const CHECK_MILLISECONDS = 60_000;
 
 /**
- * The pause from the end of a verification to the next one. Including the time of the verification and of the check, the
- * books are verified every hour.
+ * The pause between the end of a verification and the next one. With the time for the verification and the check, the books are
+ * verified about every hour.
  */
 const PAUSE_MILLISECONDS = 50 * 60_000;
 
 /**
- * The pause after a verification, as a multiple of its duration. On a huge ledger, the job uses one connection for at most
- * a twentieth of the time.
+ * The pause after a verification, as a multiple of its duration. So on a huge ledger, the job uses a connection for at most a
+ * twentieth of the time.
  */
 const PAUSE_FACTOR = 19;
 
@@ -44,7 +46,7 @@ export function startVerifyingBooks(
     last === undefined || last.ageMilliseconds >= pauseAfter(last, pauseMilliseconds);
   return startRounds({
     firstPauseMilliseconds: checkMilliseconds,
-    // A verification that failed after a long time must not be repeated immediately.
+    // If a verification fails after a long time, it must not be repeated immediately.
     retryMilliseconds: (tookMilliseconds) => Math.max(checkMilliseconds, tookMilliseconds * PAUSE_FACTOR),
     onFailure,
     run: async (signal) => {

@@ -9,15 +9,15 @@ export type SendError =
   | 'connection_lost'
   | 'aborted';
 
-/** Long enough for the messages of Node. Messages of TLS are cut off: they may contain all names of a certificate. */
+/** Long enough for the messages of Node. Messages of TLS are cut off, because they may contain all names of a certificate. */
 const MAX_CAUSE_LENGTH = 200;
 
-/** A request without an answer. Card programs see the message, so it names no address that they could not look up. */
+/** A request got no answer. Card programs see the message, so it does not contain an address that they could not look up. */
 export class SendFailure extends Error {
   readonly kind: SendError;
-  /** The address that the request went to, or would have gone to. */
+  /** The address to which the request was sent, or would have been sent. */
   readonly address: string | null;
-  /** Whether the connection had been idle, and may have been closed before the request was sent on it. */
+  /** Whether the connection had been idle before, and may have been closed when the request was sent. */
   readonly isStale: boolean;
 
   constructor(kind: SendError, message: string, address: string | null = null, isStale = false) {
@@ -66,7 +66,7 @@ export function connectionLost(error: unknown, address: string | null, isStale: 
   return new SendFailure('connection_lost', `${sentence}: ${codeOf(error)}.`, address, isStale);
 }
 
-/** Returns the failure for any error. An error that is not a `SendFailure` comes from an invalid header. */
+/** Returns the failure for any error. An error that is not a `SendFailure` was caused by an invalid header. */
 export function toFailure(error: unknown): SendFailure {
   return error instanceof SendFailure ? error : urlRefused(`The request cannot be sent: ${causeOf(error)}.`);
 }
@@ -77,7 +77,7 @@ export function codeOf(error: unknown): string {
 }
 
 function causeOf(error: unknown): string {
-  // The message of an OpenSSL error begins with numbers. Its reason does not.
+  // The message of an OpenSSL error begins with numbers. The reason does not.
   const reason = error instanceof Error ? (Reflect.get(error, 'reason') ?? error.message) : error;
   return String(reason)
     .slice(0, MAX_CAUSE_LENGTH)

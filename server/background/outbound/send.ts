@@ -1,5 +1,5 @@
-// The only file of the service that connects to other hosts. The protection against requests to forbidden addresses is
-// therefore here. The creator of a webhook chooses its URL, the name in it and the addresses of that name.
+// The only file of the service that connects to other hosts. So the protection against requests to forbidden addresses is here. It
+// is needed because the creator of a webhook chooses the URL, the name in it, and the addresses of that name.
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -39,22 +39,22 @@ import {
   withoutFraming,
 } from './sender.ts';
 
-// Invariant: Only `server/background/outbound/send.ts`, and the OpenTelemetry SDK in
-//   `server/observe/traces/` for the configured collector, can open a connection to another host
+// Invariant: Only `server/background/outbound/send.ts` can open a connection to another host. The exception is the OpenTelemetry
+// SDK in `server/observe/traces/`, for the configured collector
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 
-/** As many as one webhook may use at the same time. */
+/** The number of connections that one webhook may use at the same time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
-/** Far more than servers need. A larger header may be an attack on the memory. */
+/** Far more than servers need. A larger header may be an attempt to use up the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** After a timeout the query is sent again, to the same or another name server. */
+/** After this timeout, the query is sent again, to the same or another name server. */
 const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
 const NAME_SERVER_TRIES = 3;
 
-/** Opens a sender of requests to other hosts. Only tests set other limits. */
+/** Opens a sender of requests to other hosts. Only tests change the limits. */
 export function openSender(settings: SenderSettings, limits: SendLimits = SEND_LIMITS): Sender {
   const connector = new Connector(settings, limits);
   const agents = {
@@ -94,12 +94,12 @@ type Reply = ReadBody & {
   readonly date: string | null;
 };
 
-/** The progress of a request, on all of its connections together. */
+/** The progress of a request, over all of its connections. */
 type Progress = { mayHaveLeft: boolean };
 
 /**
- * Sends a request. Sends it again if it used an idle connection that the other side had just closed. The loop ends, because
- * each stale connection is used once, and new connections are not stale.
+ * Sends a request. If it used an idle connection that the other side had just closed, sends it again. The loop ends because each
+ * stale connection is used only once, and new connections are not stale.
  */
 async function sendFresh(
   agent: OutboundAgent,
@@ -130,7 +130,7 @@ function sendOnce(
     let address: string | null = null;
     let isAnswered = false;
     const request = httpRequest(toOptions(agent, outgoing));
-    /** Rejects immediately, because a request that still waits for its connection emits no error when it is destroyed. */
+    /** Rejects immediately: if a request still waits for its connection, it emits no error when it is destroyed. */
     const stop = (failure: SendFailure): void => {
       end();
       reject(failure);
@@ -162,14 +162,14 @@ function sendOnce(
     request.on('socket', (socket) => {
       address = socket.remoteAddress ?? null;
       if (outgoing.isWanted?.() === false) onAbort();
-      // Node writes the request right after this event, which a destroyed request does not get.
+      // Node writes the request right after this event. If the request was destroyed, the event does not occur.
       else progress.mayHaveLeft = true;
     });
     request.on('information', () => {
       isAnswered = true;
     });
     request.on('response', (response) => void answer(response).catch(onError));
-    // After status 101, the following bytes are not an HTTP response.
+    // After status 101, the bytes that follow are not an HTTP response.
     request.on('upgrade', (response, socket) => {
       socket.destroy();
       void answer(response).catch(onError);
@@ -197,7 +197,7 @@ function toOptions(agent: OutboundAgent, { method, url: text, headers, body }: O
   };
 }
 
-/** The connections for one protocol. Ignores the proxy settings of the environment. */
+/** The connections for one protocol. It ignores the environment's proxy settings. */
 class OutboundAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
@@ -251,7 +251,7 @@ class OutboundAgent extends Agent {
 
 type Target = { readonly protocol: string; readonly host: string; readonly port: number };
 
-/** Opens connections to allowed addresses only. */
+/** Opens connections, but only to allowed addresses. */
 class Connector {
   readonly #rules: AddressRules;
   readonly #limits: SendLimits;
@@ -295,14 +295,14 @@ class Connector {
     for (const stopping of this.#pending) stopping.abort(aborted());
   }
 
-  /** Connects to one of the addresses, which were all checked, without another look-up. */
+  /** Connects to one of the addresses without another look-up. All of them were checked. */
   async #open(target: Target, addresses: readonly string[], signal: AbortSignal): Promise<Socket> {
     const { host, port, protocol } = target;
     const socket = connectTcp({
       host,
       port,
       noDelay: true,
-      // Not called if the host is itself an address.
+      // Not called if the host is an address.
       lookup: (_name, _options, done) =>
         done(
           null,
@@ -318,7 +318,7 @@ class Connector {
     try {
       await once(socket, 'connect', { signal });
       address = socket.remoteAddress ?? null;
-      // Checked before anything is written, in case the connection went to another address.
+      // Checked before anything is written, because the connection may have gone to another address.
       if (address === null || !this.#isAllowed(address, target)) throw addressRefused();
       if (protocol !== 'https:') return socket;
       phase = 'tls';
@@ -341,7 +341,7 @@ class Connector {
     }
   }
 
-  /** Created when first needed, because it takes some 20 ms. */
+  /** Created when it is first needed, because that takes some 20 ms. */
   #trust(): SecureContext {
     const added = this.#ca === null ? [] : [this.#ca];
     this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });
@@ -353,9 +353,9 @@ class Connector {
   }
 
   /**
-   * Opens a resolver. Unlike dns.lookup, it does not block a thread. dns.lookup waits in one of the four threads that the
-   * process also uses for files, so four names whose servers do not respond would stop everything else. A resolver reads
-   * the system's name servers only once, so it is replaced from time to time.
+   * Opens a resolver. Unlike dns.lookup, it does not block a thread. dns.lookup waits in one of the four threads that the process
+   * also uses for files, so four names whose servers do not respond would block everything else. A resolver reads the system's name
+   * servers only once, so it is replaced from time to time.
    */
   #openResolver(): Resolver {
     const { nameServers, maxResolverMilliseconds } = this.#limits;
@@ -382,12 +382,15 @@ class Connector {
   }
 }
 
-/** How long the content of the hosts file is used. Changes take effect soon, and a burst of new connections reads it once. */
+/**
+ * How long the content of the hosts file is used. It is short, so that changes take effect soon, but long enough that a burst of
+ * new connections reads the file once.
+ */
 const HOSTS_FILE_KEPT_MILLISECONDS = 5_000;
 
 /**
- * Opens the hosts file, which Node's resolver does not read. The returned function finds the addresses of a name in it. An
- * unreadable file counts as empty.
+ * Opens the hosts file, because Node's resolver does not read it. The returned function finds the addresses of a name in the file.
+ * If the file cannot be read, it counts as empty.
  */
 function openHostsFile(path: string): (name: string) => Promise<readonly string[]> {
   let reading: Promise<ReadonlyMap<string, readonly string[]>> | undefined;
@@ -412,14 +415,14 @@ function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   return hosts;
 }
 
-/** Returns the results of look-ups, in order. Once one has succeeded, the others have only `milliseconds` more. */
+/** Returns the results of look-ups, in order. When one has succeeded, the others have only `milliseconds` left. */
 function settledSoon<Result>(
   lookUps: readonly Promise<Result>[],
   milliseconds: number,
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   return new Promise((resolve) => {
     const results: PromiseSettledResult<Result>[] = [];
-    // Removes the holes of unsettled look-ups.
+    // The filter removes the holes that unsettled look-ups left.
     const end = (): void => resolve(results.filter(() => true));
     let timer: NodeJS.Timeout | undefined;
     const note = (index: number, result: PromiseSettledResult<Result>): void => {
@@ -439,7 +442,7 @@ function settledSoon<Result>(
   });
 }
 
-/** Waits for work that cannot be aborted, until a signal aborts the wait. */
+/** Waits for work that cannot be aborted. The wait ends when a signal aborts. */
 function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -3,7 +3,7 @@ import type { SendError } from './send-failure.ts';
 
 export type SenderSettings = {
   readonly rules: AddressRules;
-  /** Certificates in PEM that are trusted in addition to Node's, or null: WEBHOOK_CA. */
+  /** Certificates in PEM that are trusted in addition to Node's (WEBHOOK_CA), or null. */
   readonly ca: string | null;
 };
 
@@ -12,17 +12,20 @@ export type Outgoing = {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for a GET. */
+  /** The body. Empty for a GET. */
   readonly body: string;
   readonly signal?: AbortSignal;
-  /** Called right before the request is written, which may be long after the call of `send`. False aborts it. */
+  /**
+   * Called right before the request is written. That may be long after the call of `send`. If it returns false, the request is
+   * aborted.
+   */
   readonly isWanted?: () => boolean;
 };
 
 export type Answer = { readonly milliseconds: number; readonly address: string | null } & (
   | ({
       readonly status: number;
-      /** The headers of these names, or null. */
+      /** The Retry-After header, or null. */
       readonly retryAfter: string | null;
       readonly contentType: string | null;
       readonly date: string | null;
@@ -31,7 +34,7 @@ export type Answer = { readonly milliseconds: number; readonly address: string |
   | {
       readonly error: SendError;
       readonly message: string;
-      /** Whether a byte of the request may have left. False only if none was written to a connection. */
+      /** Whether a byte of the request may have left. False only if no byte was written to a connection. */
       readonly mayHaveLeft: boolean;
     }
 );
@@ -43,29 +46,29 @@ export type Sender = {
 };
 
 export type SendLimits = {
-  /** For looking up the name, connecting and the TLS handshake together. */
+  /** Time limit for the look-up of the name, the connection and the TLS handshake together. */
   readonly connectTimeoutMilliseconds: number;
   /**
-   * For the look-up of the other address family, IPv4 or IPv6, once there are addresses of one family. Some name servers
-   * never answer queries about IPv6.
+   * When there are addresses of one family, IPv4 or IPv6: time limit for the look-up of the other family. Some name servers never
+   * answer queries about IPv6.
    */
   readonly otherFamilyMilliseconds: number;
-  /** From the call to the last byte of the answer. */
+  /** Time limit from the call to the last byte of the answer. */
   readonly answerTimeoutMilliseconds: number;
-  /** Maximum bytes of an answer that are read. At this size, the connection closes. */
+  /** Maximum number of bytes of an answer that are read. At this size, the connection is closed. */
   readonly maxReadBytes: number;
-  /** Maximum bytes of an answer that the caller gets. */
+  /** Maximum number of bytes of an answer that the caller gets. */
   readonly maxKeptBytes: number;
-  /** Maximum age of a connection in use, so that a change of the name's addresses takes effect. */
+  /** Maximum age of a connection in use. It makes sure that changes of the name's addresses take effect. */
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
   /**
-   * Over all hosts, for each of HTTP and HTTPS, because the process needs file descriptors for its own callers. With 0,
-   * each request has a new connection and is never sent again. Otherwise, the other side may already have closed an idle
-   * connection.
+   * Maximum number of idle connections over all hosts, for each of HTTP and HTTPS. It leaves file descriptors for the process's own
+   * callers. If it is 0, each request has a new connection and is never sent again. Otherwise, an idle connection may already have
+   * been closed by the other side.
    */
   readonly maxIdleConnections: number;
-  /** Name servers, or null for the system's. */
+  /** The name servers. Null for the system's. */
   readonly nameServers: readonly string[] | null;
   /** How long the system's name servers are used before they are read again. */
   readonly maxResolverMilliseconds: number;
@@ -74,13 +77,13 @@ export type SendLimits = {
 
 export const SEND_LIMITS: SendLimits = {
   connectTimeoutMilliseconds: 5_000,
-  // Equals the timeout before a query is sent again.
+  // Equal to the timeout after which a query is sent again.
   otherFamilyMilliseconds: 1_000,
   answerTimeoutMilliseconds: 15_000,
   maxReadBytes: 16_384,
   maxKeptBytes: 1_024,
   maxConnectionMilliseconds: 300_000,
-  // Long enough for steady traffic. A server may close an idle connection sooner.
+  // Long enough for steady traffic. Servers may close idle connections sooner.
   maxIdleMilliseconds: 30_000,
   maxIdleConnections: 1_000,
   nameServers: null,
@@ -89,13 +92,13 @@ export const SEND_LIMITS: SendLimits = {
 };
 
 export type ReadBody = {
-  /** The beginning of its text, at most `maxKeptBytes`, in a form that PostgreSQL can store. */
+  /** The beginning of the body as text, at most `maxKeptBytes`, in a form that PostgreSQL can store. */
   readonly bodyStart: string;
-  /** All of its bytes, or null if there are more than `maxKeptBytes`. */
+  /** All bytes of the body. Null if there are more than `maxKeptBytes`. */
   readonly body: Buffer | null;
 };
 
-/** Reads the body of an answer up to `maxReadBytes`. A longer one is cut off by closing its connection. */
+/** Reads the body of an answer up to `maxReadBytes`. If it is longer, closes the connection. */
 export async function readBody(
   answer: AsyncIterable<Buffer>,
   maxReadBytes: number,
@@ -111,13 +114,13 @@ export async function readBody(
     if (!isWhole) break;
   }
   const read = Buffer.concat(chunks);
-  // PostgreSQL cannot store NUL. The replacements for NUL and for invalid UTF-8 are longer, so the text is truncated again.
+  // PostgreSQL cannot store NUL. The replacements for NUL and invalid UTF-8 are longer, so the text is truncated again.
   const text = decodeStart(read, maxKeptBytes).replaceAll('\0', '\uFFFD');
   const body = isWhole && bytes <= maxKeptBytes ? read : null;
   return { bodyStart: decodeStart(Buffer.from(text), maxKeptBytes), body };
 }
 
-/** Decodes the first bytes, without a character that is cut off at their end. */
+/** Decodes the first bytes. A character that is cut off at their end is omitted. */
 function decodeStart(bytes: Uint8Array, maxBytes: number): string {
   return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }
@@ -136,7 +139,7 @@ const FRAMING_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Returns headers with lower-case names, without headers that a caller must not choose. */
+/** Returns the headers with lower-case names, and without headers that a caller must not choose. */
 export function withoutFraming(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(lower.filter(([name]) => !FRAMING_HEADERS.has(name)));

@@ -5,7 +5,7 @@ import { toCredentialId, toWireId } from '../../../domain/identifier.ts';
 import type { Json } from '../../foundation/redaction.ts';
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 
-/** An error as shown to its card program: without checks, causes and caller. */
+/** Returns an error in the form for its card program: without checks, causes and caller. */
 export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
   return {
     request_id: toWireId('req', error.requestId),
@@ -48,12 +48,12 @@ export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord
   };
 }
 
-/** The error record of a response (specification, 2.1), from its stored fields. */
+/** Returns the error record of a response (specification, 2.1) from its stored fields. */
 export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'code' | 'type'>): ErrorRecord {
   return {
     Message: error.message,
     Status: error.status,
-    // A code that is unknown to this version is shown unchanged.
+    // A code that this version does not know is shown unchanged.
     Code: error.code as RefusalCode,
     Type: typeOf(error),
   };
@@ -63,10 +63,10 @@ function typeOf({ type }: Pick<LoggedError, 'type'>): ErrorType {
   return ERROR_TYPES.find((known) => known === type) ?? 'Server Error';
 }
 
-/** Milliseconds since 1970, from 2001 to 2286. */
+/** Milliseconds since 1970, for times from 2001 to 2286. */
 const MILLISECONDS = /^[1-9]\d{12}$/;
 
-/** The values that the check used. Earlier versions stored the end of a disabled scope as milliseconds since 1970. */
+/** Returns the values that the check used. Earlier versions stored the end of a disabled scope as milliseconds since 1970. */
 function checksOf(value: Json): Record<string, unknown> | null {
   const checks = toObject(value);
   if (checks === null || !MILLISECONDS.test(String(checks.until))) return checks;

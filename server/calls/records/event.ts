@@ -11,12 +11,12 @@ import { toOperationFailure } from '../read-rows.ts';
 
 export const EVENT_VERSION = 'v0.1';
 
-/** An event to write. A thin one has a null payload and no `data`. */
+/** An event to write. A thin event has a null payload and no `data`. */
 export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
 
 /**
- * Writes an event as JSON text. `data` is the text that was stored with the event. Parsing and rewriting could change it, and
- * every reader of the event must get the same bytes.
+ * Writes an event as JSON text. `data` is the text that was stored with the event. Parsing and writing it again could change it,
+ * and every reader of the event must get the same bytes.
  */
 export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;
@@ -49,7 +49,7 @@ export function writeMessage(id: number, type: string, data: string): string {
   return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }
 
-/** Loads the event with a wire id, of one card program or, without one, of any. Throws `event_not_found`. */
+/** Loads the event with a wire id: of one card program or, if none is given, of any. Throws `event_not_found`. */
 export async function loadEvent({ database }: Service, sentId: string, programId?: string): Promise<StoredEvent> {
   const eventId = fromWireId('evt', sentId);
   const event =
@@ -68,7 +68,7 @@ export function writeBody(event: StoredEvent, payload: Webhook['payload'], isFor
   return isForOperators ? writeOperatorEvent(written) : writeEvent(written);
 }
 
-/** A program's low funding in minor units, and its cause. Ids as on the wire. */
+/** A program's low funding in minor units, and the cause. Ids are as on the wire. */
 export type LowFunding = {
   /** Inner UUID. */
   readonly programId: string;
@@ -79,7 +79,7 @@ export type LowFunding = {
   readonly movementId?: string;
 };
 
-/** The event funding.low. It belongs in the transaction of its cause, after the event of the cause. */
+/** Returns the event funding.low. It must be in the transaction of its cause, after the event of the cause. */
 export function fundingLowEvent({ programId, currency, available, threshold, ...cause }: LowFunding): DomainEvent {
   const record: FundingLowRecord = {
     program_id: toWireId('prog', programId),
@@ -92,7 +92,7 @@ export function fundingLowEvent({ programId, currency, available, threshold, ...
   return { type: 'funding.low', programId, subjectId: record.program_id, payload: JSON.stringify(record) };
 }
 
-/** The event that the funding has fallen below the threshold of its program, if it has. `cause` is as on the wire. */
+/** Returns the event that a program's funding has fallen below the threshold, if it has. `cause` is as on the wire. */
 export function lowFunding(
   before: Account,
   after: Account,

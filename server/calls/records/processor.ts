@@ -20,7 +20,7 @@ export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorA
     status: attempt.status,
     tries: attempt.tries,
     sent_at: momentOf(attempt.sentAt),
-    // The attempt keeps it, for the timeline.
+    // The attempt still has the time, for the timeline.
     unknown_since: isEnded(attempt.status) ? null : momentOf(attempt.unknownSince),
     next_at: momentOf(attempt.nextAt),
     processor_reference: attempt.processorReference,
@@ -80,7 +80,7 @@ export function momentOf(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-/** At least 0, because the clock of a sandbox can be moved back. */
+/** Returns at least 0, because the clock of a sandbox can be moved back. */
 function ageInSeconds(since: number, now: number): number {
   return Math.max(0, Math.floor((now - since) / 1000));
 }

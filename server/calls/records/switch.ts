@@ -2,7 +2,7 @@ import type { SwitchRecord } from '../../../contract/service/switch.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { isInForce, type SwitchSetting, scopeOf } from '../../../domain/switch.ts';
 
-/** A setting of the switch as the contract shows it. A setting past its end is no longer disabled. */
+/** Returns a setting of the switch as defined by the contract. A setting that has ended is no longer disabled. */
 export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
   return {
     scope: scopeOf(setting),

@@ -39,13 +39,16 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** The creator of a transfer or a reversal, with the names that the audit log uses for callers. */
+/** Returns the creator of a transfer or a reversal, with the names that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
   return createdBy === NO_API_KEY ? 'sandbox' : toCredentialId(createdBy);
 }
 
-/** The error of a failed transfer, its fields in the specified order (specification, 2.1), which `jsonb` does not keep. */
+/**
+ * Returns the error of a failed transfer with its fields in the specified order (specification, 2.1), because `jsonb` does not keep
+ * the order.
+ */
 function toErrorRecord(error: object | null): ErrorRecord | null {
   if (error === null) return null;
   const { Message, Status, Code, Type } = error as ErrorRecord;
@@ -73,7 +76,7 @@ function toMoment(time: number | null): string | null {
 let lastTime = 0;
 let lastTimeText = new Date(lastTime).toISOString();
 
-/** Formats the time of a record. All transfers of a group have the time of their decision, so it is formatted once. */
+/** Formats the time of a record. All transfers of a group have the time of their decision, so the text is kept for the next one. */
 function formatTime(time: number): string {
   if (time !== lastTime) {
     lastTimeText = new Date(time).toISOString();
@@ -82,12 +85,12 @@ function formatTime(time: number): string {
   return lastTimeText;
 }
 
-/** The creator to store with a transfer: the inner UUID of the API key or the person. */
+/** Returns the creator to store with a transfer: the inner UUID of the API key or the person. */
 export function creatorOf(caller: Caller): string {
   return credentialOf(caller) ?? NO_API_KEY;
 }
 
-/** The plan for an accepted transfer that failed, with the error record on the transfer. */
+/** Returns the plan for an accepted transfer that failed, with the error record on the transfer. */
 export function withErrorRecord<Plan extends TransferPlan | Refusal | undefined>(plan: Plan): Plan | TransferPlan {
   if (plan === undefined || plan instanceof Refusal || plan.failure === undefined) return plan;
   const { code, message } = plan.failure;

@@ -5,7 +5,7 @@ test('has no quantiles without requests', () => {
   expect(new Latencies().quantile(0.5)).toBeNull();
 });
 
-test('a quantile is within five per cent', () => {
+test('computes a quantile to within five per cent', () => {
   const latencies = new Latencies();
   for (let milliseconds = 1; milliseconds <= 1_000; milliseconds += 1) latencies.note(milliseconds);
   for (const share of [0.01, 0.5, 0.9, 0.99, 1]) {
@@ -15,7 +15,7 @@ test('a quantile is within five per cent', () => {
   }
 });
 
-test.each([0, -1, 0.001, 29_999, 10_000_000])('%d ms has a bucket', (milliseconds) => {
+test.each([0, -1, 0.001, 29_999, 10_000_000])('has a bucket for %d ms', (milliseconds) => {
   const latencies = new Latencies();
   latencies.note(milliseconds);
   expect(latencies.quantile(0.99)).toBeGreaterThan(0);

@@ -1,13 +1,13 @@
-/** Eight buckets for each doubling, so that a latency is known to within five per cent. */
+/** Eight buckets for each doubling, so that a latency is accurate to five per cent. */
 const BUCKETS_PER_DOUBLING = 8;
 
 /** The middle of the first bucket. Shorter latencies are not distinguished. */
 const SHORTEST_MILLISECONDS = 0.05;
 
-/** Up to half a minute, longer than any request of an operation takes. */
+/** The last bucket is at half a minute, longer than any request of an operation takes. */
 const BUCKETS = 160;
 
-/** A histogram of latencies, with buckets that grow with the latency. */
+/** A histogram of latencies. Its buckets become wider as the latency grows. */
 export class Latencies {
   readonly #counts = new Uint32Array(BUCKETS);
   #count = 0;
@@ -32,14 +32,14 @@ export class Latencies {
     this.#count = total.#count - known.#count;
     if (this.#count === 0) return;
     for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
-      // The difference is right even if the total has overflowed its bucket.
+      // The difference is correct even if the total has overflowed its bucket.
       this.#counts[bucket] = (total.#counts[bucket] ?? 0) - (known.#counts[bucket] ?? 0);
     }
     known.#counts.set(total.#counts);
     known.#count = total.#count;
   }
 
-  /** The buckets that are not empty, with their counts, for another process to add. */
+  /** Returns the buckets that are not empty, with their counts, for another process to add. */
   counts(): [bucket: number, count: number][] {
     const found: [number, number][] = [];
     for (const [bucket, count] of this.#counts.entries()) if (count > 0) found.push([bucket, count]);
@@ -60,7 +60,7 @@ export class Latencies {
     this.#count = 0;
   }
 
-  /** The latency in milliseconds that this share of the requests did not exceed, or null without requests. */
+  /** Returns the latency in milliseconds that this share of the requests did not exceed. Null if there were no requests. */
   quantile(share: number): number | null {
     if (this.#count === 0) return null;
     let left = Math.ceil(this.#count * share);

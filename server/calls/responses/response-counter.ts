@@ -4,11 +4,11 @@ import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../
 import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { Latencies } from './latencies.ts';
 
-// The page of metrics shows all counts since the start, and the operators' overview only the recent ones.
+// The metrics page shows all counts since the start, and the operators' overview shows only the recent ones.
 
 /**
- * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, and
- * errors of the console's own requests are `stray`. Input that is not a request, and errors of pages, are `none`.
+ * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, and errors
+ * of the console's own requests are `stray`. Input that is not a request, and errors of pages, are `none`.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
@@ -17,28 +17,28 @@ export type RequestKind = (typeof REQUEST_KINDS)[number];
 const KINDS_WITHOUT_OPERATION = ['page', 'health', 'stray', 'none'] as const;
 type KindWithoutOperation = (typeof KINDS_WITHOUT_OPERATION)[number];
 
-/** The upper bounds of {@link Times}, in seconds. 0.5 is the bound of the promise about latency. */
+/** The upper bounds of {@link Times}, in seconds. 0.5 is the bound in the promise about latency. */
 export const TIME_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export const OUTCOMES = ['succeeded', 'refused', 'invalid', 'failed'] as const;
 
-/** How many requests that move money had each outcome. */
+/** The number of requests that move money, by outcome. */
 export type Outcomes = Record<(typeof OUTCOMES)[number], number>;
 
 export type CountedResponse = {
   readonly operation: OperationId | undefined;
-  /** The pattern of the route, or undefined if no route was found. */
+  /** The pattern of the route. Undefined if no route was found. */
   readonly path: string | undefined;
   /** Undefined if the caller disconnected before a response was written. */
   readonly status: number | undefined;
   readonly code: ErrorCode | undefined;
-  /** Whether it is the response to a guess. */
+  /** Whether the request was a guess. */
   readonly isStray: boolean;
   readonly milliseconds: number;
   readonly moneyMoved: MoneyMoved | undefined;
 };
 
-/** The responses of an operation, or of a kind without operations, with one code. The code determines the status. */
+/** The responses with one code, of one operation or of a kind without operations. The code determines the status. */
 export type Series = {
   readonly operation: OperationId | undefined;
   readonly kind: RequestKind;
@@ -48,15 +48,15 @@ export type Series = {
 };
 
 /**
- * A histogram of the duration of requests: how many were within each of {@link TIME_BOUNDS} but not the one before, and the
- * total.
+ * A histogram of the duration of requests, and the total. Each bound in {@link TIME_BOUNDS} has the number of requests that were
+ * within it but not within the previous one.
  */
 export type Times = { readonly within: number[]; seconds: number; count: number };
 
 export class ResponseCounter {
-  /** Each series from its first response on, in this order. */
+  /** The series, in the order of their first responses. */
   readonly series: Series[] = [];
-  /** For each kind that had a request, in the order of the first ones. */
+  /** The times of each kind that had a request, in the order of the first requests. */
   readonly times = new Map<RequestKind, Times>();
   readonly outcomes: Outcomes = { succeeded: 0, refused: 0, invalid: 0, failed: 0 };
   readonly latencies = new Latencies();
@@ -73,7 +73,7 @@ export class ResponseCounter {
     this.#others = Object.fromEntries(
       KINDS_WITHOUT_OPERATION.map((kind) => [kind, new Responses(series, undefined, kind)]),
     ) as Record<KindWithoutOperation, Responses>;
-    // A rate misses the first response of a series unless the series existed before.
+    // A rate misses the first response of a series if the series did not exist before.
     for (const id of OPERATION_IDS) {
       this.#operations[id].find(OPERATIONS[id].status, undefined);
       for (const code of [`unknown_${id}`, 'service_unavailable'] as const) {
@@ -109,14 +109,14 @@ export class ResponseCounter {
   }
 }
 
-/** The series of one operation. Each is created when a response first has its code and status. */
+/** The series of one operation. A series is created when a response first has its code and status. */
 class Responses {
   readonly kind: RequestKind;
   readonly #all: Series[];
   readonly #operation: OperationId | undefined;
   readonly #successes = new Map<number | undefined, Series>();
   readonly #errors = new Map<ErrorCode, Series>();
-  /** For exports that were cut off, and batches with refused rows: their status says success. */
+  /** Series for exports that were cut off and batches with refused rows. Their status says success. */
   readonly #partial = new Map<ErrorCode, Series>();
 
   constructor(all: Series[], operation: OperationId | undefined, kind: RequestKind) {
@@ -143,24 +143,27 @@ function kindOf(id: OperationId): RequestKind {
   const { movesMoney, csv, stream, method }: Operation = OPERATIONS[id];
   if (movesMoney) return 'money';
   if (csv) return 'export';
-  // A request that waits for events is slow on purpose.
+  // A request that waits for events takes long on purpose.
   if (stream !== undefined) return 'live';
   return method === 'GET' ? 'read' : 'change';
 }
 
-/** The kind of a response without an operation. Only routes have a path. */
+/** Returns the kind of a response without an operation. Only routes have a path. */
 function kindOfPath({ path, code, isStray }: CountedResponse): KindWithoutOperation {
   if (isStray) return 'stray';
   if (path?.startsWith('/health/') === true) return 'health';
   return code === undefined ? 'page' : 'none';
 }
 
-/** Also true for a batch. Its code is the code of its most serious row. */
+/** Returns whether a response is a success. Also true for a batch, although its code is the code of its most severe row. */
 function isSuccess(status: number | undefined, code: ErrorCode | undefined): boolean {
   return status !== undefined && status < 400 && (code === undefined || ERRORS[code].status < 500);
 }
 
-/** A 409 and a disabled switch are the ledger's answer to a correct request. The caller's other errors are not. */
+/**
+ * Returns the outcome of a response. A 409 and a disabled switch are the ledger's answer to a correct request. The caller's other
+ * errors are not.
+ */
 function outcomeOf(status: number, code: ErrorCode | undefined): keyof Outcomes {
   if (status < 400) return 'succeeded';
   if (status === 409 || code === 'service_disabled') return 'refused';

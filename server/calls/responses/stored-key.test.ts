@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { storedKeyOf } from './stored-key.ts';
 
-/** The same numbers on every machine and in every version of Node (Park and Miller). */
+/** Returns a generator of numbers that are the same on every machine and in every version of Node (Park and Miller). */
 function numbersFrom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -11,7 +11,7 @@ function numbersFrom(seed: number): (below: number) => number {
   };
 }
 
-/** Typical keys of programs, with counters, times and order numbers. Many have digits that could be a card number. */
+/** Yields typical keys of programs, with counters, times and order numbers. Many contain digits that could be a card number. */
 function* keys(count: number): Generator<string> {
   const next = numbersFrom(20_261_121);
   const digits = (length: number): string => Array.from({ length }, () => next(10)).join('');
@@ -35,7 +35,7 @@ test('stores keys in the same form as earlier versions, so that no retry after a
     expect(stored).toBe(`sha256:${createHash('sha256').update(key).digest('hex')}`);
     asDigest.push(key);
   }
-  // Changes with the rules for card numbers. Such a change must look for keys in both forms before it lands.
+  // These counts change with the rules for card numbers. Before such a change lands, it must look for keys in both forms.
   expect({
     all,
     asDigest: asDigest.length,

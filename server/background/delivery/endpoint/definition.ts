@@ -11,19 +11,19 @@ export type Definition = {
   /** Null for a webhook of operators. */
   readonly programId: string | null;
   readonly url: string;
-  /** Types and groups, or null for all. */
+  /** Types and groups of events. Null for all. */
   readonly types: ReadonlySet<string> | null;
   readonly payload: WebhookPayload;
   readonly order: WebhookOrder;
   readonly concurrency: number;
   readonly rate: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** Newest first. */
+  /** The signing keys, newest first. */
   readonly keys: readonly { readonly key: Buffer; readonly expiresAt: number | null }[];
   readonly revision: number;
   readonly shard: number;
   readonly cursor: number;
-  /** Settled positions after the cursor, as a multirange of PostgreSQL. */
+  /** The settled positions after the cursor, as a multirange of PostgreSQL. */
   readonly ahead: string;
   readonly health: Health;
   readonly isFailingTold: boolean;

@@ -14,45 +14,44 @@ import { Places, RateLimit } from './places.ts';
 import { ReplayRun } from './replay-run.ts';
 import { DoneRows, Retries } from './retries.ts';
 
-// Invariant: A crash repeats at most the requests in flight: no more than a webhook's `concurrency`, in strict order
-//   one
-// Kept by: a slot of the window is free only when the outcome is stored
+// Invariant: A crash repeats at most the requests in flight: at most the `concurrency` of a webhook, or one in strict order
+// Kept by: a slot of the window becomes free only when the outcome is stored
 // Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
-//   `verification/campaigns/webhooks.ts`
+// `verification/campaigns/webhooks.ts`
 
-/** The parts that the webhooks of a process share. */
+/** Everything that the webhooks of a process share. */
 export type DeliveryContext = {
   readonly database: Database;
   readonly queue: (endpoint: Endpoint) => void;
   /** Stores the cursors of a webhook. */
   readonly touch: (endpoint: Endpoint) => void;
-  /** Deletes a row whose event no longer exists. */
+  /** Deletes a row if its event no longer exists. */
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
   readonly stored: () => Promise<void>;
-  /** Called when a read fails. Webhooks that could not continue get another turn with the next poll. */
+  /** Called when a read fails. With the next poll, the webhooks that were waiting for the read get another turn. */
   readonly onFailure: (error: unknown) => void;
-  /** Called when unsent events before the place `oldest` were deleted. */
+  /** Called when events before the place `oldest` were deleted without having been sent. */
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
 };
 
-/** A webhook that this process delivers to. It decides what to send next, and how much at once. */
+/** A webhook to which this process delivers. It decides which events to send next, and how many at once. */
 export class Endpoint {
   definition: Definition;
   readonly held: HeldShard;
   readonly feed: EventFeed;
   health: Health;
-  /** How many requests may be in flight. After failures, fewer than the webhook allows. */
+  /** How many requests may be in flight. After failures, this is less than the webhook allows. */
   window = FIRST_WINDOW;
-  /** Whether its last answer, or a request in flight, takes long. */
+  /** Whether the last answer took long, or a request in flight does. */
   isSlow = false;
-  /** Requests whose outcome is not stored. A crash of this process repeats them. */
+  /** The number of requests whose outcome is not stored. A crash of this process repeats them. */
   inFlight = 0;
   isQueued = false;
   /** Whether no events are sent, because the webhook is being disabled. */
   isHalted = false;
   /** Whether nothing more is sent, because the shard is about to be released. */
   isDraining = false;
-  /** Whether this process no longer delivers to it. Its outcomes are then not stored. */
+  /** Whether this process no longer delivers to this webhook. Outcomes are then not stored. */
   isDropped = false;
   isFailingTold: boolean;
   storedHealth: Health;
@@ -67,7 +66,7 @@ export class Endpoint {
   readonly #requested = new Set<string>();
   readonly #requestedWaiting: Item[] = [];
   readonly #requestedDone = new DoneRows();
-  /** Failed events without a row. They are sent again before any other event. */
+  /** Failed events that have no row. They are sent again before any other event. */
   #again: Item[] = [];
   #isReplayNext = false;
   #rateTimer: NodeJS.Timeout | undefined;
@@ -108,7 +107,7 @@ export class Endpoint {
     return this.definition.order === 'strict';
   }
 
-  /** Whether its cursor or its health differs from the stored one. */
+  /** Whether the cursor or the health differs from the stored one. */
   get hasMoved(): boolean {
     return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
   }
@@ -117,7 +116,7 @@ export class Endpoint {
     if (!this.isDropped) this.#context.queue(this);
   }
 
-  /** Applies a change by a request. Events in memory are read again, because their texts may have been erased. */
+  /** Applies a change that a request made. Events in memory are read again, because their texts may have been erased. */
   update(definition: Definition): void {
     this.definition = definition;
     this.health = mergeHealth(definition.health, this.health);
@@ -129,10 +128,10 @@ export class Endpoint {
     this.cursor.forget();
     this.replay?.forget();
     void this.#readAgain();
-    // The poll that read the change also reads their rows again.
+    // The poll that has read the change also reads these rows again.
     for (const item of this.#requestedWaiting.splice(0)) this.forgetRequested(item);
     if (definition.cursor > this.cursor.places.passed) {
-      // A request has moved the cursor, so earlier events are not sent.
+      // A request has moved the cursor, so events before the new cursor are not sent.
       this.#again = this.#again.filter(({ replay }) => replay !== null);
       this.cursor.skipTo(definition.cursor);
     }
@@ -168,14 +167,14 @@ export class Endpoint {
     this.#requested.delete(`${kind} ${eventId}`);
   }
 
-  /** Makes the next probe due, because a paused webhook has accepted a test or a resend. */
+  /** Makes the next probe due, because the paused webhook has accepted a test or a resend. */
   probeSoon(): void {
     if (this.health.nextProbeAt !== null) this.health = { ...this.health, nextProbeAt: databaseTime() };
   }
 
   setReplay(stored: RunningReplay | undefined): void {
     if (stored?.replayId === this.replay?.replayId) return;
-    // Nothing of a canceled replay is sent again.
+    // Events of a canceled replay are not sent again.
     this.#again = this.#again.filter(({ replay }) => replay === null);
     if (stored === undefined) {
       this.replay = null;
@@ -212,8 +211,8 @@ export class Endpoint {
   }
 
   /**
-   * Puts back an event that was not delivered and has no row. It is sent next. `isOld` means that the webhook was read
-   * again in the meantime, so the event must be read again, too.
+   * Puts back an event that was not delivered and has no row. It is sent next. `isOld` means that the webhook was read again in the
+   * meantime, so the event must be read again as well.
    */
   putBack(item: Item, isOld = false): void {
     if (item.replay !== null && item.replay !== this.replay) return;
@@ -246,8 +245,8 @@ export class Endpoint {
   }
 
   /**
-   * Called when an outcome is stored. `retryAt` is the time when the event is sent again. `hasChangedRow` is false if the
-   * row of the event is unchanged.
+   * Called when an outcome is stored. `retryAt` is the time when the event is sent again. `hasChangedRow` is false if the event's
+   * row is unchanged.
    */
   release(item: Item, retryAt: number | null, hasChangedRow: boolean): void {
     this.inFlight -= 1;
@@ -281,7 +280,7 @@ export class Endpoint {
     return this.#takeEvent() ?? this.#takeReplay();
   }
 
-  /** Returns the oldest event: an event that failed before, or the next one. */
+  /** Returns the oldest event. That is an event that failed before or, if there is none, the next one. */
   #takeProbe(dueAt: number | null): Item | undefined {
     const again = this.#again.shift();
     const kind = this.health.status === 'paused' ? 'probe' : 'retry';

@@ -11,7 +11,7 @@ export type CursorReports = {
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Reads the events of a feed in order, each once. */
+/** Reads the events of a feed in order, and each of them once. */
 export class EventCursor {
   readonly places: Places;
   readonly #feed: EventFeed;
@@ -48,7 +48,7 @@ export class EventCursor {
     return undefined;
   }
 
-  /** Drops the events in memory, because they may have been changed. */
+  /** Removes the events from memory, because they may have been changed. */
   forget(): void {
     this.#page = undefined;
   }
@@ -71,8 +71,8 @@ export class EventCursor {
     this.#feed.read(from).then(
       (read) => {
         this.#isReading = false;
-        // The cursor has continued with a page of another webhook in the meantime, and may have been notified of new events
-        // since.
+        // The cursor has continued with a page of another webhook in the meantime, and may already have been notified of new
+        // events.
         if (this.places.readTo !== from) return this.#reports.onMore();
         if ('oldest' in read) {
           this.skipTo(read.oldest - 1);

@@ -10,13 +10,13 @@ import type { FeedReader } from './feed-reader.ts';
 /** Time limit for a standby to confirm the events that were read, if commits wait for a standby. */
 const PROOF_MILLISECONDS = 3_000;
 
-/** A page that no webhook has used for this long is dropped. */
+/** A page that no webhook has used for this long is removed from memory. */
 const MAX_UNUSED_MILLISECONDS = 5_000;
 
-/** Maximum number of pages of one feed that are kept. Webhooks that lag behind read theirs again. */
+/** Maximum number of pages that a feed keeps. Webhooks that are further behind read pages again. */
 const MAX_PAGES = 16;
 
-/** An event with its bodies, ready to send. Each body is written once for any number of webhooks. */
+/** An event with its bodies, ready to send. Each body is written only once, for all webhooks. */
 export class FeedEvent {
   readonly event: StoredEvent;
   /** The event's position. For webhooks of operators, its number. */
@@ -37,7 +37,7 @@ export class FeedEvent {
 }
 
 export type FeedPage = {
-  /** The page has the events after this place, up to `end`. It is empty if both are equal. */
+  /** The page contains the events after this place, up to `end`. It is empty if both are equal. */
   readonly after: number;
   readonly end: number;
   readonly events: readonly FeedEvent[];
@@ -58,7 +58,7 @@ export class EventFeed {
   #pages: KeptPage[] = [];
   #end = 0;
   #version = 0;
-  /** When the feed was at `version`, there was nothing after the place `end`. */
+  /** At `version`, there were no events after the place `end`. */
   #known = { end: -1, version: -1 };
 
   constructor(database: Database, programId: string | null, reader: FeedReader) {
@@ -67,12 +67,12 @@ export class EventFeed {
     this.programId = programId;
   }
 
-  /** The id of this feed's stored last place. */
+  /** The id under which the last place of this feed is stored. */
   get headId(): string {
     return this.programId ?? ALL_EVENTS;
   }
 
-  /** Raised when there may be new events. */
+  /** A number that is raised when there may be new events. */
   get version(): number {
     return this.#version;
   }
@@ -128,7 +128,7 @@ export class EventFeed {
     await confirmReplicated(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
-    // Even an empty page shows that the head is not beyond its end.
+    // Even an empty page shows that the last place is not beyond the end of the page.
     this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
     // Events that appeared during the read may be missing.

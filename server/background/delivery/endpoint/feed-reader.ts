@@ -19,14 +19,14 @@ type Wanted = {
 };
 
 /**
- * Reads the events of feeds. Reads for card programs that are requested while one is in progress are combined. A thousand
+ * Reads the events of feeds. While a read is in progress, further reads for card programs are collected and combined. So a thousand
  * programs with one event each take no more queries than one program with a thousand events.
  */
 export class FeedReader {
   readonly #database: Database;
   #wanted: Wanted[] = [];
   #isReading = false;
-  /** How many feeds are read at once: fewer after a timeout, because all of them may have a backlog of large events. */
+  /** How many feeds are read at once. After a timeout, fewer are read, because all of them may have a backlog of large events. */
   #feeds = MAX_FEEDS;
 
   constructor(database: Database) {

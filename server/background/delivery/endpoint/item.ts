@@ -7,15 +7,15 @@ export type Item = {
   /** Inner UUID. */
   readonly eventId: string;
   readonly eventType: string;
-  /** Position, or number for a webhook of operators. Null for a test. */
+  /** The position, or the number for a webhook of operators. Null for a test. */
   readonly position: number | null;
   readonly body: string;
   readonly traceparent: string | null;
-  /** Attempts before this one. */
+  /** The number of attempts before this one. */
   readonly tries: number;
-  /** The due time, in milliseconds since 1970, or null if the item has none. */
+  /** The due time in milliseconds since 1970. Null if the item has none. */
   readonly dueAt: number | null;
-  /** Its place in the cursor of the webhook or the replay. Null if it was read from its row, as for a retry. */
+  /** The item's place in the cursor of the webhook or the replay. Null if it was read from its row, such as a retry. */
   readonly place: Place | null;
   readonly replay: { sent: number } | null;
 };

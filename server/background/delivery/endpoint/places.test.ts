@@ -23,7 +23,7 @@ test('moves past all events before the first open one, regardless of the order i
   );
 });
 
-test('passes filtered events as soon as no event before them is open', () => {
+test('passes filtered events when no event before them is open', () => {
   const places = new Places(0);
   const first = places.add(3);
   places.readTo = 9;
@@ -42,7 +42,7 @@ test('ignores events that were open before a skip', () => {
   expect(places.passed).toBe(50);
 });
 
-test('tells the next process which events after the first open one are done', () => {
+test('stores for the next process which events after the first open one are done', () => {
   const places = new Places(10);
   const open = [11, 12, 14, 15, 16, 20].map((place) => places.add(place));
   const end = (...indexes: readonly number[]): void => {

@@ -5,12 +5,12 @@ export type Place = { readonly place: number; isDone: boolean };
 
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
-/** How many entries before the first open one may stay in the list. */
+/** Maximum number of entries before the first open one that stay in the list. */
 const MAX_PASSED = 1_000;
 
 /**
- * The progress of a cursor over events that finish in any order. Every event up to `passed` was delivered, was stored as
- * failed, or is excluded by the filter.
+ * The progress of a cursor over events that finish in any order. Every event up to `passed` was delivered, was stored as failed, or
+ * is excluded by the filter.
  */
 export class Places {
   /** The place of the last event taken from the feed. */
@@ -18,7 +18,7 @@ export class Places {
   #open: Place[] = [];
   /** The index of the first entry of `#open` that is not done. */
   #first = 0;
-  /** The events that were settled before the cursor was read, as ranges that include `from` and exclude `to`. */
+  /** The events that were settled before the cursor was read, as ranges. `from` is inclusive, `to` is exclusive. */
   readonly #settled: readonly { readonly from: number; readonly to: number }[];
 
   /** `ahead` is a stored value of {@link Places.ahead}. */
@@ -27,7 +27,7 @@ export class Places {
     this.#settled = [...ahead.matchAll(RANGE)].map(([, from, to]) => ({ from: Number(from), to: Number(to) }));
   }
 
-  /** Whether an event after the cursor was settled before the cursor was read. */
+  /** Returns whether an event after the cursor was settled before the cursor was read. */
   isSettled(place: number): boolean {
     return this.#settled.some(({ from, to }) => from <= place && place < to);
   }
@@ -50,8 +50,8 @@ export class Places {
   }
 
   /**
-   * The places after `passed` that are done, as a multirange of PostgreSQL. There are no more ranges than events in flight,
-   * because a range includes the excluded events between its done events.
+   * The places after `passed` that are done, as a multirange of PostgreSQL. There are at most as many ranges as events in flight,
+   * because a range also includes the excluded events between its done events.
    */
   get ahead(): string {
     const ranges: string[] = [];
@@ -70,7 +70,7 @@ export class Places {
     return `{${ranges.join(',')}}`;
   }
 
-  /** Continues after a later place. Open events before it no longer count. */
+  /** Continues after a later place. Open events before that place no longer count. */
   skipTo(place: number): void {
     this.readTo = place;
     this.#open = [];
@@ -78,15 +78,15 @@ export class Places {
   }
 }
 
-/** After a pause, a burst may have as many requests as the rate allows in this time. */
+/** After a pause, a burst may have as many requests as the rate allows in this time, in milliseconds. */
 const BURST_MILLISECONDS = 100;
 
 /** Spaces requests so that their rate stays below a limit. */
 export class RateLimit {
-  /** When the next request is due if requests are evenly spaced. */
+  /** When the next request is due if requests are spaced evenly. */
   #nextAt = 0;
 
-  /** Returns how many milliseconds the next request has to wait. `perSecond` is null without a limit. */
+  /** Returns how many milliseconds the next request has to wait. `perSecond` is null if there is no limit. */
   waitFor(perSecond: number | null): number {
     if (perSecond === null) return 0;
     const waitMilliseconds = this.#nextAt - BURST_MILLISECONDS - performance.now();

@@ -21,7 +21,7 @@ export type ReplaySource = {
 /** A replay in progress: a second cursor of a webhook. */
 export class ReplayRun {
   readonly replayId: string;
-  /** How many of its events were sent, regardless of the outcome. */
+  /** The number of its events that were sent, with any outcome. */
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;
@@ -44,7 +44,7 @@ export class ReplayRun {
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 
-  /** Every event up to this position was sent or is excluded. */
+  /** The position up to which every event was sent or is excluded. */
   get position(): number {
     return Math.min(this.#places.passed, this.#stored.untilPosition);
   }
@@ -87,7 +87,7 @@ export class ReplayRun {
         const event = events.get(row.eventId);
         if (event !== undefined && this.#isInRange(event)) this.#found.push(event);
       }
-      // If the replay sends no event of this batch, it reads the next batch.
+      // If the replay sends no event of this batch, it continues with the next batch.
       const last = rows.length < COUNT ? until : (rows.at(-1)?.position ?? until);
       if (this.#found.length === 0) this.#places.readTo = last;
     } catch (error) {

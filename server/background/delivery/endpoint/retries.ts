@@ -10,8 +10,8 @@ import { fromEvent, type Item } from './item.ts';
 const COUNT = 50;
 
 /**
- * Retries are read for one webhook at a time, so that a connection is left for events no matter how many webhooks fail.
- * Each webhook waits for one turn at a time, so the number of webhooks limits the queue.
+ * Retries are read for one webhook at a time. So a connection is left for events, even if many webhooks fail. Each webhook waits
+ * for only one turn at a time, so the number of webhooks limits the queue.
  */
 const readers = new Turns({ atOnce: 1, waitingOfOne: 1, waitingOfAll: Number.POSITIVE_INFINITY });
 
@@ -26,7 +26,7 @@ export type RetrySource = {
   readonly stored: () => Promise<void>;
 };
 
-/** The failed events of a webhook. They are sent again when they are due. */
+/** The failed events of a webhook, which are sent again when they are due. */
 export class Retries {
   readonly #source: RetrySource;
   /** The due time of the first retry that is not in memory. */
@@ -58,7 +58,7 @@ export class Retries {
     this.#notedAt = Math.min(this.#notedAt, nextAt);
   }
 
-  /** Called when the outcome of a retry is stored. A failed probe leaves the row unchanged, so the event is sent again. */
+  /** Called when the outcome of a retry is stored. A failed probe leaves the row unchanged, so its event is sent again. */
   forget({ eventId, dueAt: probeDueAt }: Item, hasChangedRow: boolean): void {
     const dueAt = this.#known.get(eventId) ?? probeDueAt;
     if (hasChangedRow) this.#done.add(eventId, dueAt);
@@ -81,7 +81,7 @@ export class Retries {
     return item;
   }
 
-  /** Returns the oldest retry, due or not. Returns null if there is none, and `unknown` while it is being read. */
+  /** Returns the oldest retry, even if it is not due. Returns null if there is none, and `unknown` while it is being read. */
   takeOldest(): Item | null | 'unknown' {
     if (this.#oldest === undefined) {
       void this.#run(() => this.#readOldest());
@@ -90,7 +90,7 @@ export class Retries {
     const oldest = this.#oldest;
     this.#oldest = undefined;
     if (oldest === null) return null;
-    // It may also be one of the retries that were waiting when the webhook was paused.
+    // It may also be a retry that was already waiting when the webhook was paused.
     this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
     this.#known.set(oldest.eventId, oldest.dueAt);
     return oldest;
@@ -120,7 +120,7 @@ export class Retries {
     const isAll = due.length < COUNT;
     this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
     const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
-    // All rows that were read are in flight. The others are read when those outcomes are stored.
+    // All rows that were read are in flight. Others will be read when those outcomes are stored.
     if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
     const found = await this.#readEvents(fresh);
     for (const row of fresh) {
@@ -163,12 +163,12 @@ export class Retries {
   }
 }
 
-/** More rows than can be stored during one statement. */
+/** More than the number of rows that can be stored during one statement. */
 const MAX_ROWS = 2_000;
 
 /**
- * Rows whose outcome was just stored. A read that began earlier may still return their old state, and they must not be sent
- * again because of it.
+ * Rows whose outcome was just stored. A read that began earlier may still return their old state. They must not be sent again
+ * because of that.
  */
 export class DoneRows {
   readonly #dueAt = new Map<string, number | null>();
@@ -178,7 +178,7 @@ export class DoneRows {
     this.#dueAt.set(key, dueAt);
   }
 
-  /** Whether the row was read in an outdated state: it still has the due time from before its outcome was stored. */
+  /** Returns whether the row was read in an outdated state: with the due time from before its outcome was stored. */
   has(key: string, dueAt: number | null): boolean {
     return dueAt !== null && this.#dueAt.get(key) === dueAt;
   }
