@@ -3,25 +3,25 @@ import type { Access } from '../../domain/people/access.ts';
 /** How long a person may take at the provider, in seconds. */
 export const LOGIN_SECONDS = 600;
 
-/** What a browser must bring back from the provider. It is in a cookie of that browser for some minutes. */
+/** The data that a browser must bring back from the provider. It is in a cookie of that browser for some minutes. */
 export type LoginState = {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
-  /** The path of the console to open afterwards. */
+  /** The path of the console to open after the sign-in. */
   readonly returnPath: string;
-  /** The card program that the person chose, as its wire id, or null. */
+  /** The wire id of the card program that the person chose, or null. */
   readonly program: string | null;
-  /** Whether the person must authenticate again at the provider, although they are signed in there. */
+  /** Whether the person must authenticate again at the provider, even if they are signed in there. */
   readonly isFresh: boolean;
-  /** In milliseconds since 1970. */
+  /** When the sign-in began, in milliseconds since 1970. */
   readonly begunAt: number;
 };
 
-/** What a person wants when they sign in. */
+/** The wishes of a person who signs in. */
 export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
 
-/** The end of a sign-in at the provider: a session, or the card programs (wire ids) of which the person must choose one. */
+/** The end of a sign-in at the provider: a session, or the card programs (wire ids) from which the person must choose. */
 export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly token: string }
   | {
@@ -29,33 +29,33 @@ export type SignInOutcome =
       readonly programs: readonly { readonly programId: string; readonly name: string | null }[];
     };
 
-/** Returns when the response is due, counted from the call: the provider may have taken long before. */
+/** Returns when the response is due, counted from the call. It is called late, because the provider may take long. */
 export type NewDeadline = () => number;
 
-/** Sign-in with the OpenID provider of the settings. http serves its routes. */
+/** Sign-in with the configured OpenID provider. http serves its routes. */
 export type SignIn = {
-  /** Returns the URL of the provider that the browser must open. Throws a Refusal `provider_unavailable`. */
+  /** Returns the URL of the provider for the browser to open. Throws a Refusal `provider_unavailable`. */
   readonly begin: (wish: LoginWish) => Promise<{ readonly url: string; readonly login: LoginState }>;
-  /** Completes a sign-in with the parameters of the callback. Throws a Refusal for everything that is not right. */
+  /** Completes a sign-in with the parameters of the callback. Throws a Refusal if anything is not right. */
   readonly finish: (
     parameters: URLSearchParams,
     login: LoginState | undefined,
     newDeadline: NewDeadline,
   ) => Promise<SignInOutcome>;
-  /** Returns the URL where the person signs out at the provider, or undefined if it has none or is down. */
+  /** Returns the URL where the person signs out at the provider. Undefined if the provider has none or is down. */
   readonly signOutUrl: () => Promise<string | undefined>;
   /** Ends the sessions that a logout token names. Throws a Refusal `logout_token_refused`. */
   readonly logOut: (logoutToken: string, newDeadline: NewDeadline) => Promise<number>;
 };
 
-/** A person as the provider describes them, with the permissions that the settings give them. */
+/** A person as the provider describes them, with the permissions that the settings grant. */
 export type SignedInPerson = {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
   readonly email: string | null;
   readonly roles: readonly Access[];
-  /** Inner UUID of the card program, or null for all of them. */
+  /** Inner UUID of the card program. Null for all card programs. */
   readonly programId: string | null;
   readonly scopes: readonly string[];
   /** When the person authenticated at the provider. */
@@ -64,7 +64,7 @@ export type SignedInPerson = {
   readonly providerSession: string | null;
 };
 
-/** The sessions that a provider ends: those of one of its sessions, or all of a person. */
+/** The sessions that a provider ends: the sessions that began with one of its own sessions, or all sessions of a person. */
 export type EndedByProvider = {
   readonly issuer: string;
   readonly subject?: string;

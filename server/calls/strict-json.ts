@@ -5,7 +5,7 @@ import { maskedText } from '../foundation/redaction.ts';
 const MAX_DEPTH = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A body that is not valid JSON. The message says where. `field` is set if it concerns one field. */
+/** A body is not valid JSON. The message gives the location. `field` is set if the problem concerns one field. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
   readonly field: string | undefined;
@@ -17,10 +17,9 @@ export class JsonFault extends Error {
 }
 
 /**
- * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input that parsers disagree on: invalid UTF-8, repeated fields,
- * `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits, and objects have no prototype. A
- * byte order mark is skipped, and an empty body is `{}`.
- *
+ * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input that parsers treat differently: invalid UTF-8, repeated
+ * fields, `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits, and objects have no prototype.
+ * A byte order mark is skipped, and an empty body counts as `{}`.
  * @throws {JsonFault}
  */
 export function parseStrictJson(bytes: Buffer): JsonValue {
@@ -37,7 +36,7 @@ function emptyObject(): Members {
 }
 
 function decode(bytes: Buffer, skipped: number): string {
-  // Most bodies are ASCII, and copying is several times faster than decoding.
+  // Most bodies are ASCII. For these, copying is several times faster than decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
   try {
     return DECODER.decode(bytes);
@@ -47,7 +46,7 @@ function decode(bytes: Buffer, skipped: number): string {
   }
 }
 
-/** Index of the first byte that is not valid UTF-8. */
+/** Returns the index of the first byte that is not valid UTF-8. */
 function firstInvalidByte(bytes: Buffer): number {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   let at = 0;
@@ -76,7 +75,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** Parses the text in one pass. Strings are sliced. */
+/** Parses the text in one pass. Strings are sliced, not built. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -87,14 +86,14 @@ class Reader {
   }
 
   document(): JsonValue {
-    // A body of white space only counts as empty.
+    // A body that contains only white space counts as empty.
     if (Number.isNaN(this.#peek())) return emptyObject();
     const value = this.#value();
     if (!Number.isNaN(this.#peek())) throw this.#unexpected('the body must end after its value');
     return value;
   }
 
-  /** The next character that is not white space, or NaN at the end. */
+  /** Returns the next character that is not white space. NaN at the end. */
   #peek(): number {
     const text = this.#text;
     let at = this.#at;
@@ -250,7 +249,7 @@ class Reader {
     throw this.#fault('the string that begins here is not terminated', start - 1);
   }
 
-  /** The character of a `\uXXXX`, or of two of them if they are a surrogate pair. */
+  /** Returns the character of a `\uXXXX`, or of two if they are a surrogate pair. */
   #unicodeEscape(at: number): string {
     const unit = this.#hexadecimal(at);
     if (unit === 0) throw this.#fault('the character \\u0000 is not allowed', at);

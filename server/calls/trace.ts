@@ -1,10 +1,10 @@
-/** The trace of a request whose spans are sent to a collector. Most requests have none. */
+/** The trace of a request whose spans are sent to a collector. Most requests have no trace. */
 export type RequestTrace = {
-  /** The request now waits for a group. */
+  /** Called when the request begins to wait for a group. */
   readonly submitted: () => void;
-  /** A group begins with these requests, which include this one. */
+  /** Called when a group begins with these requests, which include this one. */
   readonly beginGroup: (requests: readonly RequestTrace[]) => GroupTrace;
-  /** The response was written. */
+  /** Called when the response was written. */
   readonly end: (ended: EndedRequest) => void;
 };
 
@@ -20,9 +20,9 @@ export type EndedRequest = {
 
 /** A group of transfers with at least one traced request. */
 export type GroupTrace = {
-  /** Everything is loaded, and the decisions begin. */
+  /** Called when everything is loaded and the decisions begin. */
   readonly loaded: () => void;
-  /** The decisions are made, and the group is saved. */
+  /** Called when the decisions are made and the group is saved. */
   readonly decided: () => void;
   readonly ended: (size: number, outcome: 'committed' | 'failed') => void;
 };

@@ -14,7 +14,7 @@ const callOf = (programId: string, isGone?: (isWaiting: boolean) => boolean): Tu
 
 const BUSY = expect.objectContaining({ name: 'OperationFailure', busy: true, moneyMoved: 'no' }) as OperationFailure;
 
-/** Work that ends on request, and the order of its starts. */
+/** Starts work that ends on request, and records the order of the starts. */
 function bench() {
   const began: string[] = [];
   const ends: (() => void)[] = [];
@@ -22,7 +22,7 @@ function bench() {
     began.push(name);
     return new Promise((resolve) => ends.push(() => resolve(name)));
   };
-  /** Ends the piece that has been running longest. */
+  /** Ends the work that has been running longest. */
   const end = async (): Promise<void> => {
     ends.shift()?.();
     await turnOfLoop();
@@ -62,7 +62,7 @@ test('gives a half-closed caller all its turns after the first', async () => {
   expect(await Promise.all(all)).toEqual(['one', 'two', 'three']);
 });
 
-test('does not begin work after its caller has disconnected, and serves the next caller at once', async () => {
+test('does not begin work after its caller has disconnected, and serves the next caller immediately', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
   let hasGone = false;

@@ -2,7 +2,7 @@ import { type CallContext, CallerGone, OperationFailure } from './call.ts';
 
 export type TurnCall = Pick<CallContext, 'programId' | 'deadline' | 'isGone'>;
 
-/** How much work runs at the same time, and how much may wait for one card program and for all. */
+/** How much work runs at the same time, and how much may wait: for one card program, and for all. */
 export type TurnLimits = { readonly atOnce: number; readonly waitingOfOne: number; readonly waitingOfAll: number };
 
 type Place = {
@@ -13,16 +13,15 @@ type Place = {
 };
 
 /**
- * Limits how much work runs at the same time. The rest waits in one queue per card program, and the programs take turns, so that
- * a program with a thousand requests delays only its own. Work whose caller is gone, and work that has waited until its deadline,
- * does not start.
+ * Limits how much work runs at the same time. The rest waits in one queue per card program, and the programs take turns. So a
+ * program with a thousand requests delays only its own. Work does not start if its caller is gone or its deadline has passed.
  */
 export class Turns {
   readonly #limits: TurnLimits;
   #free: number;
   /** Waiting work by program, the next program first. */
   readonly #lines = new Map<string, Place[]>();
-  /** Calls that have had a turn. For them a half-closed connection no longer means that the caller is gone. */
+  /** Calls that have had a turn. After that, a half-closed connection no longer means that the caller is gone. */
   readonly #begun = new WeakSet<TurnCall>();
   #waiting = 0;
 
@@ -70,7 +69,7 @@ export class Turns {
     return this.#waiting >= waitingOfAll || (this.#lines.get(programId)?.length ?? 0) >= waitingOfOne;
   }
 
-  /** Removes work whose caller is gone. Otherwise it would occupy its place until its turn. */
+  /** Removes work whose caller is gone. Otherwise it would occupy a slot until its turn. */
   #dropGone(): void {
     for (const [programId, line] of this.#lines) {
       const isLeft = line.filter((place) => !this.#dropIfGone(place));
@@ -92,7 +91,7 @@ export class Turns {
     for (const [programId, line] of this.#lines) {
       let place = line.shift();
       while (place !== undefined && this.#dropIfGone(place)) place = line.shift();
-      // Moves the program to the end, or removes it until it has work again.
+      // Moves the program to the end. A program without work is removed until it has work again.
       this.#lines.delete(programId);
       if (line.length > 0) this.#lines.set(programId, line);
       if (place === undefined) continue;
@@ -115,7 +114,10 @@ export class Turns {
     this.#waiting -= 1;
   }
 
-  /** A caller that has half-closed its connection counts as gone only while its call waits for its first turn. */
+  /**
+   * Returns whether a caller is gone. If it has half-closed its connection, it counts as gone only while its call waits for its
+   * first turn.
+   */
   #isGone(call: TurnCall, isWaiting = true): boolean {
     return call.isGone?.(isWaiting && !this.#begun.has(call)) === true;
   }
@@ -131,7 +133,7 @@ function tooMany(): Error {
   return new OperationFailure('too many requests wait for their turn', { busy: true, moneyMoved: 'no' });
 }
 
-/** A copy of the call for work in many pieces, such as the pages of an export. Each piece may take as long as the first. */
+/** Returns a copy of the call for work in many pieces, such as the pages of an export. Each piece may take as long as the first. */
 export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCall {
   const milliseconds = deadline - performance.now();
   return {
@@ -144,13 +146,13 @@ export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCal
 }
 
 /**
- * How many long reads may run at the same time: exports, and searches for rare rows. They must leave database connections to
- * other requests. At a few hundredths of a second each, two at a time get through some 250 others before the deadline of a
- * request that waits.
+ * How many long reads may run at the same time: exports, and searches for rare rows. They must leave database connections for other
+ * requests. A piece takes a few hundredths of a second, so with two at a time, some 250 others get their turn before the deadline
+ * of a waiting request.
  */
 const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
 
-/** Runs one statement of a long read, when it is the card program's turn. The statement must not wait for another turn. */
+/** Runs one statement of a long read when it is the card program's turn. The statement must not wait for another turn. */
 export function readInTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return longReaders.take(call, read);
 }

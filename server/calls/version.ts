@@ -10,9 +10,9 @@ import { Refusal } from '../../domain/refusal.ts';
 export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | WebhookRecord;
 
 /**
- * Fields that change without an edit of the record: balances, which change with every transfer, the progress of deliveries, and
- * approvals that wait. If they counted, an operator could never save the limits of a busy card. The secrets of a webhook expire,
- * and a new one changes `updated_at`.
+ * Fields that change although no one edits the record: balances, which change with every transfer, the progress of deliveries, and
+ * waiting approvals. If they counted, an operator could never save the limits of a busy card. The secrets of a webhook are omitted
+ * because they expire, and because a new secret changes `updated_at`.
  */
 const NOT_EDITED: ReadonlySet<string> = new Set([
   ...['balance', 'held', 'available', 'incoming', 'funding', 'balance_as_of'],
@@ -20,20 +20,20 @@ const NOT_EDITED: ReadonlySet<string> = new Set([
   ...['dead', 'replay', 'secrets', 'secret', 'secret_omitted', 'pending_approval_id'],
 ]);
 
-/** The characters of a digest: 96 bits. */
+/** Number of characters of a digest. They contain 96 bits. */
 const DIGEST_LENGTH = 16;
 
 /**
- * The version of a record, as in `ETag` and `If-Match`, with quotation marks. It changes with every change of a status and of the
- * fields that callers can edit.
+ * Returns the version of a record, as in `ETag` and `If-Match`, with quotation marks. It changes with every change of the status
+ * and of the fields that callers can edit.
  */
 export function versionOf(kind: VersionedKind, record: object): string {
   return kind === 'transfer' ? versionOfTransfer(record as TransferRecord) : `"${digestOf(record, NOT_EDITED)}"`;
 }
 
 /**
- * The fields of a transfer that show its changes. Only metadata is digested, and usually there is none: a digest of the whole
- * record would cost every transfer more than a microsecond.
+ * Returns the version of a transfer from the fields that show its changes. Only metadata is digested, and most transfers have none.
+ * A digest of the whole record would cost every transfer more than a microsecond.
  */
 function versionOfTransfer(transfer: TransferRecord): string {
   const { updated_at: updatedAt, status, outcome, captured_amount: captured, reversed_amount: reversed } = transfer;
@@ -44,7 +44,7 @@ function versionOfTransfer(transfer: TransferRecord): string {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** A digest of the fields in the order of their names, because the database reorders metadata. */
+/** Returns a digest of the fields in the order of their names, because the database reorders metadata. */
 function digestOf(record: object, without: ReadonlySet<string>): string {
   return hash('sha256', JSON.stringify(sorted(record, without)), 'base64url').slice(0, DIGEST_LENGTH);
 }
@@ -65,9 +65,8 @@ const NAMES: Readonly<Record<VersionedKind, string>> = {
 };
 
 /**
- * Refuses a change of a record that has changed since the caller read it. `ifMatch` has the versions that the caller accepts, or
- * is undefined for any. Call it with the record as read under the lock of the change.
- *
+ * Refuses a change of a record that has changed since the caller read it. `ifMatch` contains the versions that the caller accepts,
+ * or is undefined for any version. Call it with the record as read under the lock of the change.
  * @throws {Refusal} precondition_failed
  */
 export function checkVersion(
@@ -79,7 +78,7 @@ export function checkVersion(
   if (refusal !== undefined) throw refusal;
 }
 
-/** The refusal of {@link checkVersion}, or undefined if the version is accepted. */
+/** Returns the refusal of {@link checkVersion}. Undefined if the version is accepted. */
 export function findOldVersion(
   ifMatch: readonly string[] | undefined,
   kind: VersionedKind,

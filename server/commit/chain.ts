@@ -12,13 +12,13 @@ import {
   traceGroup,
 } from './group-work.ts';
 
-/** Groups in flight at the same time: one commits, one saves, one loads. */
+/** The number of groups in flight at the same time: one commits, one is saved, one is loaded. */
 export const DEPTH = 3;
 
-/** Enough items for a group while others are in flight. Smaller groups cost more than they gain. */
+/** This many items are enough for a group while others are in flight. Smaller groups cost more than they gain. */
 const ENOUGH = 64;
 
-/** A group was rolled back because an earlier group failed, or because the chain's memory was not enough to decide it. */
+/** A group was rolled back: an earlier group failed, or the chain's memory was not enough to decide this one. */
 export class ChainBroken extends Error {
   override readonly name = 'ChainBroken';
 }
@@ -26,13 +26,13 @@ export class ChainBroken extends Error {
 type Link<Item, Outcome> = {
   readonly group: readonly Pending<Item, Outcome>[];
   readonly batchId: string;
-  /** The changes of its items. Another group with the same changes waits. */
+  /** The changes of the group's items. Another group with one of these changes must wait. */
   readonly changes: readonly string[];
-  /** Undefined while it is in flight. Then whether it is committed, or its error. */
+  /** Undefined while the group is in flight. Then `committed`, or its error. */
   end: 'committed' | { readonly error: unknown } | undefined;
 };
 
-/** How a chain broke: the first group that failed, and the ones after it, which were rolled back. */
+/** How a chain broke: the first group that failed, and the groups after it, which were rolled back. */
 export type Break<Item, Outcome> = {
   readonly failed: {
     readonly group: readonly Pending<Item, Outcome>[];
@@ -42,25 +42,25 @@ export type Break<Item, Outcome> = {
   readonly successors: readonly Pending<Item, Outcome>[];
 };
 
-/** How a chain reports its groups' ends, and gets a database for a group. */
+/** How a chain reports the ends of its groups, and gets a database for a group. */
 type Ends<Item, Outcome> = {
   readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
-  /** For a group that wrote nothing: its reads may not be on the standby yet. */
+  /** Called for a group that wrote nothing, because its reads may not be on the standby yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
   readonly observer: CommitObserver | undefined;
   readonly traceOf: TraceOf<Item>;
 };
 
 /**
- * Groups of items. Each is decided on the state that the previous group is about to commit: README.md, "Chained groups". If a
- * group fails, all later ones are rolled back, and the chain is broken: it accepts no more groups.
+ * Groups of items. Each group is decided on the state that the previous group is about to commit: see README.md, "Chained groups".
+ * If a group fails, all later groups are rolled back, and the chain is broken: it accepts no more groups.
  */
 export class Chain<Item, Outcome, Name extends string> {
   readonly #ends: Ends<Item, Outcome>;
   readonly #changeOf: ChainedWork<Item, Outcome, Name>['changeOf'];
   readonly #stepsOf: ReturnType<ChainedWork<Item, Outcome, Name>['begin']>;
-  /** Groups in flight, in the order of their start. After a break, this includes groups that have ended since. */
+  /** Groups in flight, in the order of their start. After a break, these include groups that have ended in the meantime. */
   #links: Link<Item, Outcome>[] = [];
   #isBroken = false;
   /** Whether the last group was committed, or a promise while it is in flight. */
@@ -86,17 +86,17 @@ export class Chain<Item, Outcome, Name extends string> {
     return this.#isBroken;
   }
 
-  /** Whether to begin a group with the waiting items. `waiting` is their number. */
+  /** Returns whether to begin a group with the waiting items. `waiting` is their number. */
   isReady(waiting: number): boolean {
     const { length } = this.#links;
     if (length === 0) return true;
     if (length >= DEPTH) return false;
-    // With few callers, a third of their items is enough: one group commits, one saves, one gathers.
+    // With few callers, a third of their items is enough: then one group commits, one is saved, and one collects items.
     const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }
 
-  /** Resolves when a group in flight has ended, or more items wait. */
+  /** Resolves when a group in flight has ended, or when more items wait. */
   get nextChange(): Promise<void> {
     return this.#changed.promise;
   }
@@ -111,7 +111,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return change !== undefined && this.#links.some(({ changes }) => changes.includes(change));
   }
 
-  /** Begins a group. Resolves when it is decided or has failed, so that the next one may begin. */
+  /** Begins a group. Resolves when the group is decided or has failed. Then the next one may begin. */
   async begin(group: readonly Pending<Item, Outcome>[]): Promise<void> {
     const link: Link<Item, Outcome> = {
       group,
@@ -126,7 +126,7 @@ export class Chain<Item, Outcome, Name extends string> {
     await Promise.race([decided.promise, committed]);
   }
 
-  /** How the chain broke. Call it only for a chain that is broken and idle. */
+  /** Returns how the chain broke. Call it only for a chain that is broken and idle. */
   takeBreak(): Break<Item, Outcome> {
     const [first, ...rest] = this.#links;
     if (first === undefined || typeof first.end !== 'object') throw new Error('the chain has not broken');
@@ -134,7 +134,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
   }
 
-  /** Commits a group. Resolves to whether it was committed, which implies all earlier groups were. Never rejects. */
+  /** Commits a group. Resolves to whether it was committed. If so, all earlier groups were as well. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     const { observer, traceOf } = this.#ends;

@@ -44,7 +44,7 @@ test('forgets names that no item needs again', () => {
   expect(contention.isQuiet).toBe(true);
 });
 
-test('remembers a name that is repeatedly found held, until it can be locked', () => {
+test('remembers a name that is repeatedly found locked, until it can be locked', () => {
   const contention = new Contention();
   for (let times = 0; times < 20; times += 1) {
     contention.begin('card');
@@ -59,7 +59,7 @@ test('remembers a name that is repeatedly found held, until it can be locked', (
   ]);
 });
 
-test('lets items that need the same held name take turns in order, and others continue', async () => {
+test('lets items that need the same locked name take turns in order, and lets others continue', async () => {
   const contention = new Contention();
   for (const name of ['a', 'b']) contention.begin(name);
   const { began, take, end } = itemsOf(contention);

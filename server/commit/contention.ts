@@ -1,33 +1,33 @@
-/** How long a name counts as held after it was last found locked. */
+/** How long a name counts as held after it was last found locked, in milliseconds. */
 const HELD_MILLISECONDS = 2000;
 
 /** How many items may try for locks at the same time. Each uses a connection. */
 const TURNS = 3;
 
-/** Stands for all the names of an item that are known only once the item is loaded. */
+/** Stands for all names of an item whose names are not known before it is loaded. */
 export const ANY_NEED = '*';
 
 type Turn = {
   readonly names: readonly string[];
   readonly run: () => Promise<void>;
-  /** How many of its names an earlier item uses or waits for. */
+  /** The number of its names that an earlier item uses or waits for. */
   behind: number;
 };
 
 /**
- * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need one stay out of
- * the groups and take turns here, one at a time per name, so that all other items continue.
- * Most names are idempotency keys and references, which are never requested again. So names are forgotten by time, a whole
- * generation at once, and many names or items do not slow it down.
+ * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need such a name stay
+ * out of the groups. They take turns here, one at a time per name, so that all other items can continue.
+ * Most names are idempotency keys and references, which are never requested again. So names are forgotten after some time, a whole
+ * generation at once. Many names or items do not slow this down.
  */
 export class Contention {
-  /** The names found held in the current generation, and in the one before it. */
+  /** The names that were found held in the current generation, and in the previous one. */
   #recent = new Map<string, number>();
   #older = new Map<string, number>();
   #changedAt = 0;
   /** Until when the most recently found name counts as held. */
   #lastUntil = 0;
-  /** The items that need a name, in the order of their calls. The first one runs, or is ready to. */
+  /** The items that need a name, in the order of their calls. The first of them runs or is ready to run. */
   readonly #lines = new Map<string, Turn[]>();
   readonly #ready: Turn[] = [];
   #waiting = 0;
@@ -54,14 +54,16 @@ export class Contention {
     }
   }
 
-  /** Whether no name is known to be held, which is the usual case. */
+  /** Whether no name is known to be held. That is the usual case. */
   get isQuiet(): boolean {
     if (this.#isEmpty) return true;
     this.#forget(performance.now());
     return this.#isEmpty;
   }
 
-  /** Whether any of the names is known to be held. {@link ANY_NEED} also counts a name that was held a moment ago. */
+  /**
+   * Returns whether any of the names is known to be held. With {@link ANY_NEED}, a name that was held shortly before also counts.
+   */
   concerns(names: readonly string[]): boolean {
     const now = performance.now();
     this.#forget(now);
@@ -69,7 +71,7 @@ export class Contention {
     return names.some((name) => this.#isHeld(name, now));
   }
 
-  /** Runs the work when a turn is free and no earlier item that needs one of these names runs or waits. */
+  /** Runs the work when a turn is free, and when no earlier item that needs one of these names runs or waits. */
   takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
     const now = performance.now();
     const names = [...new Set(needs)].filter((name) => this.#isHeld(name, now));
@@ -125,7 +127,7 @@ export class Contention {
   }
 
   /**
-   * A generation lasts as long as a name counts as held. So when the next generation ends, all names of this one have expired.
+   * A generation lasts as long as a name counts as held. So at the end of the next generation, all names of this one have expired.
    */
   #forget(now: number): void {
     const age = now - this.#changedAt;

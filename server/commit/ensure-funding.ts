@@ -5,7 +5,10 @@ import { createFundingAccounts, readFundingAccount } from '../store/ledger/accou
 import { lockProgram } from '../store/program.ts';
 import { transact } from './transaction.ts';
 
-/** Returns the inner UUID of the program's funding account in a currency. Creates the account when the currency is first used. */
+/**
+ * Returns the inner UUID of the program's funding account in a currency. Creates the account if the currency is used for the first
+ * time.
+ */
 export async function ensureFunding(
   service: Service,
   call: Pick<CallContext, 'deadline'>,
@@ -17,8 +20,8 @@ export async function ensureFunding(
   const found = await find();
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
-  // The lock ensures that once money has moved on the new account, every event that a change of the program writes includes it.
-  // Also in a trial, because an empty account changes nothing.
+  // The lock makes sure that the events about changes of the program include the account once money has moved on it. This also
+  // writes in a trial, because an empty account changes nothing.
   await transact(service.database.forWrites(), call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

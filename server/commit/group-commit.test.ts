@@ -5,7 +5,7 @@ import type { ChainPlace } from '../store/connection/work.ts';
 import { GroupCommit } from './group-commit.ts';
 import { Blocked, type CommitObserver } from './group-work.ts';
 
-/** A database that commits every transaction and lists the committed items. */
+/** Returns a database that commits every transaction, and the list of the committed items. */
 function committing(): { readonly committed: number[]; readonly database: Database } {
   const committed: number[] = [];
   const transact = async ({ batchId, decide }: Work<readonly number[], never>): Promise<readonly number[]> => {
@@ -41,7 +41,7 @@ const FAILING_TRACES: readonly (readonly [string, RequestTrace])[] = [
 describe.for([
   ['chained', true],
   ['locking', false],
-] as const)('a committed %s group stays committed, and is committed once, even if', ([, isChained]) => {
+] as const)('commits a %s group once, and keeps it committed, even if', ([, isChained]) => {
   async function submitFive(observer?: CommitObserver, trace?: RequestTrace, onCommitted?: () => void) {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
     onTestFinished(() => warn.mockRestore());
@@ -83,7 +83,7 @@ describe.for([
   test.for(FAILING_TRACES)('the trace of %s throws', ([, trace]) => submitFive(undefined, trace));
 });
 
-test('counts items that wait for locks towards the bound of a lane, even between two attempts', async () => {
+test('counts items that wait for locks towards the limit of a lane, even between two attempts', async () => {
   const { database } = committing();
   let attempts = 0;
   let isHeld = true;
@@ -132,7 +132,7 @@ test.for([
   const submit = (count: number) =>
     Promise.allSettled(Array.from({ length: count }, (_, item) => lane.submit(item, now + 3_600_000)));
   await submit(200);
-  // The first 512 may always wait.
+  // The first 512 items may always wait.
   const outcomes = await submit(600);
   const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
   expect(reasons.length).toBe(refused);

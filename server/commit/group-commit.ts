@@ -15,32 +15,33 @@ import { LockingPath, type Reachable } from './locking-path.ts';
 
 export type LaneBounds = {
   readonly batch: number;
-  /** Maximum number of waiting items. Beyond it callers are refused at once. */
+  /** Maximum number of waiting items. Callers beyond it are refused immediately. */
   readonly waiting: number;
-  /** How much is remembered of committed transfers: accounts as objects, everything else in bytes. */
+  /** How much is remembered of committed transfers. Accounts are kept as objects, everything else as packed bytes. */
   readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 
-/** Items that may always wait, even if the groups are slow: one full group, and some more. */
+/** Number of items that may always wait, even if the groups are slow: a little more than one full group. */
 const ALWAYS_ADMITTED = 512;
 
-/** Items that would wait longer than this are refused, so that other requests get a response in time. */
+/** If an item would wait longer than this, it is refused, so that other requests get a response in time. */
 const MAX_WAIT_MILLISECONDS = 2000;
 
-/** Weight of the last group in the average time of a group. */
+/** The weight of the last group in the average duration of groups. */
 const NEWEST_SHARE = 0.2;
 
-/** How long no chain begins after one broke. The cause of the break may change the accounts again. */
+/** After a chain broke, no chain begins for this long, because the cause of the break may change the accounts again. */
 const FIRST_PAUSE_MILLISECONDS = 200;
 
-/** The pause doubles while chains keep breaking soon after it, up to this. */
+/** If chains keep breaking soon after the pause, it doubles, up to this. */
 const LAST_PAUSE_MILLISECONDS = 10_000;
 
 /**
- * Commits items in groups. Items that arrive during a commit form the next group, so that a row that every item needs (the
- * funding account) is locked once per group. A single item is committed at once.
- * Groups are chained ({@link Chain}): the next one is loaded and decided while the last one is saved. When a chain breaks, its
- * groups are committed again in order, and for some time every group locks the accounts it decides on ({@link LockingPath}).
+ * Commits items in groups. Items that arrive during a commit form the next group. So a row that every item needs (the funding
+ * account) is locked once per group. A single item is committed immediately.
+ * Groups are chained ({@link Chain}): the next group is loaded and decided while the last one is saved. When a chain breaks, its
+ * groups are committed again in order. After that, for some time, every group locks the accounts that it decides about ({@link
+ * LockingPath}).
  */
 export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #work: GroupWork<Item, Outcome, Name>;
@@ -49,11 +50,11 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #contention = new Contention();
   readonly #lockingPath: LockingPath<Item, Outcome, Name>;
   #chain: Chain<Item, Outcome, Name> | undefined;
-  /** No chain begins before this (`performance.now()`). */
+  /** The earliest time of the next chain, by `performance.now()`. */
   #chainAgainAt = 0;
   #pauseMilliseconds = FIRST_PAUSE_MILLISECONDS;
   #waiting: Pending<Item, Outcome>[] = [];
-  /** Average time between the beginnings of the last groups. */
+  /** Average time between the starts of the last groups. */
   #groupMilliseconds = 0;
   #lastBegunAt: number | undefined;
   #running = false;
@@ -71,12 +72,14 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     this.#lockingPath = new LockingPath(databases, work, this.#contention, queueAgain, observer);
   }
 
-  /** Items that wait for a group, or for locks that others hold. */
+  /** The number of items that wait for a group, or for locks that others hold. */
   get waiting(): number {
     return this.#waiting.length + this.#lockingPath.alone;
   }
 
-  /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or the error that the work threw. */
+  /**
+   * Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or with the error that the work threw.
+   */
   submit(item: Item, deadline: number): Promise<Outcome> {
     if (this.#isFull()) {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
@@ -118,7 +121,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     this.#running = false;
   }
 
-  /** The current chain, or a new one. Undefined while groups lock their accounts instead. */
+  /** Returns the current chain, or a new one. Undefined while groups must lock their accounts instead. */
   #openChain(): Chain<Item, Outcome, Name> | undefined {
     const { chained } = this.#work;
     if (chained === undefined || this.#chain !== undefined) return this.#chain;
@@ -138,7 +141,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     if (group.length > 0) await this.#lockingPath.commit(group);
   }
 
-  /** Begins the next group if it is time, or waits until that may have changed. */
+  /** Begins the next group if it is time for it. Otherwise, waits until that may have changed. */
   async #commitChained(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const isReady = this.#waiting.length > 0 && chain.isReady(this.#waiting.length);
     const group = isReady ? this.#takeGroup((item) => !chain.concerns(item)) : [];
@@ -146,7 +149,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     else if (!chain.isIdle) await chain.nextChange;
   }
 
-  /** Commits the groups of a broken chain again: first the failed group, then the later ones, in order. */
+  /** Commits the groups of a broken chain again, in order: the failed group, then the later ones. */
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
     notify(() => this.#observer?.onBreak());
@@ -162,7 +165,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     await this.#lockingPath.recover(failed);
   }
 
-  /** Takes the next group: the waiting items in order, up to the first that does not fit or has to wait longer. */
+  /** Takes the next group: the waiting items in order, until the first item that does not fit or must wait longer. */
   #takeGroup(mayBegin: (item: Item) => boolean): readonly Pending<Item, Outcome>[] {
     const { joins = () => true } = this.#work;
     const limit = Math.min(this.#waiting.length, this.#bounds.batch);

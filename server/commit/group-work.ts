@@ -2,7 +2,7 @@ import type { GroupTrace, RequestTrace } from '../calls/trace.ts';
 import { notify } from '../foundation/notify.ts';
 import type { ChainedSteps, Settlement, Steps } from '../store/connection/database.ts';
 
-/** How a group treats locks that others hold: it waits for them, or skips the items that need them. */
+/** How a group handles locks that others hold: it waits for them, or skips the items that need them. */
 export type LockMode = 'wait' | 'skip';
 
 /** The result for a skipped item. Another transaction holds `blockedBy`, which the item needs. */
@@ -14,17 +14,17 @@ export class Blocked {
   }
 }
 
-/** The work of a lane, a queue of items that are committed in groups. */
+/** The work of a lane. A lane is a queue of items that are committed in groups. */
 export type GroupWork<Item, Outcome, Name extends string> = {
-  /** The transaction for a group of items, with the outcomes in the order of the items. */
+  /** Returns the transaction for a group of items. Its outcomes are in the order of the items. */
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
-  /** Inner UUID of the card program of an item. A group reaches the programs of its items. */
+  /** Returns the inner UUID of an item's card program. A group has access to the programs of its items. */
   readonly programOf: (item: Item) => string;
-  /** Whether an item may join a group that begins with another one. Omitted if any two may. */
+  /** Returns whether an item may join a group that begins with another item. If omitted, any two may be in a group. */
   readonly joins?: (item: Item, first: Item) => boolean;
-  /** The names that an item must lock, as in {@link Blocked}. */
+  /** Returns the names that an item must lock, as in {@link Blocked}. */
   readonly needsOf: (item: Item) => readonly string[];
-  /** Id on the wire of the transfer that an outcome created or changed, now or before. Undefined for a refusal. */
+  /** Returns the wire id of the transfer that an outcome has created or changed, now or earlier. Undefined for a refusal. */
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
   /** Called for each item of a committed group, with its outcome. It must cost next to nothing. */
   readonly onCommitted?: (item: Item, outcome: Outcome) => void;
@@ -33,25 +33,25 @@ export type GroupWork<Item, Outcome, Name extends string> = {
 };
 
 export type ChainedWork<Item, Outcome, Name extends string> = {
-  /** Begins a chain, which remembers the state that each group leaves for the next. */
+  /** Begins a chain. It remembers the state that each group leaves for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
-  /** A change to data that is read rather than remembered. The item waits for a group in flight with the same change. */
+  /** Returns a change to data that is not remembered but read. The item waits for a group in flight with the same change. */
   readonly changeOf: (item: Item) => string | undefined;
-  /** Called with the reason why a chain broke: a thrown value, or the error of PostgreSQL. */
+  /** Called with the reason why a chain broke: the value that was thrown, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;
 };
 
-/** How a group was committed: in a chain, or with its accounts locked. */
+/** How a group was committed: in a chain, or with locked accounts. */
 export type CommitPath = 'chained' | 'locking';
 
-/** Listens to a lane. Called for every group, so it must cost next to nothing. */
+/** Observes a lane. Called for every group, so it must cost next to nothing. */
 export type CommitObserver = {
-  /** A group is committed; `milliseconds` since its load began. */
+  /** Called when a group is committed. `milliseconds` is the time since its load began. */
   readonly onGroup: (path: CommitPath, size: number, milliseconds: number) => void;
-  /** A chain broke: its groups are committed again, with locks. */
+  /** Called when a chain broke. Its groups are committed again, with locks. */
   readonly onBreak: () => void;
   readonly onSettled: (settlement: Settlement) => void;
-  /** So many transfers had an unknown outcome when their requests ended. */
+  /** Called with the number of transfers whose outcome was unknown when their requests ended. */
   readonly onUnknown: (transfers: number) => void;
 };
 
@@ -66,10 +66,10 @@ export function firstDeadline(group: readonly { readonly deadline: number }[]): 
   return Math.min(...group.map(({ deadline }) => deadline));
 }
 
-/** The trace of an item, or undefined for nearly all items. */
+/** Returns the trace of an item. Undefined for nearly all items. */
 export type TraceOf<Item> = (item: Item) => RequestTrace | undefined;
 
-/** Begins the trace of a group that has a traced item. Returns undefined for nearly all groups. */
+/** Begins the trace of a group that contains a traced item. Returns undefined for nearly all groups. */
 export function traceGroup<Item>(
   group: readonly { readonly item: Item }[],
   traceOf: TraceOf<Item>,
@@ -96,7 +96,7 @@ function begin(traced: readonly RequestTrace[]): GroupTrace | undefined {
   };
 }
 
-/** A decision that reports its beginning and its end to a trace. */
+/** Returns a decision that reports its beginning and end to a trace. */
 export function tracedDecision<Loaded, Decision>(
   trace: GroupTrace | undefined,
   decide: (loaded: Loaded, batchId: string) => Decision,

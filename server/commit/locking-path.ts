@@ -18,10 +18,10 @@ import {
 } from './group-work.ts';
 import { timeOfAnotherTry } from './transaction.ts';
 
-/** Attempts of a whole group that conflicts with other transactions. */
+/** How often to try a whole group that conflicts with other transactions. */
 const ATTEMPTS = 4;
 
-/** An item is tried again only if this much time is left before its deadline: enough for a slow commit. */
+/** An item is tried again only if at least this much time is left before its deadline. It is enough for a slow commit. */
 const RETRY_MILLISECONDS = 700;
 
 /** Pause between two attempts of an item whose locks others hold. */
@@ -36,18 +36,18 @@ export type FailedGroup<Item, Outcome> = {
 };
 
 /**
- * Commits groups that lock their accounts when they are loaded, one group after the other, and everything that the chain could
- * not commit. Failures are isolated:
- * - When a lock times out, the group is committed without the items that need it. They are tried alone ({@link Contention}), like
- *   later items that need the same lock before it is free.
- * - A group that fails because of one row is halved until that row is alone.
+ * Commits groups that lock their accounts when they are loaded, one group after the other. It also commits everything that the
+ * chain could not commit. Failures are isolated:
+ * - When a lock times out, the group is committed without the items that need it. Those are tried alone ({@link Contention}). Later
+ *   items that need the same lock before it is free are also tried alone.
+ * - If a group fails because of one row, it is halved until that row is alone.
  * - While an ambiguous commit is resolved, or a standby is awaited, the next group is already being committed.
  */
 export class LockingPath<Item, Outcome, Name extends string> {
   readonly #databases: Reachable;
   readonly #work: GroupWork<Item, Outcome, Name>;
   readonly #contention: Contention;
-  /** Makes an item wait for a group again, because no other transaction holds its locks. */
+  /** Lets an item wait for a group again, because no other transaction holds its locks any more. */
   readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
   readonly #observer: CommitObserver | undefined;
   #alone = 0;
@@ -66,7 +66,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     this.#observer = observer;
   }
 
-  /** Resolves when the next group may begin. Some outcomes may come later. Never rejects. */
+  /** Resolves when the next group may begin. Some outcomes may be known later. Never rejects. */
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
     const batchId = newBatchId();
     const begunAt = this.#begin();
@@ -89,10 +89,11 @@ export class LockingPath<Item, Outcome, Name extends string> {
     trace?.ended(group.length, 'committed');
   }
 
-  /** Commits a group that failed in a chain, if that is possible. Resolves like {@link commit}. */
+  /** Commits a group that failed in a chain, if possible. Resolves like {@link commit}. */
   async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
     const { group, error } = failed;
-    // A decision may have thrown because it used reads from different moments. The guard would have noticed, but never ran.
+    // A decision may have thrown because its reads were from different moments. The guard would have noticed that, but was never
+    // run.
     const wasOvertaken = error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown);
     if (wasOvertaken) await this.commit(group);
     else await this.#recover(failed, 'wait', ATTEMPTS);
@@ -109,7 +110,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#fail(group, error);
   }
 
-  /** Commits again the items that have time for another failure of the same kind, without the items whose locks others hold. */
+  /** Commits the items again that have time for another failure of the same kind, except items whose locks others hold. */
   async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
     const again: Pending<Item, Outcome>[] = [];
     for (const pending of group) {
@@ -119,7 +120,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     if (again.length > 0) await this.commit(again, 'skip');
   }
 
-  /** Lets a group that changed nothing wait for the new primary, if there are several hosts and enough time. */
+  /** If there are several hosts and enough time, lets a group that has changed nothing wait for the new primary. */
   #follow(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     const { followsPrimary } = this.databaseOf(group);
     for (const pending of group) {
@@ -136,8 +137,9 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Tries an item alone while others hold its locks, until it gets them or its deadline is near. Once the locks are free, the
-   * item waits for a group again. Groups lock the funding account all the time, so a single item would hardly ever find it free.
+   * Tries an item alone while others hold its locks. Ends when it gets the locks, or when its deadline is near. When the locks are
+   * free, the item waits for a group again, because groups lock the funding account all the time, and a single item would hardly
+   * ever find it free.
    */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
     this.#alone += 1;
@@ -148,7 +150,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** The number of items that are tried alone: in a turn, waiting for one, or in the pause between two. */
+  /** The number of items that are tried alone: having a turn, waiting for one, or pausing between two. */
   get alone(): number {
     return this.#alone;
   }
@@ -171,7 +173,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Makes one attempt. It never waits for a lock, because it would then hold its other locks, such as the funding account, and
+   * Makes one attempt that never waits for a lock. If it waited, it would hold its other locks, such as the funding account, and
    * every request that needs those would wait too.
    */
   async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
@@ -198,8 +200,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 
   /**
-   * Notes the lock that blocked an item. Funding accounts are examined last. If only one of them is locked, and was not known to
-   * be held, then a group of this lane has locked it, and all other locks are free.
+   * Records which lock blocked an item. Funding accounts are checked last. If only a funding account is locked, and was not known
+   * to be held, then a group of this lane has locked it, and all other locks are free.
    */
   #noteBlocked(item: Item, needs: readonly string[], blockedBy: string): 'held' | 'free' {
     if (blockedBy === this.#work.programOf(item) && !this.#contention.concerns([blockedBy])) {
@@ -210,7 +212,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     return 'held';
   }
 
-  /** Resolves a group whose commit has an unknown outcome, or commits it again if nothing was committed. Never rejects. */
+  /** Resolves the outcome of a group whose commit is ambiguous. If nothing was committed, commits it again. Never rejects. */
   async settle(
     group: readonly Pending<Item, Outcome>[],
     batchId: string,
@@ -229,7 +231,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** Reports that it is unknown whether the transaction is committed. Outcomes that move no money in either case still say so. */
+  /** Reports that it is unknown whether the transaction was committed. Outcomes that move no money in either case still say so. */
   #leaveOpen(
     group: readonly Pending<Item, Outcome>[],
     outcomes: readonly (Outcome | Blocked)[],
@@ -267,7 +269,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     return this.#observer === undefined ? 0 : performance.now();
   }
 
-  /** A group that skipped all of its items has committed nothing. */
+  /** Reports a group. A group that skipped all of its items has committed nothing. */
   #observeGroup(outcomes: readonly (Outcome | Blocked)[], begunAt: number): void {
     if (this.#observer === undefined) return;
     const size = outcomes.reduce<number>((count, outcome) => (outcome instanceof Blocked ? count : count + 1), 0);
@@ -279,12 +281,12 @@ export class LockingPath<Item, Outcome, Name extends string> {
   }
 }
 
-/** Whether halving the group may help: one row is at fault, or the decision threw an error. */
+/** Returns whether halving the group may help, because one row is at fault or the decision threw an error. */
 function isOneItemsFault(error: unknown): boolean {
   return error instanceof StoreFailure ? error.rowAtFault : true;
 }
 
-/** Whether the server was lost, or is no longer the primary. False if a search for another primary has timed out. */
+/** Returns whether the server was lost or is no longer the primary. False if a search for another primary has timed out. */
 function isLostToFailover(error: unknown): boolean {
   return error instanceof StoreFailure && error.primaryLost && !error.timedOut;
 }
@@ -294,7 +296,8 @@ function hasWaitedTooLong(error: unknown): error is StoreFailure {
 }
 
 /**
- * Whether another attempt would end before the deadline. An attempt that does not wait for locks fails at once if it lacks one.
+ * Returns whether another attempt would end before the deadline. If a lock is missing, an attempt that does not wait for locks
+ * fails immediately.
  */
 function hasTimeAfter(error: StoreFailure, deadline: number): boolean {
   return error.lockTimeout || error.conflict || deadline - performance.now() > timeOfAnotherTry(error);

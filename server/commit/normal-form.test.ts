@@ -52,7 +52,7 @@ describe('the normal form of a body', () => {
     expect(normal('create_transfer', other)).not.toBe(normal('create_transfer', LOAD));
   });
 
-  test('is the body itself if the body is plain, so that keys of version 0.1.0 stay valid', () => {
+  test('equals a plain body, so that keys of version 0.1.0 stay valid', () => {
     const body = { ...LOAD, type: 'unload', metadata: { b: '', a: '1' }, expires_at: '2030-01-31T12:00:00Z' };
     const text = canonicalJson(parseStrictJson(Buffer.from(JSON.stringify(body))));
     expect(normal('create_transfer', body)).toBe(text);

@@ -4,17 +4,17 @@ import type { Database, Steps } from '../store/connection/database.ts';
 import { QUERY_CANCELED, StoreFailure } from '../store/connection/failure.ts';
 import { LIMITS } from '../store/connection/session-settings.ts';
 
-/** Pause between two attempts, for the conflicting transaction to end. */
+/** Pause between two attempts, so that the conflicting transaction can end. */
 const PAUSE_MILLISECONDS = 20;
 
-/** How long another attempt may take to fail in the same way, in milliseconds. */
+/** Returns how long another attempt may take if it fails in the same way, in milliseconds. */
 export function timeOfAnotherTry({ sqlState }: StoreFailure): number {
   return sqlState === QUERY_CANCELED ? LIMITS.statement : LIMITS.lock;
 }
 
 /**
- * Runs a transaction for an operation. On conflicts it retries the transaction from its reads, with a new batch id, while the
- * deadline (`performance.now()`, milliseconds) leaves time. Resolves an ambiguous commit before it returns.
+ * Runs a transaction for an operation. After a conflict, retries the transaction from its reads, with a new batch id, if there is
+ * time before the deadline (`performance.now()`, milliseconds). Resolves an ambiguous commit before it returns.
  */
 export async function transact<Result, Name extends string>(
   database: Database,

@@ -27,7 +27,7 @@ test('stores fingerprints that version 0.1.0 finds while both versions run', () 
   expect(fingerprint(WORDY).asSent).toBe(OF_WORDY);
 });
 
-test('recognises a request that was first sent in another form', () => {
+test('recognizes a request that was first sent in a different form', () => {
   const { asSent, ofMeaning } = fingerprint(WORDY);
   const stored = { fingerprint: asSent, meaning: ofMeaning };
   expect(isSame(stored, fingerprint(PLAIN))).toBe(true);

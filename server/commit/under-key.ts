@@ -30,40 +30,40 @@ import { transact } from './transaction.ts';
 // Kept by: the response is stored in the same transaction
 // Tested by: `test/api/transfers/idempotent-operations.test.ts`
 
-/** The work of an operation in the transaction that also stores the response to its idempotency key. */
+/** The work of an operation. It is done in the transaction that also stores the response to the idempotency key. */
 export type KeyedWork<Record, Name extends string> = {
   /** Inner UUID of the card program that the key belongs to. Omitted by operations outside card programs. */
   readonly programId?: string;
-  /** Locks the switch, before all other locks. For operations that hold it. */
+  /** Locks the switch before all other locks. Only for operations that hold the switch. */
   readonly hold?: Statement;
   readonly names?: readonly LockedName[];
-  /** Sent once the names are locked. */
+  /** The statements that are sent when the names are locked. */
   readonly load: Steps<unknown, Name>['load'];
-  /** Decides a request that is no replay. If it throws a refusal with a stored status, the refusal is stored. */
+  /** Decides about a request that is not a replay. If it throws a refusal whose status is stored, the refusal is stored. */
   readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;
   /**
-   * Reads the current record of the subject, for a key whose stored response was deleted. Operations that move money read it with
-   * `readAgain`, so that a failure does not contradict the first response.
+   * Reads the current record of the subject, for a key whose stored response was deleted. Operations that move money must use
+   * `readAgain` for this, so that a failure does not contradict the first response.
    */
   readonly recall?: (subjectId: string) => Promise<Record>;
 };
 
-/** The moment of a decision: the batch of its events, and the time in milliseconds since 1970. */
+/** The moment of a decision: the batch of its events, and its time in milliseconds since 1970. */
 export type Moment = { readonly batchId: string; readonly now: number };
 
 export type Done<Record> = {
   readonly record: Record;
   readonly json?: string;
-  /** Stored under the key instead of the record, because the record contains a secret. */
+  /** The record to store under the key if the real one contains a secret. */
   readonly stored?: Record;
   /**
-   * Index, among the written events, of the event whose payload is `json`. A replay reads the response from the event, and from
-   * `recall` once the event is deleted.
+   * Index, among the written events, of the event whose payload is `json`. A replay reads the response from the event. When the
+   * event was deleted, it uses `recall`.
    */
   readonly eventIndex?: number;
-  /** Whether the record existed before, see `ExistingReply`. */
+  /** Whether the record existed before. See `ExistingReply`. */
   readonly existing?: true;
-  /** Inner UUID of the created or changed subject. */
+  /** Inner UUID of the subject that was created or changed. */
   readonly subjectId: string;
   readonly writes: readonly Statement[];
 };
@@ -77,8 +77,8 @@ type Outcome<Record> = JsonReply<Record> | Refusal | Forgotten;
 
 /**
  * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is executed, and its
- * response is stored in the same transaction as its effects. Later requests get that response again. The lock on the key
- * serializes concurrent requests: the second finds the response of the first.
+ * response is stored in the same transaction as its effects. Later requests get the same response again. The lock on the key
+ * serializes concurrent requests: the second one finds the response of the first.
  */
 export async function transactUnderKey<Id extends OperationId, Name extends string>(
   { database }: { readonly database: Database },
@@ -143,7 +143,7 @@ function decide<Record, Name extends string>(
     const status = done.existing === true ? 200 : OPERATIONS[call.operation].status;
     const kept = stored === undefined ? json : JSON.stringify(stored);
     const response = { ...scope, ...successToStore(first, status, subjectId, kept), eventIndex };
-    // First, because the row of the audit log must come last.
+    // The response is stored first, because the row of the audit log must come last.
     return { result, writes: [insertStoredResponses([response], batchId, now), ...writes] };
   } catch (thrown) {
     const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(first, thrown) : undefined;
@@ -161,14 +161,14 @@ function replayOf(stored: StoredResponse, operation: OperationId): Exclude<Outco
   return { json: body, replayed: true, originalRequestId, ...(existing && { existing: true as const }) };
 }
 
-/** Part of every fingerprint, so that fingerprints computed differently in later versions never match old keys by mistake. */
+/** Part of every fingerprint. If later versions compute fingerprints differently, they cannot match old keys by mistake. */
 const FINGERPRINT_VERSION = 1;
 
 type Fingerprinted = Pick<CallContext, 'operation' | 'params' | 'sent'>;
 
 /**
- * Identifies identical requests by operation, path parameters, and the meaning of the body. Version 0.1.0 uses the body as sent, so
- * that is compared too. Most bodies are sent in their normal form, and both are the same.
+ * Identifies equal requests by operation, path parameters, and the meaning of the body. Version 0.1.0 uses the body as sent, so
+ * that is compared as well. Most bodies are sent in their normal form, so both are usually equal.
  */
 export function fingerprintOf({ operation, params, sent }: Fingerprinted): Fingerprint {
   const path = Object.entries(params).sort(([left], [right]) => (left < right ? -1 : 1));
@@ -194,14 +194,14 @@ export function successToStore(
   return { ...toStore(fingerprint), requestId, status, subjectId, body, code: null, message: null, field: null };
 }
 
-/** The stored form of a refusal under its key, or undefined for a refusal that a later attempt may not get. */
+/** Returns the stored form of a refusal under its key. Undefined if a later attempt might not be refused. */
 export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   const { code, message, details } = refusal;
   return refusedResponse({ fingerprint, requestId }, { code, message, field: details.field ?? null });
 }
 
-/** A refusal as it is stored under a key. Its row has the status 409 whatever its code, so that a job deletes it in time. */
+/** Returns a refusal as it is stored under a key. Its row has the status 409 for any code, so that a job deletes it in time. */
 export function refusedResponse(
   { fingerprint, requestId }: FirstRequest,
   refused: { readonly code: RefusalCode; readonly message: string; readonly field: string | null },
@@ -209,7 +209,7 @@ export function refusedResponse(
   return { ...toStore(fingerprint), requestId, status: 409, subjectId: null, body: null, ...refused };
 }
 
-/** Recreates a stored refusal. Undefined for a stored success. */
+/** Returns a stored refusal. Undefined for a stored success. */
 export function storedRefusal(response: StoredResponse): Refusal | undefined {
   if (response.code === null) return undefined;
   return new Refusal(response.code, response.message ?? '', {

@@ -11,34 +11,34 @@ import {
   requireNetwork,
 } from './networks.ts';
 
-// Invariant: A connector is called only at addresses that are public or that its operator has named, and over TLS unless the
+// Invariant: A connector is called only at public addresses or addresses that its operator has named, and only over TLS unless the
 //   address is loopback
 // Kept by: this file for the setting and for each connection; `server/background/outbound/send.ts`
 // Tested by: `server/background/processors/http-connector.test.ts`, `server/foundation/configuration/connectors.test.ts`
 
 export type ConnectorAddress = {
   readonly mode: 'sandbox' | 'live';
-  /** Without a trailing slash. */
+  /** The URL without a slash at the end. */
   readonly url: string;
-  /** Networks and addresses that are allowed in addition to public ones. In a sandbox loopback is allowed too. */
+  /** Networks and addresses that are allowed in addition to public ones. In a sandbox, loopback is also allowed. */
   readonly allowedNetworks: readonly string[];
 };
 
-/** A connector of the setting CONNECTORS: plain values, which can be passed to a worker thread. */
+/** A connector of the setting CONNECTORS. It has only plain values, which can be passed to a worker thread. */
 export type ConnectorSettings = ConnectorAddress & {
   readonly connectorId: string;
-  /** The inner UUIDs of the card programs that may have its cards. Omitted for all. */
+  /** The inner UUIDs of the card programs that may have cards of this connector. Omitted for all. */
   readonly programIds?: readonly string[] | undefined;
   /** Certificates in PEM to trust in addition to Node's, or null. */
   readonly ca: string | null;
-  /** One or two secrets, each `whsec_…`. All of them sign, and each of them verifies. */
+  /** One or two secrets, each `whsec_…`. A request is signed with all of them. A notice needs a signature with one of them. */
   readonly secrets: readonly string[];
   readonly traits: Traits;
 };
 
 const LOOPBACK: readonly Network[] = ['127.0.0.0/8', '::1'].map(requireNetwork);
 
-/** The rules for the addresses of one connector. Throws if an allowed network is invalid. */
+/** Opens the rules for the addresses of one connector. Throws if an allowed network is invalid. */
 export function openConnectorRules({ mode, allowedNetworks }: Omit<ConnectorAddress, 'url'>): AddressRules {
   const networks = allowedNetworks.map(requireNetwork);
   const singles = networks.filter(isSingle);

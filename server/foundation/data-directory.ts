@@ -13,7 +13,7 @@ export type DataDirectoryLock = { release(): void };
 /** The process that holds a lock. `task` is the command that it runs, or null for the service. */
 export type LockOwner = { readonly processId: number; readonly host: string; readonly task: string | null };
 
-/** Another process has locked the data directory. `owner` is undefined if it is not known. */
+/** Another process has locked the data directory. `owner` is undefined if it is unknown. */
 export class DataDirectoryInUse extends StartupProblem {
   readonly owner: LockOwner | undefined;
 
@@ -28,21 +28,20 @@ const OWNER_FILE = 'lock-owner.json';
 const SQLITE_BUSY = 5;
 
 /**
- * A new owner records itself right after it takes the lock, and {@link isLocked} holds the lock briefly without a record. So a
- * lock without a recorded owner is retried for this long before it counts as taken.
+ * If a lock has no recorded owner, it is tried again for this long before it counts as taken. A new owner records itself only right
+ * after it takes the lock, and {@link isLocked} holds the lock briefly without a record.
  */
 const OWNER_WAIT_MILLISECONDS = 1_000;
 const RETRY_MILLISECONDS = 20;
 
-/** Keeps the handles of held locks reachable. Garbage collection would close a handle and release its lock. */
+/** Keeps the handles of held locks reachable. Otherwise garbage collection would close a handle and release its lock. */
 const heldLocks = new Set<DatabaseSync>();
 
 /**
- * Creates a data directory if it is missing, and checks that this process can work in it.
- *
- * @param openToOthers whether directories created here let other users pass (never list), for a server that runs as another user.
- * Existing directories keep their permissions.
- * @returns the real path, free of symbolic links.
+ * Creates a data directory if it is missing, and checks that this process can use it.
+ * @param openToOthers whether other users may pass through directories that are created here (but never list them), for a server
+ * that runs as a different user. Existing directories keep their permissions.
+ * @returns the real path, without symbolic links.
  * @throws StartupProblem if it is not a directory, or cannot be created, read or written.
  */
 export async function openDataDirectory(asked: string, openToOthers: boolean): Promise<string> {
@@ -58,7 +57,7 @@ export async function openDataDirectory(asked: string, openToOthers: boolean): P
   }
 }
 
-/** The real path that a directory has, or will have once it exists. */
+/** Returns the real path that a directory has, or will have when it exists. */
 export async function realPathOf(asked: string): Promise<string> {
   const path = resolve(asked);
   try {
@@ -70,8 +69,8 @@ export async function realPathOf(asked: string): Promise<string> {
 }
 
 /**
- * Creates a directory and its missing parents, each with exactly this mode, regardless of the umask. Existing ones are left
- * unchanged. (Node's recursive `mkdir` never returns if the system answers ENOENT, like /proc.)
+ * Creates a directory and its missing parents, each with exactly this mode, regardless of the umask. Existing directories stay
+ * unchanged. (Node's recursive `mkdir` never returns if the system answers ENOENT, as it does for /proc.)
  */
 export async function makeDirectories(path: string, mode: number): Promise<void> {
   if (await stat(path).catch(() => undefined)) return;
@@ -81,7 +80,7 @@ export async function makeDirectories(path: string, mode: number): Promise<void>
   if (!(await makeOne(path, mode))) throw Object.assign(new Error(`${path} cannot be created`), { code: 'ENOENT' });
 }
 
-/** Creates one directory. False if its parent is missing. */
+/** Creates one directory. Returns false if its parent is missing. */
 async function makeOne(path: string, mode: number): Promise<boolean> {
   try {
     await mkdir(path, { mode });
@@ -116,17 +115,16 @@ function userName(): string {
 }
 
 /**
- * Makes this process the owner of a data directory until `release`, or until the process dies, however suddenly.
- * The lock is a kernel lock on a file, taken through SQLite because Node has no call for one. The kernel grants it to one of two
- * simultaneous starters, drops it when its holder dies, and sees through containers that share a volume but not their process
- * ids. A file with a process id in it does not do any of that. The file next to it only shows people the owner; no code relies on
- * it.
- * No other code in this process may open the lock file, because POSIX drops a process's locks on a file when the process closes
+ * Makes this process the owner of a data directory until `release` is called, or until the process dies for any reason.
+ * The lock is a kernel lock on a file. It is taken through SQLite, because Node has no call for one. The kernel grants it to one of
+ * two simultaneous starters, and releases it when its holder dies. It also works between containers that share a volume but not
+ * their process ids. A file that contains a process id does none of that. The file next to the lock only shows people the owner. No
+ * code relies on it.
+ * No other code in this process may open the lock file, because POSIX releases a process's locks on a file when the process closes
  * any handle to that file.
- *
  * @param directory an existing directory.
  * @param shownAs its name in messages, as the operator wrote it.
- * @param task the command that wants it, for the message to the next process; null for the service.
+ * @param task the command that takes the lock, for the message to the next process. Null for the service.
  * @throws StartupProblem, {@link DataDirectoryInUse} if another process, or another part of this one, owns it.
  */
 export async function lockDataDirectory(
@@ -143,7 +141,7 @@ export async function lockDataDirectory(
     } catch (error) {
       if (!isBusy(error)) throw describeLockRefusal(error, path, shownAs);
       const owner = parseOwner(ownerPath);
-      // The recorded owner is a dead process of this machine. The process that holds the lock has not recorded itself yet.
+      // The recorded owner is a dead process of this machine. The current holder of the lock has not recorded itself yet.
       const elsewhere = owner !== undefined && owner.host !== hostname();
       const isNamed = owner !== undefined && !elsewhere && processExists(owner.processId);
       const isLate = performance.now() > deadline;
@@ -176,15 +174,14 @@ function takeLock(path: string, ownerPath: string, task: string | null): DataDir
 }
 
 /**
- * The process that has locked a directory, or undefined if none has. Creates and changes nothing. Only for directories that no
- * part of this process has locked: see {@link lockDataDirectory}.
- *
- * @throws the error of the operating system if that cannot be determined.
+ * Returns the process that has locked a directory, or undefined if there is none. Creates and changes nothing. Only for directories
+ * that no part of this process has locked: see {@link lockDataDirectory}.
+ * @throws the error of the operating system if the owner cannot be determined.
  */
 export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {
   const path = join(directory, LOCK_FILE);
   try {
-    // SQLite reports only that it cannot open the file, and not why.
+    // SQLite reports only that it cannot open the file, but not why.
     closeSync(openSync(path, 'r'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
@@ -194,7 +191,7 @@ export function findLockOwner(directory: string): LockOwner | 'unknown' | undefi
   return parseOwner(join(directory, OWNER_FILE)) ?? 'unknown';
 }
 
-/** Takes a shared lock for a moment. */
+/** Tests a lock by taking a shared lock for a moment. */
 function isLocked(path: string): boolean {
   const handle = new DatabaseSync(path, { readOnly: true, timeout: 0 });
   try {
@@ -212,7 +209,9 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
 }
 
-/** Creates the file before SQLite would make it readable by all users. Any user could then hold a lock on it. */
+/**
+ * Creates the file before SQLite does, because SQLite would make it readable by all users. Then any user could hold a lock on it.
+ */
 function createPrivately(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -221,7 +220,7 @@ function createPrivately(path: string): void {
   }
 }
 
-/** Whether a process with this id exists, including processes of other users and zombies. */
+/** Returns whether a process with this id exists, including processes of other users and zombies. */
 export function processExists(processId: number): boolean {
   try {
     process.kill(processId, 0);
@@ -250,7 +249,7 @@ function describeUse(shownAs: string, owner: LockOwner | undefined): string {
   return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
 }
 
-/** The problem of a lock that cannot be taken although no process holds it. `path` is the lock file. */
+/** Returns the problem if a lock cannot be taken although no process holds it. `path` is the lock file. */
 export function describeLockRefusal(error: unknown, path: string, shownAs: string): StartupProblem {
   if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);
@@ -282,7 +281,7 @@ function parseOwner(path: string): LockOwner | undefined {
   }
 }
 
-/** Flushes a directory. A rename is on disk only once its directory is. */
+/** Flushes a directory. A rename is on disk only after its directory is. */
 export async function flushDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -5,27 +5,27 @@ import { databaseTime } from './database-clock.ts';
 // Invariant: The time in an id is the database's time at the decision, even if the process's clock is wrong
 // Tested by: `test/api/clocks.test.ts`
 
-// Lists are sorted by id, and an id begins with its time. All ids use one clock, the database's, so that a process with a wrong
-// clock does not sort its rows into the past or future.
+// Lists are sorted by id, and an id begins with its time. All ids use the same clock, the database's, so that a process with a
+// wrong clock does not sort its rows into the past or the future.
 
-/** `place` is used modulo this. */
+/** `place` is used modulo this number. */
 const MAX_SEQUENCE = 4096;
 
-/** A UUIDv7 of now, for ids that are needed before a transaction begins. */
+/** Returns a UUIDv7 with the current time, for ids that are needed before a transaction begins. */
 export function newId(): string {
   return idAt(databaseTime());
 }
 
-/** A UUID of a person, at a moment in milliseconds since 1970. */
+/** Returns a UUID for a person, with the given time in milliseconds since 1970. */
 export function personIdAt(moment: number): string {
   const id = idAt(moment);
   return `${id.slice(0, 14)}${PERSON_VERSION}${id.slice(15)}`;
 }
 
-/** The highest time that a UUIDv7 can have, in milliseconds since 1970. */
+/** The latest time that a UUIDv7 can have, in milliseconds since 1970. */
 const LAST_TIME = 2 ** 48 - 1;
 
-/** An id below all ids of a moment, and above all earlier ids. */
+/** Returns an id that is below all ids of a time, and above all earlier ids. */
 export function lowestIdAt(moment: Date): string {
   const milliseconds = Math.min(Math.max(0, moment.getTime()), LAST_TIME);
   const time = milliseconds.toString(16).padStart(12, '0');
@@ -33,14 +33,14 @@ export function lowestIdAt(moment: Date): string {
 }
 
 /**
- * The id of a transaction. Its last 16 bits are zero, because the ids of its events have the index of the event there. So no two
- * transactions may have all other bits in common, which the key of `write_batch` ensures.
+ * Returns the id of a transaction. Its last 16 bits are zero: the ids of its events contain the index of the event there. So two
+ * transactions must not have all other bits in common, and the key of `write_batch` ensures that.
  */
 export function newBatchId(): string {
   return `${newId().slice(0, -4)}0000`;
 }
 
-/** Random bytes for many ids. Requesting them for each id would take longer than everything else. */
+/** Random bytes for many ids. Requesting them separately for each id would take longer than everything else. */
 const randomBytes = Buffer.alloc(8192);
 let nextRandomByte = randomBytes.length;
 
@@ -56,16 +56,16 @@ function takeRandomBytes(count: number): number {
 
 const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 
-/** The characters of the last id. The characters of the time stay until the next millisecond. */
+/** The characters of the last id. Its time is kept until the next millisecond. */
 const characters = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
 let momentOfCharacters = 0;
 
-/** The positions of the last 15 digits of a UUID, which are random. */
+/** The positions of the last 15 digits of a UUID. These digits are random. */
 const RANDOM_PLACES = Uint8Array.of(20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35);
 
 /**
- * A UUIDv7 of a moment, in milliseconds since 1970. Rows get the time of their transaction's decision, so that ids and
- * `created_at` agree. `place` orders the ids of one moment.
+ * Returns a UUIDv7 for a time in milliseconds since 1970. Rows get the time of their transaction's decision, so that ids and
+ * `created_at` agree. `place` orders the ids of the same time.
  */
 export function idAt(moment: number, place?: number): string {
   if (moment !== momentOfCharacters) {
@@ -87,7 +87,7 @@ export function idAt(moment: number, place?: number): string {
   return characters.toString('latin1');
 }
 
-/** The hexadecimal digit of the lowest four bits. */
+/** Returns the hexadecimal digit of the lowest four bits. */
 function digitOf(bits: number): number {
   return DIGITS[bits & 0xf] as number;
 }

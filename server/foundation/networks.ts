@@ -1,31 +1,34 @@
 import { isIP } from 'node:net';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/** A network: its first address, and how many leading bits its addresses share (all bits for a single address). */
+/** A network: its first address, and the number of leading bits that its addresses share (all bits for a single address). */
 export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
 export type AddressRules = {
-  /** Why requests cannot go to a URL, as a sentence. Looks up no names: their addresses are checked at the connection. */
+  /**
+   * Returns the reason why requests cannot go to a URL, as a sentence. Looks up no names: their addresses are checked at the
+   * connection.
+   */
   findUrlProblem(url: string): string | undefined;
-  /** Whether a request of this protocol to this port may go to this address. */
+  /** Returns whether a request with this protocol and port may go to this address. */
   isAllowed(address: string, to: Destination): boolean;
 };
 
-/** The parts of a URL, other than its address, that the rules check. The protocol ends in a colon. */
+/** The parts of a URL that the rules check, other than its address. The protocol ends in a colon. */
 export type Destination = { readonly protocol: string; readonly port: number };
 
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. They are allowed
- * only one by one, because a range of them is hardly ever intended.
+ * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. These addresses are
+ * allowed only one by one, because allowing a whole range of them is hardly ever intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',
   '::1',
   '169.254.0.0/16',
   'fe80::/10',
-  // AWS, Google Cloud, Scaleway, Alibaba Cloud and Azure. The address that most of them share is 169.254.169.254.
+  // AWS, Google Cloud, Scaleway, Alibaba Cloud and Azure. Most of them use 169.254.169.254.
   'fd00:ec2::/32',
   'fd20:ce::/32',
   'fd00:42::42',
@@ -33,13 +36,13 @@ const LOCAL = readAll(
   '168.63.129.16',
 );
 
-/** Networks of organizations. WEBHOOK_ALLOWED_NETWORKS may name them, or parts of them. */
+/** Networks of organizations. WEBHOOK_ALLOWED_NETWORKS may contain them or parts of them. */
 const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**
- * Addresses that belong to no single machine on the internet, from IANA's registries of special-purpose addresses. Webhooks are
- * never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The ranges of
- * ipaddr.js are not used, because an update must not allow an address.
+ * Addresses that do not belong to a single machine on the internet, from IANA's registries of special-purpose addresses. Webhooks
+ * are never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The ranges
+ * of ipaddr.js are not used, because an update of it must not allow an address.
  */
 const SPECIAL = readAll(
   '0.0.0.0/8',
@@ -73,7 +76,7 @@ const SPECIAL = readAll(
 /** The kinds of addresses: `local` ones are allowed only one by one, `special` ones never. */
 export type AddressKind = 'public' | 'private' | 'local' | 'special';
 
-/** The kind of an address. A text that is not an address, or has a zone such as fe80::1%eth0, is special. */
+/** Returns the kind of an address. Text that is not an address, or that has a zone such as fe80::1%eth0, is special. */
 export function kindOf(text: string): AddressKind {
   const address = readAddress(text);
   if (address === undefined) return 'special';
@@ -82,7 +85,9 @@ export function kindOf(text: string): AddressKind {
   return isIn(SPECIAL, address) ? 'special' : 'public';
 }
 
-/** Whether an address is in one of the networks. IPv4 networks do not contain the IPv6 addresses that embed theirs. */
+/**
+ * Returns whether an address is in one of the networks. IPv4 networks do not contain the IPv6 addresses that embed their addresses.
+ */
 export function isInNetworks(networks: readonly Network[], text: string): boolean {
   const address = readAddress(text);
   return address !== undefined && isIn(networks, address);
@@ -92,7 +97,7 @@ export function isSingle([address, prefix]: Network): boolean {
   return prefix === BITS[address.kind()];
 }
 
-/** Reads an address, or a network in CIDR notation. Undefined for any other text. */
+/** Reads an address, or a network in CIDR notation. Returns undefined for any other text. */
 export function readNetwork(text: string): Network | undefined {
   const [, base = '', length] = /^([^/]*)(?:\/([0-9]{1,3}))?$/.exec(text) ?? [];
   const address = readAddress(base);
@@ -102,7 +107,7 @@ export function readNetwork(text: string): Network | undefined {
   return prefix <= bits ? [address, prefix] : undefined;
 }
 
-/** The problem of an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
+/** Returns the problem of an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
 export function findNetworkProblem(text: string): string | undefined {
   const network = readNetwork(text);
   if (network === undefined) return 'is neither an IP address nor a network such as 10.0.0.0/8';
@@ -126,7 +131,7 @@ export function findNetworkProblem(text: string): string | undefined {
   return 'contains addresses for special purposes, to which nothing is ever sent';
 }
 
-/** The host of a URL for a look-up: without the brackets of IPv6 and without a trailing dot. */
+/** Returns the host of a URL for a look-up: without the brackets of IPv6 and without a dot at the end. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
@@ -136,7 +141,7 @@ export function portOf({ protocol, port }: URL): number {
   return protocol === 'https:' ? 443 : 80;
 }
 
-/** The addresses of a host that needs no look-up: an address itself, or localhost, which is always this machine (RFC 6761). */
+/** Returns the addresses of a host that needs no look-up: an address, or localhost, which is always this machine (RFC 6761). */
 export function addressesInHost(host: string): readonly string[] | undefined {
   if (isIP(host) !== 0) return [host];
   return host === 'localhost' || host.endsWith('.localhost') ? ['127.0.0.1', '::1'] : undefined;
@@ -168,7 +173,7 @@ export function requireNetwork(text: string): Network {
   return network;
 }
 
-/** Reads an address. Node decides whether it is one, because ipaddr.js also reads 127.1, 0x7f.1 and 010.0.0.1. */
+/** Reads an address. Node decides whether it is valid, because ipaddr.js also accepts 127.1, 0x7f.1 and 010.0.0.1. */
 function readAddress(text: string): IPv4 | IPv6 | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }

@@ -4,10 +4,10 @@ import { withoutUrlCredentials } from './url-credentials.ts';
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** One link of the chain of causes, the outermost first. `stack` has the frames only. */
+/** A link in the chain of causes, outermost first. `stack` contains only the frames. */
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
-/** Maximum characters of one text. The longest field of any operation has a quarter of this. */
+/** Maximum length of a text, in characters. The longest field of any operation has a quarter of this. */
 export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
@@ -21,19 +21,19 @@ const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
-/** A password after its name. */
+/** A password after a word that announces it. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
-/** Cheap tests whether a text can contain a key or a password. */
+/** Quick tests whether a text can contain a key or a password at all. */
 const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 
 /**
- * Removes card numbers, API keys, passwords and characters that PostgreSQL cannot store from a text, and truncates it to `most`
+ * Returns a text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
  * characters. The result is safe for the error log and the log of the process.
  */
 export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
-  // Slightly more than the result, so that a number at its end is redacted before the text is cut.
+  // Slightly more text than the result needs, so that a number at its end is redacted before the text is cut.
   const considered = text.length > most ? text.slice(0, 2 * (most + 100)) : text;
   let cleaned = redactEncoded(redactCardNumbers(considered));
   if (MARKS.test(cleaned)) {
@@ -47,7 +47,7 @@ export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   return truncated(cleaned, most);
 }
 
-/** The first characters of a text. An emoji is one character, although a string of JavaScript has two units for it. */
+/** Returns the first characters of a text. An emoji is one character, although it takes two units of a JavaScript string. */
 function truncated(text: string, most: number): string {
   if (text.length <= most) return text;
   let count = 0;
@@ -60,7 +60,7 @@ function truncated(text: string, most: number): string {
   return text;
 }
 
-/** Redacts encoded card numbers in URLs. A URL that contains one is shown decoded. */
+/** Redacts encoded card numbers in URLs. If a URL contains one, it is shown decoded. */
 function redactEncoded(text: string): string {
   if (!/[%+]/.test(text)) return text;
   const plain = withoutUrlEncoding(text);
@@ -69,8 +69,9 @@ function redactEncoded(text: string): string {
 }
 
 /**
- * Converts a value to JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting. A
- * marker replaces the rest. Errors become their causes. Their other properties are left out, because PostgreSQL's quote rows.
+ * Converts a value to JSON, with all of its texts {@link withoutSecrets}. `budget` limits the total number of characters, and
+ * `depth` limits the nesting. A marker replaces the rest. Errors are replaced by their causes. Their other properties are omitted,
+ * because PostgreSQL's errors quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;
@@ -85,7 +86,7 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   if (value instanceof Error) return causesOf(value, true);
   if (depth === 0) return OMITTED;
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => jsonWithoutSecrets(item, budget, depth - 1));
-  // Without a prototype, `__proto__` is a name like any other.
+  // If an object has no prototype, `__proto__` is a name like any other.
   const cleaned: Record<string, Json> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
@@ -96,12 +97,12 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   return cleaned;
 }
 
-/** Whether a value is an amount, which is shown as sent. */
+/** Returns whether a value is an amount. Amounts are shown as sent. */
 function isAmount(value: object): value is { readonly source: string } {
   return 'source' in value && 'quoted' in value && typeof value.source === 'string';
 }
 
-/** The chain of causes of an error, the outermost first: names, messages and stacks, without secrets. */
+/** Returns the chain of causes of an error, outermost first: names, messages and stacks, without secrets. */
 export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
   const causes: Cause[] = [];
   const seen = new Set<unknown>();
@@ -115,7 +116,7 @@ export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
       if (next instanceof AggregateError) waiting.push(...next.errors);
       if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
     } catch {
-      // Any value can be thrown, even a value that throws when it is read.
+      // Any value can be thrown, even one whose properties throw when they are read.
       causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
     }
   }
@@ -133,21 +134,21 @@ function causeOf(thrown: unknown, stacks: boolean): Cause {
   };
 }
 
-/** The frames only. The lines above them repeat name and message. */
+/** Returns only the frames. The lines above them repeat name and message. */
 function stackOf({ stack = '' }: Error): string | null {
   const frames = stack.search(/^ {4}at /m);
   return frames === -1 ? null : withoutSecrets(stack.slice(frames), MAX_STACK_LENGTH);
 }
 
-/** Maximum number of digits in a row that are shown. Longer runs can be part of a card number. */
+/** Maximum number of consecutive digits that are shown. Longer runs can be part of a card number. */
 const MAX_DIGITS = 7;
 
-/** Separators between two digits of one number: "4111 - 1111" is one number. */
+/** Maximum length of the separator between two digits of one number: "4111 - 1111" is one number. */
 const MAX_SEPARATOR_LENGTH = 3;
 
 /**
- * A caller's text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or more
- * digits, even when grouped by blanks, dots or dashes, because it could be part of a card number.
+ * Returns a caller's text for a message, header or report: at most `maxLength` characters of printable ASCII. Runs of eight or more
+ * digits are masked, even when they are grouped by blanks, dots or dashes, because they could be part of a card number.
  */
 export function maskedText(text: string, maxLength = 40): string {
   const shown = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
@@ -155,7 +156,7 @@ export function maskedText(text: string, maxLength = 40): string {
   return maskLongNumbers(visible);
 }
 
-/** Replaces every long run of digits by an ellipsis. */
+/** Replaces every long run of digits with an ellipsis. */
 export function maskLongNumbers(text: string): string {
   let result = '';
   let copied = 0;
@@ -175,7 +176,10 @@ export function maskLongNumbers(text: string): string {
   return copied === 0 ? text : result + text.slice(copied);
 }
 
-/** Masks the long numbers of a path, even if it is escaped once or several times. A path without one is returned unchanged. */
+/**
+ * Masks the long numbers of a path, even if the path is escaped once or several times. A path without such numbers is returned
+ * unchanged.
+ */
 export function maskPath(path: string): string {
   const decoded = path.replaceAll(/%(?:25)*([2-7][0-9a-f])/gi, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),

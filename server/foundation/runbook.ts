@@ -1,11 +1,11 @@
 import { IS_CLONE, ROOT } from '../../installation.mjs';
 
-// Invariant: Every problem, state and alert leads to a page of the runbook, and a message is found in its index
+// Invariant: Every problem, state and alert leads to a page of the runbook, and every message is found in the runbook's index
 // Tested by: `server/host/start/runbook.test.ts`; `test/harness/process.ts` follows each refusal that a test causes
 
 /**
- * The pages of the runbook: the name of the file in docs/runbook/, without `.md`, and its title. One for each kind of problem
- * that prevents a start, each alert, and each state that the readiness or the status names.
+ * The pages of the runbook: the file name in docs/runbook/, without `.md`, and the title. There is a page for each kind of problem
+ * that prevents a start, for each alert, and for each state that the readiness or the status names.
  */
 export const RUNBOOK = {
   'approval-waiting': 'A request has waited for an approval for an hour',
@@ -89,15 +89,15 @@ export const RUNBOOK = {
 
 export type RunbookPage = keyof typeof RUNBOOK;
 
-/** The path of a page, from the root of the project. */
+/** Returns the path of a page, from the root of the project. */
 export function runbookPath(page: RunbookPage): string {
   return `docs/runbook/${page}.md`;
 }
 
 /**
- * The line after the message of a problem, which leads to its page. A reader in a terminal or a log has one of three
- * installations: a clone, usually with the service started from its root; the package, which may be anywhere; or a container,
- * whose files cannot be opened.
+ * Returns the line after the message of a problem, which leads to its page. A reader in a terminal or a log has one of three
+ * installations: a clone, usually with the service started from its root; the package, which may be anywhere; or a container, whose
+ * files cannot be opened.
  */
 export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
   const path = runbookPath(page);

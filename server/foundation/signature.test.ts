@@ -21,7 +21,7 @@ describe('a notice is verified', () => {
     expect(verifyNotice({ ...signed(signing) }, Buffer.from(BODY), known, NOW)).toEqual({ id: 'msg_1' });
   });
 
-  test.each([-300_000, 300_000])('%i ms from its time', (apart) => {
+  test.each([-300_000, 300_000])('if it arrives %i ms from its time', (apart) => {
     expect(verifyNotice({ ...signed([NEW]) }, BODY, [NEW], NOW + apart)).toEqual({ id: 'msg_1' });
   });
 });
@@ -51,11 +51,11 @@ describe('a notice is refused', () => {
   test.each([
     [300_001, 'timestamp_too_old'],
     [-300_001, 'timestamp_too_new'],
-  ])('%i ms from its time', (apart, problem) => {
+  ])('if it arrives %i ms from its time', (apart, problem) => {
     expect(verifyNotice({ ...one }, BODY, [NEW], NOW + apart)).toEqual({ problem });
   });
 
-  test('with another body, by another secret, or if there is no secret', () => {
+  test('if the body or the secret differs, or if there is no secret', () => {
     const problem = { problem: 'no_signature_matches' };
     expect(verifyNotice({ ...one }, `${BODY} `, [NEW], NOW)).toEqual(problem);
     expect(verifyNotice({ ...one }, BODY, [OLD], NOW)).toEqual(problem);
@@ -73,6 +73,6 @@ test.each([
   [`${newSecret()}\n`, false],
   [newSecret().replace(/=$/, ''), false],
   ['whsec_', false],
-])('%j is a secret: %j', (text, is) => {
+])('recognizes whether %j is a secret: %j', (text, is) => {
   expect(isSigningSecret(text)).toBe(is);
 });

@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 // Kept by: `verifyNotice`
 // Tested by: `server/foundation/signature.test.ts`
 
-/** The signed message. The body is exactly the text that is sent. */
+/** A message to sign. The body is exactly the text that is sent. */
 export type SignedMessage = { readonly id: string; readonly sentAt: Date; readonly body: string };
 
 export type SignatureHeaders = {
@@ -21,29 +21,29 @@ export type SignatureHeaders = {
 
 const SECRET_PREFIX = 'whsec_';
 
-/** The key that a secret such as `whsec_…` contains. */
+/** Returns the key that a secret such as `whsec_…` contains. */
 export function readSigningKey(secret: string): Buffer {
   if (!secret.startsWith(SECRET_PREFIX)) throw new TypeError(`a secret begins with ${SECRET_PREFIX}`);
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }
 
-/** The bytes that the key of a secret may have, by Standard Webhooks. */
+/** The number of bytes that the key of a secret may have, by Standard Webhooks. */
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** The form of a secret, as it follows "must be" in a message. */
+/** The form of a secret, as the end of "must be" in a message. */
 export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
 
-/** Whether a text is a secret of the form {@link SECRET_RULE}. */
+/** Returns whether a text is a secret of the form {@link SECRET_RULE}. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(SECRET_PREFIX)) return false;
   const key = readSigningKey(text);
-  // The decoder skips characters that are not Base64.
+  // The decoder skips characters that are not Base64, so the result is encoded again and compared.
   const isExact = key.toString('base64') === text.slice(SECRET_PREFIX.length);
   return isExact && key.length >= MIN_KEY_BYTES && key.length <= MAX_KEY_BYTES;
 }
 
-/** Signs a message with each of the keys, by version v1 of Standard Webhooks (HMAC with SHA-256). */
+/** Signs a message with each of the keys, as in version v1 of Standard Webhooks (HMAC with SHA-256). */
 export function signMessage({ id, sentAt, body }: SignedMessage, keys: readonly Buffer[]): SignatureHeaders {
   const timestamp = String(Math.floor(sentAt.getTime() / 1000));
   const signatures = keys.map((key) => signatureOf(key, id, timestamp, body));
@@ -54,12 +54,15 @@ function signatureOf(key: Buffer, id: string, timestamp: string, body: string | 
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** How long a signature is valid, and also how long before its time, because clocks differ. Standard Webhooks recommends it. */
+/**
+ * How long a signature is valid, and also how long before its own time, because clocks differ. Standard Webhooks recommends this
+ * value.
+ */
 const TOLERANCE_MILLISECONDS = 300_000;
 
 /**
- * Signs a request to an adapter, by version v2. It is like v1, but the signed text begins with the method and the path, such as
- * `POST /send.{"attempt_id": …}`. Otherwise an attacker could record an inquiry and send it again as an order.
+ * Signs a request to an adapter, with version v2. It differs from v1 because the signed text begins with the method and the path,
+ * such as `POST /send.{"attempt_id": …}`. Otherwise an attacker could record an inquiry and send it again as an order.
  */
 export function signRequest(
   { method, path, body, ...message }: SignedMessage & { readonly method: string; readonly path: string },
@@ -76,13 +79,13 @@ export type NoticeProblem =
   | 'timestamp_too_new'
   | 'no_signature_matches';
 
-/** The headers of a request, with names in lower case. */
+/** The headers of a request. Their names are in lower case. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies that a notice was signed with one of the secrets of its connector. Returns the `webhook-id` of the message, or why it
- * does not count. `now` is in milliseconds since 1970. A message replayed within the tolerance is still valid, so the receiver
- * must recognize the messages that it has stored.
+ * Verifies that a notice was signed with one of the secrets of its connector. Returns the `webhook-id` of the message, or the
+ * reason why it does not count. `now` is in milliseconds since 1970. A message that is replayed within the tolerance is still
+ * valid, so the receiver must recognize messages that it has already stored.
  */
 export function verifyNotice(
   headers: Headers,
@@ -100,7 +103,7 @@ export function verifyNotice(
   if (age < -TOLERANCE_MILLISECONDS) return { problem: 'timestamp_too_new' };
   const sent = signatures.split(' ').map((signature) => Buffer.from(signature));
   const expected = secrets.map((secret) => Buffer.from(signatureOf(readSigningKey(secret), id, timestamp, body)));
-  // Compares all of them, so that the time does not reveal which one matches.
+  // Compares all signatures, so that the time does not reveal which one matches.
   const matches = expected.flatMap((one) => sent.filter((other) => isSame(one, other)));
   return matches.length > 0 ? { id } : { problem: 'no_signature_matches' };
 }

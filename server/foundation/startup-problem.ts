@@ -15,7 +15,7 @@ export class StartupProblem extends Error {
   }
 }
 
-/** The `code` of an error from the operating system (`ENOENT`, `EACCES`, ...) or from PostgreSQL (`57P03`, ...). */
+/** Returns the `code` of an error from the operating system (`ENOENT`, `EACCES`, ...) or from PostgreSQL (`57P03`, ...). */
 export function codeOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
@@ -23,11 +23,11 @@ export function codeOf(error: unknown): string | undefined {
 
 /** Error codes of the operating system and PostgreSQL for a full disk or an exceeded quota. */
 const DISK_FULL_CODES: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', '53100']);
-/** The same for SQLite, whose errors all have one `code`. */
+/** SQLite's error code for a full disk. The `code` of all SQLite errors is the same, so it cannot be used. */
 const SQLITE_FULL = 13;
 const DISK_FULL_WORDS = /no space left on device|disk quota exceeded|disk is full/i;
 
-/** Whether an error, one of its causes, or the output of a program such as `initdb` reports a full disk. */
+/** Returns whether an error, one of its causes, or the output of a program such as `initdb` reports a full disk. */
 export function isDiskFull(problem: unknown): boolean {
   if (typeof problem === 'string') return DISK_FULL_WORDS.test(problem);
   if (!(problem instanceof Error)) return false;
@@ -36,7 +36,7 @@ export function isDiskFull(problem: unknown): boolean {
   return isDiskFull(problem.cause);
 }
 
-/** The problem of a full disk. `what` is the part of the sentence that says what failed, and where. */
+/** Returns the problem of a full disk. `what` is the part of the sentence that says what failed, and where. */
 export function diskFullProblem(what: string, cause?: unknown): StartupProblem {
   return new StartupProblem('disk-full', `${what}: the disk is full. Free up space on it and try again.`, { cause });
 }

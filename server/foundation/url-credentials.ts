@@ -1,17 +1,17 @@
 import { REDACTED } from '../../domain/cards/card-number.ts';
 
-// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
+// Handles passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
 // password.
 
-/** Maximum characters from the :// to the @. Texts of callers are also searched. */
+/** Maximum number of characters from the :// to the @. It is needed because texts of callers are also searched. */
 const MAX_USER_INFO_LENGTH = 1_000;
 
-/** An http URL with a complete host. A later @ belongs to its path or to the surrounding text. */
+/** An http URL with a complete host. If an @ follows, it belongs to the path or to the surrounding text. */
 const PLAIN_HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?[/?#\s,;)]/i;
 
 const HOST = String.raw`(?:[\w.%-]*|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?`;
 
-/** An unambiguous database URL: the user, its password, the rest of the address, the parameters. */
+/** A database URL that is unambiguous: the user, the password, the rest of the address, the parameters. */
 const WELL_FORMED = new RegExp(
   String.raw`^(postgres(?:ql)?:\/\/)(?:([\w.-]*)(:[^@:/?#\s]*)?@)?(${HOST}(?:,${HOST})*(?:\/[\w.%-]*)?)(?:\?([^?#@\s]*))?$`,
   'i',
@@ -22,7 +22,7 @@ export function withoutUrlCredentials(text: string): string {
   return text.includes('://') && text.includes('@') ? hide(text, MAX_USER_INFO_LENGTH) : text;
 }
 
-/** Whether the value of a setting can contain the user name or password of a URL. A database URL always can. */
+/** Returns whether the value of a setting can contain the user name or password of a URL. A database URL always can. */
 export function holdsUrlCredentials(value: string): boolean {
   if (/postgres(?:ql)?:/i.test(value) || /:\/\/.*[?&]\w*password=/is.test(value)) return true;
   const line = value.replaceAll('\n', ' ');

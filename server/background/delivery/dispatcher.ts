@@ -9,7 +9,7 @@ import type { Item } from './endpoint/item.ts';
 import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 // Invariant: In strict order, an event is sent only after the delivery of the previous one is stored, even if a process is stopped
-// or frozen
+//   or frozen
 // Kept by: one in flight; leases with epochs, which are checked again before a request is written
 // Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
 

@@ -40,7 +40,7 @@ import {
 } from './sender.ts';
 
 // Invariant: Only `server/background/outbound/send.ts` can open a connection to another host. The exception is the OpenTelemetry
-// SDK in `server/observe/traces/`, for the configured collector
+//   SDK in `server/observe/traces/`, for the configured collector
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 

@@ -26,7 +26,7 @@ import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
 // Invariant: The order of an attempt leaves only after `sent` is committed, and from only one process. It is never sent again
-// before the processor was asked
+//   before the processor was asked
 // Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 
@@ -175,9 +175,8 @@ class AttemptWork {
   }
 
   /**
-   * Marks attempts as sent. Returns the attempts that this process may send, and the deadline for sending them by the database's
-   * real
-   * clock.
+   * Marks attempts as sent. Returns the attempts that this process may send, and the deadline for sending them, by the
+   * database's real clock.
    */
   async markSent(ready: readonly ClaimedAttempt[]) {
     // Read before the transaction begins, so the processor gets slightly less time than the books assume.

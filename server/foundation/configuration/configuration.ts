@@ -18,11 +18,11 @@ type FieldsWith<Property extends keyof Setting, Value> = {
 
 /** The settings of the service, read once from the environment. */
 export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settings[Field]> } & {
-  /** The absolute path of the file that a secret came from, or null if it came from no file. */
+  /** The absolute path of the file that a secret was read from. Null if it was not read from a file. */
   readonly [Field in FieldsWith<'mayBeInFile', true> as `${Field}File`]: string | null;
 } & {
   readonly loopbackOnly: boolean;
-  /** Where the path of the data directory comes from: a wrong path often has a missing or mistyped setting as its cause. */
+  /** Where the path of the data directory comes from. Often, a wrong path is caused by a missing or mistyped setting. */
   readonly dataDirectoryOrigin: string;
 };
 
@@ -49,12 +49,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   return configuration;
 }
 
-/** The text of a setting, empty if it is not set, its name in messages, and the file that it came from. */
+/** The text of a setting (empty if it is not set), its name for messages, and the file that it was read from. */
 type Source = { readonly text: string; readonly origin: string; readonly file: string | null };
 
 /**
- * The text from the variable or, for a secret, from the file that the variable with `_FILE` names. Containers and systemd pass
- * secrets as files, because more programs can see the environment of a process.
+ * Returns the text of the variable. A secret may also be in the file that the variable with `_FILE` names: containers and systemd
+ * pass secrets as files, because more programs can see the environment of a process.
  */
 function sourceOf(
   { name, mayBeInFile }: Pick<Setting, 'name' | 'mayBeInFile'>,
@@ -68,7 +68,7 @@ function sourceOf(
   return { text: readSecret(name, path), origin: `The content of ${fileSetting}`, file: resolve(path) };
 }
 
-/** Reads the file of a secret. No message quotes it. */
+/** Reads the file of a secret. Messages never quote it. */
 function readSecret(name: string, path: string): string {
   const refuse = (problem: string, cause?: unknown): StartupProblem =>
     invalid(`${fileSettingOf(name)} is ${quoted(path)}, but that file ${problem}.`, cause);
@@ -97,7 +97,7 @@ function readValue(
   throw isSecret ? invalid(`${origin} must be ${kind.allowed}.`) : refuse(`it must be ${kind.allowed}`);
 }
 
-/** Refuses settings that are only invalid together. */
+/** Refuses settings that are invalid in combination. */
 function refuseTogether(
   { mode, backupDirectory, databaseUrl, databaseStandby }: Configuration,
   environment: NodeJS.ProcessEnv,
@@ -127,7 +127,7 @@ function refuseTogether(
   }
 }
 
-/** Refuses an OpenID provider without the other settings that it needs, and those settings without a provider. */
+/** Refuses an OpenID provider without the other settings that it needs, and those other settings without a provider. */
 function refuseIncompleteSignIn(configuration: Configuration): void {
   const { oidcIssuer, publicUrl } = configuration;
   const needed = ['oidcClientId', 'oidcClientSecret', 'oidcRoles'] as const;
@@ -155,7 +155,7 @@ function refuseIncompleteSignIn(configuration: Configuration): void {
   );
 }
 
-/** Reads the data directory only. This works even if other settings are invalid. */
+/** Reads only the data directory. This works even if other settings are invalid. */
 export function readDataDirectory(
   environment: NodeJS.ProcessEnv = process.env,
 ): Pick<Configuration, 'dataDirectory' | 'dataDirectoryOrigin'> {
@@ -168,7 +168,7 @@ export function readDataDirectory(
   return { dataDirectory: resolve(set), dataDirectoryOrigin: `${name} is ${quoted(set)}` };
 }
 
-/** Hides the variables with this prefix while `open` runs, for libraries that also read environment variables. */
+/** Hides the variables with this prefix while `open` runs, because some libraries read environment variables themselves. */
 export function withoutVariables<T>(prefix: string, open: () => T): T {
   const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
   for (const [name] of hidden) delete process.env[name];
@@ -179,7 +179,7 @@ export function withoutVariables<T>(prefix: string, open: () => T): T {
   }
 }
 
-/** Refuses credentials in any setting that is not for them, because such a value could be printed, or quoted in responses. */
+/** Refuses credentials in settings that are not for credentials, because their values could be printed, or quoted in responses. */
 function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   const { name: allowed } = SETTINGS.databaseUrl;
   for (const { name, purpose } of LISTED_SETTINGS) {
@@ -195,7 +195,7 @@ function invalid(message: string, cause?: unknown): StartupProblem {
   return new StartupProblem('invalid-setting', message, { cause });
 }
 
-/** The settings in force, one `NAME=value` a line, without secrets. */
+/** Returns the current settings without secrets, one `NAME=value` per line. */
 export function showConfiguration(configuration: Configuration): string {
   const values: Readonly<Record<string, unknown>> = configuration;
   return Object.entries<Setting>(SETTINGS)

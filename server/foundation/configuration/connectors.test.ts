@@ -37,7 +37,9 @@ function readText(text: string, environment: Readonly<Record<string, string>> = 
 
 const read = (connectors: unknown, environment = {}) => readText(JSON.stringify({ connectors }), environment);
 
-/** Returns why a file is refused. The message begins with the setting and the file, and contains no secret. */
+/**
+ * Returns the reason why a file is refused. Checks that the message begins with the setting and the file, and contains no secret.
+ */
 function refusalOf(start: () => unknown): string {
   try {
     start();

@@ -12,23 +12,25 @@ import { CERTIFICATES, type Kind, quoted, type Surroundings } from './values.ts'
 
 export type Connectors = { readonly path: string; readonly connectors: readonly ConnectorSettings[] };
 
-/** Whether a card program (inner UUID) may have cards at a connector: each may, unless the settings name some. */
+/**
+ * Returns whether a card program (inner UUID) may have cards at a connector. If the settings list no programs, every program may.
+ */
 export function admits(connector: Pick<ConnectorSettings, 'programIds'> | undefined, programId: string): boolean {
   return connector?.programIds?.includes(programId) ?? true;
 }
 
-/** Ids with another meaning, and that meaning. */
+/** Reserved ids, with their meaning. */
 const RESERVED_IDS: ReadonlyMap<unknown, string> = new Map([
   ['simulator', 'the simulator of a sandbox'],
   ['other', 'metrics of connectors that are not in the settings'],
 ]);
 
-/** Far more processors than card programs have. */
+/** Far more than the number of processors that card programs have. */
 const MAX_CONNECTORS = 50;
 const MAX_NETWORKS = 50;
 const MAX_PROGRAMS = 1_000;
 
-/** A new secret, and the one before it until the adapter has the new one. */
+/** A new secret, and the previous one until the adapter has the new one. */
 const MAX_SECRETS = 2;
 
 const DAY_SECONDS = 86_400;
@@ -36,7 +38,7 @@ const DAY_SECONDS = 86_400;
 type TraitRow<Value> = {
   readonly name: string;
   readonly fallback: Value;
-  /** As it follows "must be" in a message, with the unit. */
+  /** The allowed values in the form in which they follow "must be" in a message, with the unit. */
   readonly allowed: string;
   readonly isValid: (value: unknown) => boolean;
   readonly purpose: string;
@@ -66,7 +68,7 @@ function word<const Word extends string>(
 const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
 
 /**
- * The traits, in the order for readers. With the defaults, a processor never gets an order twice, and no order is
+ * The traits, in the order of the documentation. With the defaults, a processor never gets an order twice, and an order is never
  * wrongly considered undone.
  */
 export const TRAITS = {
@@ -90,7 +92,7 @@ export const TRAITS = {
   } satisfies TraitRow<number | null>,
   settleDelaySeconds: number(
     'settle_delay_seconds',
-    // The wait that Mastercard Send prescribes to its users.
+    // The wait that Mastercard Send requires from its users.
     40,
     { unit: 'seconds', min: 0, max: DAY_SECONDS },
     'how long an order may take until an inquiry finds it',
@@ -152,7 +154,7 @@ export const CONNECTORS: Kind<Connectors> = {
 type Refuse = (problem: string) => Error;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The content of the file. Messages do not quote it, because it may contain a secret by mistake. */
+/** Reads the content of the file. Messages do not quote it, because it may contain a secret by mistake. */
 function readFile(path: string, refuse: Refuse): unknown {
   let content: string;
   try {
@@ -212,7 +214,7 @@ function readNetworks(value: unknown, wrong: Wrong): readonly string[] {
   });
 }
 
-/** The card programs that may have cards of the connector, or undefined for all. */
+/** Reads the card programs that may have cards of the connector. Undefined for all. */
 function readPrograms(value: unknown, wrong: Wrong): readonly string[] | undefined {
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || value.length > MAX_PROGRAMS) {
@@ -234,7 +236,7 @@ function readCertificates(value: unknown, wrong: Wrong, around: Surroundings): s
   return read.certificates;
 }
 
-/** The secrets in the named variables. A message quotes no name, because it may be a secret by mistake. */
+/** Reads the secrets in the named variables. Messages do not quote an invalid name, because it may be a secret by mistake. */
 function readSecrets(value: unknown, wrong: Wrong, { readVariable }: Surroundings): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isList = names.length > 0 && names.length <= MAX_SECRETS && new Set(names).size === names.length;
@@ -267,7 +269,7 @@ function readTraits(value: unknown, refuse: Refuse, wrong: Wrong): Traits {
       return [trait, set];
     }),
   ) as Traits;
-  // It is unknown how long a processor remembers, and a wrong guess pays twice.
+  // How long the processor remembers must be set, because a wrong guess would pay twice.
   if (traits.canResend && value[TRAITS.keyMemorySeconds.name] === undefined) {
     throw wrong('traits.key_memory_seconds', 'it must be set if can_resend is true');
   }

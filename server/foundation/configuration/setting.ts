@@ -1,6 +1,6 @@
 import type { Kind } from './values.ts';
 
-/** The settings that defaults depend on. In the table, they come before their dependents. */
+/** The settings on which defaults of other settings depend. They come first in the table. */
 export type Earlier = {
   readonly mode: 'sandbox' | 'live';
   readonly hosts: readonly string[];
@@ -10,24 +10,24 @@ export type Earlier = {
 export type Setting = {
   readonly name: string;
   readonly kind: Kind<unknown>;
-  /** The default as people read it, or an empty text if there is none. */
+  /** The default, described for people. An empty text if there is none. */
   readonly fallback: string;
-  /** The value if it is not set. If omitted, the default is parsed like a set value. */
+  /** Returns the value if the setting is not set. If omitted, the text of the default is parsed like any other. */
   readonly unset?: (earlier: Earlier) => unknown;
   readonly purpose: string;
-  /** Whether it must stay out of every output and message. */
+  /** Whether the value must not appear in any output or message. */
   readonly isSecret?: true;
-  /** Whether the variable with `_FILE` after the name may name a file with it. */
+  /** Whether the variable with `_FILE` after the name may name a file that contains the value. */
   readonly mayBeInFile?: true;
-  /** Its users: the service only, or also the commands on its host. The types of the commands enforce this. */
+  /** Who may read it: only the service, or also the commands on its host. The types of the commands enforce this. */
   readonly readBy: 'service' | 'commands';
-  /** Whether `start --help` lists it too. */
+  /** Whether `start --help` also lists it. */
   readonly isInHelp?: true;
-  /** Formats it for `config`, if that differs from the set text. */
+  /** Formats the value for `config`, if the result differs from the text that was set. */
   readonly show?: (value: never) => string;
 };
 
-/** The variable that names the file of a secret. */
+/** Returns the name of the variable that names the file of a secret. */
 export function fileSettingOf(name: string): string {
   return `${name}_FILE`;
 }

@@ -103,7 +103,7 @@ describe('sign-in with an OpenID provider', () => {
     expect(oidcRoles?.map(({ value }) => value)).toEqual(['ada@bank.test', 'lin@bank.test']);
   });
 
-  test('needs every setting, and none without an issuer', () => {
+  test('needs every setting with an issuer, and allows none without an issuer', () => {
     const { OIDC_ISSUER, ...others } = complete;
     expect(() => readConfiguration({ OIDC_ISSUER })).toThrow(
       'OIDC_ISSUER is set, so these settings must be set too: OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES, PUBLIC_URL.',

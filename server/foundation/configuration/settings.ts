@@ -37,15 +37,15 @@ import {
 const days = (min: number) => numberOf('days', { min, max: 3_650 });
 const notSet = () => null;
 
-/** Replays are exact for this many days, because the responses to idempotency keys are stored in events. */
+/** For this many days, replays equal the first response exactly: the responses to idempotency keys are stored in events. */
 export const MIN_EVENT_RETENTION_DAYS = 31;
 
-/** The contract promises one response per idempotency key for this many days. */
+/** For this many days, the contract promises one response per idempotency key. */
 export const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
- * Default limits in live mode, in requests per second and process. They are far above the rate of a normal caller and below the
- * capacity of a process, so that a faulty caller leaves room for others.
+ * Default limits in live mode, in requests per second and process. They are far above the rate of a normal caller, and below the
+ * capacity of a process. So a faulty caller leaves room for others.
  */
 const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
@@ -53,20 +53,20 @@ const LIVE_KEY_RATE = 1_000;
 const rate = numberOf('requests per second', { min: 1, max: 999_999, zero: 'for no limit' });
 
 /**
- * Returns the size of a live ledger's buffers in MB: a quarter of the machine's memory (in bytes). It is bounded, because
- * PostgreSQL searches all buffers when it drops a table.
+ * Returns the size of a live ledger's buffers in MB: a quarter of the machine's memory (in bytes), up to a maximum. The maximum is
+ * needed because PostgreSQL searches all buffers when it drops a table.
  */
 export function liveBuffersMegabytes(memory: number): number {
   return Math.min(4096, Math.max(256, Math.floor(memory / 4 / 1024 ** 2)));
 }
 
-/** Only this machine can reach these, so a sandbox needs no key. */
+/** Only this machine can reach these addresses, so a sandbox needs no key. */
 const DEFAULT_HOSTS = ['127.0.0.1', '::1'];
 
-/** Developers receive webhooks on their own machine. */
+/** For developers, who receive webhooks on their own machine. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Every setting, by its field in the configuration and in the order of the documentation. */
+/** All settings by their field in the configuration, in the order of the documentation. */
 export const SETTINGS = {
   mode: {
     name: 'MODE',
@@ -257,7 +257,7 @@ export const SETTINGS = {
     purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For",
     readBy: 'commands',
   },
-  /** The origin that callers use, or null for each request's own. */
+  /** The origin that callers use. Null for the origin of each request. */
   publicUrl: {
     name: 'PUBLIC_URL',
     kind: ORIGIN,
@@ -286,7 +286,7 @@ export const SETTINGS = {
     readBy: 'commands',
     show: (certificates: Certificates | null) => certificates?.path ?? '',
   },
-  /** The current key first. Null for the key in the data directory. */
+  /** The current key comes first. Null for the key in the data directory. */
   webhookKeys: {
     name: 'WEBHOOK_KEY',
     kind: WEBHOOK_KEYS,
@@ -298,7 +298,7 @@ export const SETTINGS = {
     readBy: 'commands',
     show: (keys: readonly Buffer[] | null) => (keys === null ? '(in DATA_DIR)' : '(set)'),
   },
-  /** The provider that people sign in with, or null for none. */
+  /** The provider with which people sign in. Null for none. */
   oidcIssuer: {
     name: 'OIDC_ISSUER',
     kind: ISSUER,
@@ -411,7 +411,7 @@ export const SETTINGS = {
     purpose: 'requests to log, one line each, regardless of LOG_LEVEL',
     readBy: 'service',
   },
-  /** URL of the collector, without `/v1/traces`; null for no traces. */
+  /** URL of the collector, without `/v1/traces`. Null for no traces. */
   tracesUrl: {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     kind: COLLECTOR_URL,
@@ -446,7 +446,7 @@ export const SETTINGS = {
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-/** Every environment variable for the help and the documentation, including the variables that name a file. */
+/** Every environment variable for the help and the documentation, including the variables that name files. */
 export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting) => {
   const { name, kind, fallback, purpose, mayBeInFile, readBy, isInHelp = false } = setting;
   const own = { name, allowed: kind.allowed, fallback, purpose, readBy, isInHelp };

@@ -8,18 +8,23 @@ import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
 export type Kind<Value> = {
-  /** As it follows "must be" in a message, with the unit. Also in docs/configuration.md. */
+  /**
+   * The allowed values in the form in which they follow "must be" in a message, with the unit. Also used in docs/configuration.md.
+   */
   readonly allowed: string;
   /**
-   * The value of a text, which is not empty. Undefined if the text is not allowed. If there is more to say, throws the error that
-   * `refuse` makes from the end of the sentence.
+   * Returns the value for a text that is not empty. Undefined if the text is not allowed. To give a more specific reason, it throws
+   * `refuse` with the end of the sentence.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };
 
 export type Surroundings = {
   readonly mode: 'sandbox' | 'live';
-  /** A variable that the value names, or the content of the file that the variable with `_FILE` names. Empty if not set. */
+  /**
+   * Returns the value of a variable that this setting names, or the content of the file that the variable with `_FILE` names. Empty
+   * if neither is set.
+   */
   readonly readVariable: (name: string) => string;
 };
 
@@ -34,7 +39,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Kin
 type Range = {
   readonly min: number;
   readonly max: number;
-  /** The meaning of 0, if it is not a number like the others. */
+  /** The meaning of 0, if 0 is not a number like the others. */
   readonly zero?: string;
 };
 
@@ -72,7 +77,7 @@ export const ADDRESS: Kind<string> = {
   },
 };
 
-/** The same, as the only one to listen on. */
+/** A single address or host name, as the only one to listen on. */
 export const ADDRESSES: Kind<readonly string[]> = {
   allowed: ADDRESS.allowed,
   parse: (text, refuse, around) => {
@@ -85,17 +90,17 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** The origin of a URL. The service needs the whole host, so a path would be lost. */
+/** The origin of a URL. A path is refused, because it would be ignored: the service needs the whole host. */
 export const ORIGIN: Kind<string> = {
   allowed: 'a URL of a scheme and a host only, such as https://transfers.example.com',
   parse: (text) => {
     const url = URL.parse(text);
-    // A path, a query or a fragment, even an empty one, makes the URL differ from its origin.
+    // If the URL has a path, a query or a fragment, even an empty one, it differs from its origin.
     return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
   },
 };
 
-/** The text is kept unchanged, because a provider with a slash at the end is another provider. */
+/** The text is kept unchanged, because the same URL with a slash at the end is a different issuer. */
 export const ISSUER: Kind<string> = {
   allowed:
     'the https:// URL of a provider, exactly as its discovery document spells it, such as https://login.example.com/realms/cards',
@@ -138,7 +143,7 @@ export const OPERATOR_LIMITS: Kind<OperatorLimits> = {
   },
 };
 
-/** A sentence as the end of another one. */
+/** Turns a sentence into the end of another sentence. */
 function asClause(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 }

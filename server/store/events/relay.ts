@@ -3,7 +3,7 @@ import type { Row, Statement } from '../connection/database.ts';
 import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
 // Invariant: Every committed event has exactly one position, without a gap, and uncommitted events have none. Events of commits
-// that saw each other are in the order of these commits
+//   that saw each other are in the order of these commits
 // Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `verification/mutants/relay.ts`
 

@@ -119,9 +119,9 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
 export type Ended = { readonly approval: ShownApproval; readonly now: number; readonly moneyMoved: MoneyMoved };
 
 // Invariant: An approved request is carried out at most once, even if several processes try, and never after its approval has
-// failed
+//   failed
 // Kept by: for requests of card programs, their idempotency key, under which failures are stored too. For other requests,
-// `noteCarriedOut` in their transaction (`auditOf`)
+//   `noteCarriedOut` in their transaction (`auditOf`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
 /**

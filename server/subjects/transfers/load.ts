@@ -16,7 +16,7 @@ import type { CreateRequest, TransferRequest } from './request.ts';
 
 // Invariant: The last event of a transfer or a card program shows its stored state, and the times of its events never go back
 // Kept by: code that writes an event locks everything that the event shows, or guards its version: this file,
-// `server/subjects/programs/manage-programs.ts`
+//   `server/subjects/programs/manage-programs.ts`
 // Tested by: `test/store/chain/guards.test.ts`, `verification/environments/memory`
 
 /** Returns the locks and reads that a group needs. Cards in `memory` are not read again. */

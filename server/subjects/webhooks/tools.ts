@@ -5,7 +5,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { type AddressSettings, openAddressRules } from './addresses.ts';
 import { requireKeys, type Vault, vaultOf, type WebhookKeys } from './vault.ts';
 
-/** The tools that the webhook handlers need, besides the database. */
+/** The tools that the webhook handlers need, in addition to the database. */
 export type WebhookTools = {
   readonly rules: AddressRules;
   /** Encrypts secrets and headers. */
