@@ -23,7 +23,7 @@ export function changeMetadata(before: Metadata, change: MetadataChange | null |
   return Object.fromEntries(pairs);
 }
 
-/** Refuses metadata with too many pairs, `<operation>_schema`. Only the result of a change shows how many there are. */
+/** Refuses metadata with too many pairs (`<operation>_schema`). Their number is known only after a change is applied. */
 export function refuseMetadata(operation: MetadataOperation, metadata: Metadata): Refusal | undefined {
   const count = Object.keys(metadata).length;
   if (count <= MAX_METADATA_PAIRS) return undefined;

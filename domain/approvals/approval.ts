@@ -1,8 +1,8 @@
 import { Refusal } from '../refusal.ts';
 
 /**
- * `approved` lasts until the change is carried out, normally for milliseconds. `failed`: the change was approved, and was refused
- * when it was carried out.
+ * `approved` lasts until the change is carried out, normally for milliseconds. `failed` means that the change was approved, but
+ * was refused when it was carried out.
  */
 export const APPROVAL_STATUSES = [
   'pending',
@@ -19,13 +19,13 @@ export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 /** A decision on a pending approval. */
 export type ApprovalDecision = 'approve' | 'reject' | 'withdraw';
 
-/** Who decides, or who asked. Ids are inner UUIDs. */
+/** The person or key that decides, or that made the request. Ids are inner UUIDs. */
 export type Identity = {
   /** The key or the person of the request; null for a caller without a key in a sandbox. */
   readonly credentialId: string | null;
   /**
-   * Everyone who can act with it: the key or the person, the person that the key belongs to, and everyone who created or rolled the key,
-   * because they know its secret. Their creators too.
+   * Everyone who can act with this credential: the key or the person, the person that the key belongs to, and all who created
+   * or rolled the key, because they know its secret. The same applies to their keys.
    */
   readonly behind: readonly string[];
 };

@@ -1,6 +1,6 @@
 /**
- * The operations whose requests can need the approval of a second person. Those that stop harm can not: disabling transfers,
- * suspending a card, revoking a key, ending a session, blocking a person.
+ * The operations whose requests can need the approval of a second person. Operations that stop harm never need one: disabling
+ * transfers, suspending a card, revoking a key, ending a session, blocking a person.
  */
 export const APPROVABLE = [
   'create_transfer',
@@ -19,7 +19,7 @@ export const APPROVABLE = [
 
 export type ApprovableId = (typeof APPROVABLE)[number];
 
-/** Those with an amount. */
+/** The approvable operations with an amount. */
 export const WITH_AMOUNT: readonly ApprovableId[] = [
   'create_transfer',
   'reverse_transfer',
@@ -32,7 +32,7 @@ export function isApprovable(operation: string): operation is ApprovableId {
   return APPROVABLE.some((one) => one === operation);
 }
 
-/** One rule of the approval policy: requests of operators that it matches wait for the approval of a second person. */
+/** One rule of the approval policy. Requests of operators that match it wait for the approval of a second person. */
 export type ApprovalRule = {
   readonly operation: string;
   /** Only amounts above this one, in minor units of `currency`. Amounts in other currencies always match. */

@@ -16,8 +16,8 @@ export type Described = RuledRequest & {
 };
 
 /**
- * Describes what a request would do, so that it can follow "wants to": `withdraw 25,000.00 USD from the funding of Lumen`. It has no
- * text of the caller, because such texts may be about the holder of a card.
+ * Describes what a request would do, so that it can follow "wants to": `withdraw 25,000.00 USD from the funding of Lumen`. The
+ * description contains no text of the caller, because such texts may be about the holder of a card.
  */
 export function describeRequest(request: Described): string {
   const { operation, subject, fields, scopes } = request;

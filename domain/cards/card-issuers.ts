@@ -6,7 +6,7 @@ const FROM_14 = [14, 15, 16, 17, 18, 19];
 const FROM_16 = [16, 17, 18, 19];
 
 /**
- * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. Where several networks share a range it is wide,
+ * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. A range that several networks share is wide,
  * because a card number outside every range is stored. No range starts with 1 or 20. Milliseconds since 1970 and dates start that
  * way, alone or followed by a counter, and are common in keys and references. As a result the travel accounts of airlines (UATP)
  * are missed: they start with 1, but are rare.

@@ -44,8 +44,8 @@ export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
 }
 
 /**
- * `remainingBalance`: how far the balance is below the card's maximum, or null if the card has no maximum or no card receives
- * money.
+ * What a card can still do in one direction. `remainingBalance` is how far the balance is below the card's maximum. It is null if
+ * the card has no maximum or no card receives money.
  */
 function outlookTo(
   direction: Direction,

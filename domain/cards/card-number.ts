@@ -58,7 +58,7 @@ export function findCardNumbers(written: string): readonly Span[] {
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
 
-/** The text to search, or undefined if it cannot contain a card number. Nearly every text cannot. */
+/** The text to search, or undefined if it cannot contain a card number. That is so for nearly every text. */
 function readPlainly(written: string): PlainText | undefined {
   if (written.length < MIN_DIGITS) return undefined;
   const isCandidate = isAsciiCandidate(written);

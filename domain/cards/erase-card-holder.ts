@@ -39,7 +39,7 @@ export function withoutHolder(record: WireRecord): WireRecord {
   );
 }
 
-/** Whether a record is about a card. It names the card, or, like a reversal, only a transfer of it. */
+/** Whether a record is about a card. It names the card or, as a reversal does, only a transfer of the card. */
 export function isAboutCard(record: WireRecord, cardName: string): boolean {
   if (record.reversal_id !== undefined) return true;
   return record.card_id === cardName || record.destination_card_id === cardName;

@@ -77,7 +77,7 @@ export function decideCardUpdate(
 
 function apply(change: CardChange, before: CardProfile): CardProfile {
   const { card } = before;
-  // Defaults replace only undefined, so null gets through.
+  // Defaults replace only undefined, so null is kept.
   const { status = card.status, expiresOn = card.expiresOn } = change;
   const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
   const limits = changeLimits(card.limits, change.limits);

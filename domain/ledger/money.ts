@@ -69,15 +69,15 @@ export function toWireSum(sum: bigint): number | string {
   return sum > MAXIMUM_BALANCE || sum < -MAXIMUM_BALANCE ? sum.toString() : Number(sum);
 }
 
-/** Removes card numbers before truncation, because a truncated one could not be recognized. */
+/** Removes card numbers before truncation, because a truncated card number could not be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }
 
 /**
- * Whether the available funding, in minor units, falls below the threshold: it was not below `before` the change, and is `after`.
- * Never true without a threshold (null).
+ * Whether a change takes the available funding, in minor units, below the threshold: it is not below it `before` the change, but
+ * is `after`. Always false without a threshold (null).
  */
 export function fallsBelowThreshold(before: bigint, after: bigint, threshold: bigint | null): boolean {
   return threshold !== null && before >= threshold && after < threshold;

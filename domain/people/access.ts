@@ -55,7 +55,7 @@ function readRule(entry: string): RoleRule | string {
   return `The card program '${[program, ...more].join('@')}' of '${value}' is not prog_ and 32 hex digits.`;
 }
 
-/** The values of a claim, and why they may not be all. */
+/** The values of a claim, and the reason why some may be missing. */
 export type ClaimValues = {
   readonly values: readonly string[];
   /**
@@ -114,8 +114,8 @@ export type AccessDecision =
   | { readonly kind: 'none'; readonly nearMisses: readonly NearMiss[] };
 
 /**
- * Decides on the roles of a person. Roles for all card programs win over roles of one. `chosen` is the card program (inner UUID)
- * that the person chose, or null.
+ * Decides on the roles of a person. Roles for all card programs take precedence over roles for one. `chosen` is the card program
+ * (inner UUID) that the person chose, or null.
  */
 export function decideAccess(
   values: readonly string[],

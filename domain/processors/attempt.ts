@@ -71,7 +71,7 @@ export type Attempt = {
   readonly contradiction: string | null;
   readonly contradictionBreakId: string | null;
   readonly contradictionSettledAt: number | null;
-  /** What bookings of breaks have added to what the books say that the processor has moved; negative for less. */
+  /** How far bookings of breaks have changed the amount that the processor has moved, according to the books. Can be negative. */
   readonly correctedAmount: bigint;
   /** The simulator's behavior, or null outside a sandbox. */
   readonly sandboxBehavior: string | null;
@@ -136,10 +136,10 @@ export function hasFailed(status: AttemptStatus): boolean {
   return status === 'declined' || status === 'failed' || status === 'reversed';
 }
 
-/** The fields that say what the books say about an attempt. */
+/** The fields that decide how much an attempt has moved, according to the books. */
 export type InBooks = Pick<Attempt, 'status' | 'amount' | 'lateApprovalAt' | 'correctedAmount'>;
 
-/** The amount that the processor of an ended attempt has moved, as the books say, in minor units. */
+/** The amount that the processor of an ended attempt has moved, according to the books, in minor units. */
 export function movedInBooks({ status, amount, lateApprovalAt, correctedAmount }: InBooks): bigint {
   return (status === 'approved' || lateApprovalAt !== null ? amount : 0n) + correctedAmount;
 }

@@ -21,12 +21,12 @@ export const BOOK_AGAINST = ['funding', 'clearing', 'loss'] as const;
 
 export type BookAgainst = (typeof BOOK_AGAINST)[number];
 
-/** What a booking depends on. Amounts are in minor units. */
+/** The facts that a booking depends on. Amounts are in minor units. */
 export type Difference = {
   readonly kind: BreakKind;
-  /** The attempt that the break is about. Null without one. */
+  /** The attempt that the break is about. Null if there is none. */
   readonly attempt: (InBooks & Pick<Attempt, 'kind'>) | null;
-  /** What the processor says that it has moved. Null if that is not known. */
+  /** The amount that the processor says it has moved. Null if that is not known. */
   readonly statedAmount: bigint | null;
   readonly bookedAgainst: BookAgainst | null;
 };
@@ -37,7 +37,7 @@ export type Booking = {
   readonly from: BookAgainst | 'suspense';
   readonly to: BookAgainst | 'suspense';
   readonly amount: bigint;
-  /** What it adds to what the books say that the processor has moved; negative for less. */
+  /** The change of the amount that the processor has moved, according to the books. Can be negative. */
   readonly correction: bigint;
 };
 
@@ -45,7 +45,7 @@ export type Booking = {
 // Kept by: `bookingsOf`
 // Tested by: `domain/processors/break.test.ts`, `test/api/processors/breaks.test.ts`
 
-/** The bookings that would close the gap of a break. None if there is no gap, or it is not known. */
+/** The bookings that would close the gap of a break. Empty if there is no gap, or if it is not known. */
 export function bookingsOf(found: Difference): readonly Booking[] {
   const { kind, attempt, statedAmount } = found;
   if (attempt === null) return [];
@@ -69,7 +69,7 @@ function bookingsOfLateApproval(
 ): readonly Booking[] {
   if (bookedAgainst !== null) return [];
   const { kind, amount } = attempt;
-  // The card can return only what it has, by the books.
+  // According to the books, the card can return only what it has.
   const choices = BOOK_AGAINST.filter((against) => against !== 'clearing' || movedInBooks(attempt) >= amount);
   return choices.map((against) => ({
     ...between(against, 'suspense', kind === 'push'),

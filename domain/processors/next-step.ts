@@ -8,10 +8,10 @@ import { type Attempt, type AttemptStatus, isEnded, isUnknown, movedInBooks } fr
 import { codeOfDecline } from './decline-codes.ts';
 import type { Answer, Traits } from './order.ts';
 
-/** The question that the processor answered. A `notice` answers none: the processor sent it unasked. */
+/** The request that the processor answered. A `notice` is different: the processor sends it without a request. */
 export type Question = 'send' | 'inquire' | 'reverse' | 'notice';
 
-/** The effect on the transfer: captured, released and failed, outcome unknown, outcome open again, or none. */
+/** The effect on the transfer: captured, failed with its hold released, outcome unknown, outcome open again, or none. */
 export type TransferEffect = 'complete' | 'fail' | 'unknown' | 'open' | null;
 
 /** Why a transfer failed: the content of its error. */
@@ -41,11 +41,11 @@ export type Step = AttemptChange & { readonly effect: TransferEffect; readonly f
 export type Contradiction = {
   /** `agreement`: the processor takes an earlier contradiction back. */
   readonly kind: 'late_approval' | 'contradiction' | 'agreement';
-  /** The status that was known. */
+  /** The status of the attempt in the books. */
   readonly expected: AttemptStatus;
   /** The processor's answer: an outcome, and other differences. */
   readonly found: string;
-  /** What the processor says that it has moved, in minor units. Null if that cannot be compared with the books. */
+  /** The amount that the processor says it has moved, in minor units. Null if that cannot be compared with the books. */
   readonly stated: bigint | null;
 };
 
@@ -65,7 +65,7 @@ const SEND_PAUSES = [1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND];
 /** Pause before the service checks again whether a held order may be sent. */
 const HELD_PAUSE = 5 * SECOND;
 
-/** When to ask about a transfer that the processor carries out later, if no notice comes. */
+/** Pause before the service asks about an order that the processor carries out later, if no notice comes. */
 const PENDING_PAUSE = 30 * MINUTE;
 
 /** How long an outcome may be unknown before a person must look, in milliseconds. */
@@ -77,14 +77,14 @@ const SECOND_MISS_PAUSE = 2 * SECOND;
 /** The highest count of looks. After it the count starts at 1 again, because a reversal is repeated forever. */
 const MAX_LOOKS = 32_767;
 
-/** How often one attempt is sent at most: once more after the processor has proved that it does not know it. */
+/** How often an attempt is sent at most. It is sent again only after the processor has proved that it does not know it. */
 const MAX_SENDS = 2;
 
 /**
- * Decides what an answer changes, or reports that it contradicts the known end. Undefined if it changes nothing.
+ * Decides what an answer changes, or reports that it contradicts the known outcome. Undefined if it changes nothing.
  *
- * An answer to `send` counts as such only while the attempt is `sent`. Once others have declared the attempt lost, a late answer
- * counts as a notice.
+ * An answer to `send` counts as such only while the attempt is `sent`. Once the attempt was declared lost, a late answer counts
+ * as a notice.
  */
 export function nextStep(
   attempt: Attempt,
@@ -98,7 +98,8 @@ export function nextStep(
   const isOurSend = question === 'send' && attempt.status === 'sent';
   switch (answer.outcome) {
     case 'approved':
-      // A reversal continues until the processor acknowledges or refuses it. An unasked approval may be older than the reversal.
+      // A reversal continues until the processor acknowledges or refuses it. An approval without a request may be older than
+      // the reversal.
       return isReversing && !(question === 'reverse' && traits.reversal === 'request')
         ? again(attempt, answer, now)
         : end(attempt, answer, 'approved', 'complete', null);
@@ -143,8 +144,8 @@ export function lostStep(attempt: Attempt, traits: Traits, now: number): Step {
 }
 
 /**
- * The step that is due because time has passed, before the processor is asked again. An outcome that stayed unknown is reversed
- * if nothing else is possible, or needs attention. Undefined if the processor must be asked.
+ * The step that is due because time has passed, before the processor is asked again. If the outcome is still unknown, the order
+ * is reversed, if nothing else is possible, or needs attention. Undefined if the processor must be asked.
  */
 export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
   const { status, unknownSince } = attempt;
@@ -169,9 +170,9 @@ export function refusedStep(attempt: Attempt, failure: Failure): Step {
 }
 
 /**
- * The step for a `ready` attempt that may not be sent now: it waits, or fails with the reason if it has waited too long. The same
- * applies to an attempt that was sent before, if the processor has proved that it did not execute it and no longer can. The
- * processor then has no open order, and the attempt is sent again only while the processor still knows its key.
+ * The step for a `ready` attempt that may not be sent now. It waits, and fails with the reason if it has waited too long. An
+ * attempt that was sent before is `ready` again if the processor has proved that it did not execute it and no longer can. Such an
+ * attempt is sent again only while the processor still knows its key.
  */
 export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now: number): Step {
   const until = attempt.createdAt + traits.readySeconds * SECOND;
@@ -231,7 +232,7 @@ const FORGOTTEN = 'The processor answered that it does not know what it has ackn
 /** Answers that say that the processor has not moved the money. */
 const MOVED_NOTHING: readonly string[] = ['declined', 'reversed', 'not_executed'];
 
-/** What a processor says that it has moved, in minor units. Null if the answer does not say it. */
+/** The amount that a processor says it has moved, in minor units. Null if the answer does not say it. */
 export function statedBy(outcome: string, amount: bigint): bigint | null {
   if (outcome === 'approved') return amount;
   return MOVED_NOTHING.includes(outcome) ? 0n : null;
@@ -270,8 +271,8 @@ function hoursOf(seconds: number): number {
   return (seconds - rest) / HOUR_SECONDS + (rest === 0 ? 0 : 1);
 }
 
-/** The processor's failure, by error code. Each has a different sentence, so that a pasted message finds its page. */
-const DEEDS: Readonly<Partial<Record<RefusalCode, string>>> = {
+/** The processor's failure, by error code. The wording differs, so that the search finds the code of a pasted message. */
+const FAILED_ACTIONS: Readonly<Partial<Record<RefusalCode, string>>> = {
   processor_error: 'could not carry out',
   processor_unavailable: 'was not available for',
 };
@@ -281,7 +282,7 @@ function failureOf(attempt: Attempt, code: RefusalCode, answer: Pick<Answer, 'co
   const what = attempt.kind === 'push' ? 'load' : 'unload';
   const money = formatMoney(attempt.amount, attempt.currency);
   const named = answer.code === null ? '' : ` (code ${answer.code})`;
-  const message = `The processor '${attempt.connectorId}' ${DEEDS[code] ?? 'declined'} the ${what} of ${money}${named}.`;
+  const message = `The processor '${attempt.connectorId}' ${FAILED_ACTIONS[code] ?? 'declined'} the ${what} of ${money}${named}.`;
   return { code, message: sentence === '' ? message : `${message} ${sentence}` };
 }
 
@@ -304,7 +305,7 @@ function pending(attempt: Attempt, answer: Answer, now: number): Step {
   return { ...keep(attempt), ...learned(attempt, answer), ...change, acknowledged: true, effect, failure: null };
 }
 
-/** Nothing was sent, so nothing is unknown, unless it was sent before. */
+/** The step after nothing was sent. The outcome is then known, unless the order was sent before. */
 function notSent(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   if (attempt.tries > 1) return unknown(attempt, answer, traits, now);
   const pause = at(SEND_PAUSES, attempt.looks);
@@ -328,7 +329,7 @@ function unknown(attempt: Attempt, answer: Answer, traits: Traits, now: number):
   return { ...keep(attempt), ...learned(attempt, answer), ...change, effect, failure: null };
 }
 
-/** The answer brought nothing new: asks again later. */
+/** The step after an answer without news: the service asks again later. */
 function again(attempt: Attempt, answer: Answer, now: number): Step {
   const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
   const pause = attempt.status === 'pending' ? PENDING_PAUSE : at(pauses, attempt.looks);
@@ -340,7 +341,7 @@ function again(attempt: Attempt, answer: Answer, now: number): Step {
 }
 
 /**
- * "Not found" counts only after the connector's time, and after the order may no longer be executed. Until then the order may
+ * "Not found" counts only after the time in the traits, and after the order may no longer be executed. Until then the order may
  * still be on its way. The second "not found" in a row is final, but only if the processor never acknowledged the order.
  */
 function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
@@ -349,7 +350,7 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   const change = { looks: nextLook(attempt), detail: answer.detail ?? attempt.detail };
   if (now <= countsFrom) {
     const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
-    // Asks no later than necessary: the first answer that counts is the first one after that time.
+    // Asks as soon as an answer counts, which is after that time.
     const nextAt = earlier(now + at(pauses, attempt.looks), countsFrom + SECOND);
     return { ...keep(attempt), ...change, misses: 0, nextAt, effect: null, failure: null };
   }
@@ -378,7 +379,7 @@ function canResend({ tries, sentAt }: Attempt, { canResend: can, keyMemorySecond
   return can && tries < MAX_SENDS && isKnown;
 }
 
-/** The number of another look. It always differs from the previous one, which shows others that the attempt has changed. */
+/** The number of the next look. It differs from the previous number, so that others see that the attempt has changed. */
 function nextLook({ looks }: Attempt): number {
   return looks >= MAX_LOOKS ? 1 : looks + 1;
 }

@@ -66,7 +66,7 @@ export const REVERSALS = ['none', 'request', 'advice'] as const;
 
 export type Reversal = (typeof REVERSALS)[number];
 
-/** The fate of a transfer while its connector is known to be down: it is refused, or waits. */
+/** The handling of a transfer while its connector is known to be down: it is refused, or it waits. */
 export const WHEN_DOWN = ['refuse', 'queue'] as const;
 
 export type WhenDown = (typeof WHEN_DOWN)[number];
@@ -81,7 +81,7 @@ export type Traits = {
   readonly keyMemorySeconds: number | null;
   /** How long it can take until an inquiry finds an order, in seconds. */
   readonly settleDelaySeconds: number;
-  /** How long after sending a `not_found` can still change, in seconds. */
+  /** How long after an order was sent the answer `not_found` can still change, in seconds. */
   readonly notFoundFinalSeconds: number;
   readonly reversal: Reversal;
   /** How long an order may wait before it is first sent, in seconds. After that its transfer fails. */

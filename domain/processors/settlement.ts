@@ -8,13 +8,13 @@ export const LINE_STATUSES = ['settled', 'reversed'] as const;
 export type LineStatus = (typeof LINE_STATUSES)[number];
 
 /**
- * What a line means for the books:
+ * The result of comparing a line with the books:
  *
- * - `matched`: they say the same;
- * - `reported`: they did not know the end of the attempt, or another one, so the line counts as the processor's answer;
- * - `differs`: its amount, currency or direction is another one;
+ * - `matched`: the books say the same;
+ * - `reported`: the books had no outcome of the attempt, or a different one, so the line counts as the processor's answer;
+ * - `differs`: the line has a different amount, currency or direction;
  * - `duplicate`: an earlier line has settled the attempt;
- * - `missing_in_ledger`: they have no such attempt.
+ * - `missing_in_ledger`: the books have no such attempt.
  */
 export const LINE_OUTCOMES = ['matched', 'reported', 'differs', 'duplicate', 'missing_in_ledger'] as const;
 
@@ -29,20 +29,20 @@ export type SettlementLine = {
   readonly status: LineStatus;
 };
 
-/** What a line means, and what follows from that. */
+/** The outcome of a line, with the processor's answer or amount that follows from it. */
 export type Finding =
   | { readonly outcome: 'matched' | 'duplicate' | 'missing_in_ledger' }
   | { readonly outcome: 'reported'; readonly answer: 'approved' | 'reversed' }
   /** `stated`: what the processor has moved, according to the line, in minor units. Null if that cannot be compared. */
   | { readonly outcome: 'differs'; readonly stated: bigint | null };
 
-// Invariant: A line of a settlement file has one outcome, and only `matched` leaves nothing for a person or a processor's answer to do
+// Invariant: A line of a settlement file has one outcome, and every outcome except `matched` is a break or a processor's answer
 // Kept by: `findingOf`
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/settlement.test.ts`
 
 /**
- * Compares a line with the attempt that it names. `isSettled`: an earlier line of a file that counts has settled the attempt.
- * `first`: what the line meant when it was first compared. By now the books may say the same because of it.
+ * Compares a line with the attempt that it names. `isSettled` says whether an earlier line of a file that counts has settled the
+ * attempt. `first` is the outcome of the first comparison. The books may agree now only because of that comparison.
  */
 export function findingOf(
   line: SettlementLine,
@@ -64,13 +64,13 @@ export function findingOf(
   return { outcome: 'reported', answer: line.status === 'settled' ? 'approved' : 'reversed' };
 }
 
-/** What the processor has moved in the direction of the attempt, according to a line; negative in the other direction. */
+/** The amount that the processor has moved in the attempt's direction, according to a line. Negative in the other direction. */
 function statedIn({ kind, amount, status }: SettlementLine, attempt: Attempt, isAsOrdered: boolean): bigint | null {
   if (status === 'reversed') return isAsOrdered ? 0n : null;
   return kind === attempt.kind ? amount : -amount;
 }
 
-/** Whether a line has settled its attempt, so that another one is a duplicate. A reversal, or another amount, has not. */
+/** Whether a line has settled its attempt, so that another one is a duplicate. A reversal or another amount settles nothing. */
 export function settles({ status }: SettlementLine, { outcome }: Finding): boolean {
   return status === 'settled' && (outcome === 'matched' || outcome === 'reported');
 }

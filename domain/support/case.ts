@@ -80,27 +80,27 @@ export const ERROR_URGENCIES = ['urgent', 'process_error', 'request_error', 'no_
 
 export type ErrorUrgency = (typeof ERROR_URGENCIES)[number];
 
-/** The distance between two kinds of error. The severities fit between them. */
-const PLACES = 10;
+/** The distance between two kinds of error in the queue. The severities fit between them. */
+const DISTANCE = 10;
 
 /**
  * The position of a case in the queue, lower first: Server Errors and unknown money, then Process Errors, then Request Errors,
  * then cases without an error. Within each kind the caller's severity decides, then the age.
  */
 export function urgencyOf({ type, moneyMoved, severity }: Urgent): number {
-  return PLACES * kindOf(type, moneyMoved) + SEVERITIES.indexOf(severity);
+  return DISTANCE * kindOf(type, moneyMoved) + SEVERITIES.indexOf(severity);
 }
 
-/** Whether a case calls for pages and alerts. Only its error decides that, not the caller's severity. */
+/** Whether a case is urgent enough for alerts. Only its error decides that, not the caller's severity. */
 export function isUrgent(urgency: number): boolean {
-  return urgency < PLACES;
+  return urgency < DISTANCE;
 }
 
 /** Splits the result of {@link urgencyOf} into its parts. Throws a RangeError for a number that it does not return. */
 export function partsOf(urgency: number): { readonly byError: ErrorUrgency; readonly severity: Severity } {
-  const place = urgency % PLACES;
-  const [byError, severity] = [ERROR_URGENCIES[(urgency - place) / PLACES], SEVERITIES[place]];
-  if (byError === undefined || severity === undefined) throw new RangeError(`${urgency} is no urgency.`);
+  const place = urgency % DISTANCE;
+  const [byError, severity] = [ERROR_URGENCIES[(urgency - place) / DISTANCE], SEVERITIES[place]];
+  if (byError === undefined || severity === undefined) throw new RangeError(`${urgency} is not an urgency.`);
   return { byError, severity };
 }
 

@@ -292,8 +292,8 @@ function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
 }
 
 /**
- * Refuses while the service is disabled for the transfer, or without a transfer for all types. A disabled connector does not
- * matter, because changes of an existing transfer send no order to a processor.
+ * Refuses a change while the service is disabled for the transfer or, without a transfer, for all types. A disabled connector
+ * does not matter, because changes of an existing transfer send no order to a processor.
  */
 export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
   const finding = examineSwitch({ type: transfer?.type ?? null, connectorId: null }, view);

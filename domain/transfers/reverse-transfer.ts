@@ -24,7 +24,7 @@ export type Reversal = {
   readonly createdAt: number;
 };
 
-/** The request. A null `amount` reverses the whole rest. */
+/** The request. A null `amount` reverses everything that is left. */
 export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'createdBy' | 'description'> & {
   readonly amount: bigint | null;
 };

@@ -55,7 +55,7 @@ export const TRANSFER_MOVES: readonly TransferMove[] = [
     from: 'pending',
     command: 'report',
     to: 'pending',
-    when: 'nobody knows yet whether the processor has carried it out',
+    when: 'it is not known yet whether the processor has carried it out',
   },
   { from: 'completed', command: 'reverse', to: 'completed', when: 'whole or in part, up to what was captured' },
 ];

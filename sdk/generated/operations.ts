@@ -1941,7 +1941,7 @@ export type InspectedErrorRecord = {
   }[];
 };
 
-/** Where an event is among others. */
+/** The positions of an event among others. */
 export type EventPlaces = {
   /**
    * Position among the events of the card program; null for an event that every card program has under its own

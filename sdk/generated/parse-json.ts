@@ -17,7 +17,7 @@ export function parseJson(text: string): unknown {
   return names.size === 0 ? JSON.parse(text) : withNames(JSON.parse(plain), names);
 }
 
-/** The first character of stand-ins for names. It is for private use, so names hardly ever begin with it. */
+/** The first character of stand-ins for names. Unicode reserves it for private use, so names hardly ever begin with it. */
 const MARK = '\ue000';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -40,7 +40,7 @@ function withStandIns(text: string, names: Map<string, string>): string {
   return plain + text.slice(copied);
 }
 
-/** The index after the quote that ends the string, or the end of the text if no quote does. */
+/** The index after the quote that ends the string, or the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
