@@ -230,8 +230,8 @@ export function readMigrationChecksums(root: string): readonly Migration[] {
 }
 
 /**
- * Finds the differences between the migrations and their committed checksums, a sentence each. A database that has applied a
- * migration refuses to start with different bytes of it. So a landed migration never changes and is never removed.
+ * Finds the differences between the migrations and their committed checksums, a sentence each. The service refuses to start on a
+ * database that has applied a migration with other bytes. So a landed migration never changes and is never removed.
  */
 export function findChecksumProblems(committed: string, migrations: readonly Migration[]): readonly string[] {
   return parse(committed).flatMap(({ name, checksum }) => {

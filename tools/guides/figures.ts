@@ -215,7 +215,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MAX_REQUEST_LENGTH, '{} characters) after a text of the row', 'characters and requests at {}.'],
 ];
 
-/** Numbers of days, hours and characters in guides that no constant of the code has. */
+/** Numbers of days, hours and characters in guides that come from no constant of the code. */
 const OTHERS: readonly RegExp[] = [
   // The period of the service level objectives, in ops/alerts.yml, with the alerts of a job and of an incident.
   /Over 30 days:|budget of 30 days|of the requests in 30 days|6 times the allowed rate, over both 6 hours/,

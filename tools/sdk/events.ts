@@ -54,7 +54,7 @@ function inspected(): string {
   const { position = {}, number = {} } = shapeOf(InspectedEventRecord).properties ?? {};
   const places = objectType({ properties: { position, number }, required: ['position', 'number'] });
   const one = (of: string): string => `Omit<${of}, 'position'> & EventPlaces`;
-  return `${comment('Where an event is among others')}export type EventPlaces = ${places};
+  return `${comment('The positions of an event among others')}export type EventPlaces = ${places};
 
 ${comment('Any event, as operators look it up')}export type ${INSPECTED_EVENT} =
   | { [Type in EventType]: ${one('EventOf<Type>')} }[EventType]
