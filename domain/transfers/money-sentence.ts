@@ -179,7 +179,7 @@ export function foresee(
   return { status, moneyMoved: 'unknown', sentence: `${held}.${order}` };
 }
 
-/** The end of a sentence about an order in a sandbox: the behavior that its adapter is told. */
+/** The end of a sentence about an order in a sandbox: the behavior that its adapter is asked for. */
 function told(connectorId: string, behavior: string | undefined): string {
   return behavior === undefined ? '' : `; '${connectorId}' is told to behave as '${behavior}'`;
 }
