@@ -76,7 +76,6 @@ export const SLOW: readonly string[] = [
   'test/store/races.test.ts',
   'test/store/standby.test.ts',
   'verification/campaigns/small-forms.test.ts',
-  'verification/environments/processes/snapshots.test.ts',
   // Every further start, setting, user, disk and copy of a database.
   'test/embedded/backup-failures.test.ts',
   'test/embedded/backups.test.ts',

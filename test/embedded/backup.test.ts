@@ -17,7 +17,8 @@ test('restores a ledger that was backed up while it was in use, with all acknowl
   const service = await startForTest({ DATA_DIR, BACKUP_DIR, LOG_LEVEL: 'silent' });
   await waitFor('the copy', async () => (await readdir(join(BACKUP_DIR, 'base')).catch(() => [])).length > 0);
   await untilCopyEnds(DATA_DIR);
-  const { transfer_id } = await service.client.transfers.create({ amount: 1, card_id: 'card_active' });
+  const body = { amount: 1, card_id: 'card_active' };
+  const { transfer_id } = await service.client.transfers.create(body, { idempotencyKey: 'before' });
   // A normal stop archives the last WAL.
   expect(await service.stop()).toBe(0);
   const restored = join(place, 'restored');
@@ -30,6 +31,7 @@ test('restores a ledger that was backed up while it was in use, with all acknowl
   const again = await startService({ DATA_DIR: restored, LOG_LEVEL: 'silent' });
   try {
     expect(await again.client.transfers.get(transfer_id)).toMatchObject({ amount: 1, status: 'completed' });
+    expect(await again.client.transfers.create(body, { idempotencyKey: 'before' })).toMatchObject({ transfer_id });
   } finally {
     await again.stop();
   }

@@ -33,6 +33,12 @@ const FAULTS: readonly (readonly [name: string, plant: string, mend: string])[] 
     `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,
   ],
   [
+    'accounts_below_floor',
+    `alter table account drop constraint account_floor; update account set floor = balance + 1 where ${CARDS_ACCOUNT}`,
+    `update account set floor = 0 where ${CARDS_ACCOUNT};
+      alter table account add constraint account_floor check (floor is null or balance - held >= floor)`,
+  ],
+  [
     'accounts_that_differ',
     `update account set balance = balance + 1 where ${CARDS_ACCOUNT}`,
     `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,

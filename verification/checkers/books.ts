@@ -90,15 +90,10 @@ const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.me
   where transfer.metadata ? 'key'`;
 
 /**
- * Counts the faults of the books. All counts are zero if the books are right. The sum of each cause's postings is computed
- * once: no index of postings begins with the cause, so a lookup per transfer would read all postings each time.
+ * Counts the sums that are wrong in any snapshot, in the middle of a load too: currencies that do not sum to zero, accounts below
+ * their floor, and held amounts other than their holds.
  */
-const FAULTS = `with moved as materialized (
-    select program_id, cause_id, sum(amount) as amount from posting group by program_id, cause_id
-  ), taken_back as materialized (
-    select program_id, transfer_id, sum(amount) as amount from reversal group by program_id, transfer_id
-  )
-  select
+export const SUMS = `
     (select count(*) from (
       select currency from account group by currency having sum(balance) <> 0
     ) as unbalanced) as unbalanced_currencies,
@@ -109,7 +104,18 @@ const FAULTS = `with moved as materialized (
     ) or incoming <> (
       select coalesce(sum(amount), 0) from hold
       where hold.program_id = account.program_id and destination_account_id = account_id
-    )) as accounts_with_other_holds,
+    )) as accounts_with_other_holds`;
+
+/**
+ * Counts the faults of the books. All counts are zero if the books are right. The sum of each cause's postings is computed
+ * once: no index of postings begins with the cause, so a lookup per transfer would read all postings each time.
+ */
+const FAULTS = `with moved as materialized (
+    select program_id, cause_id, sum(amount) as amount from posting group by program_id, cause_id
+  ), taken_back as materialized (
+    select program_id, transfer_id, sum(amount) as amount from reversal group by program_id, transfer_id
+  )
+  select ${SUMS},
     (select count(*) from transfer full join hold using (program_id, transfer_id)
       where (status is not distinct from 'pending') <> (hold.amount is not null)) as holds_without_pending,
     (select count(*) from transfer left join taken_back using (program_id, transfer_id)
@@ -212,11 +218,16 @@ export async function readBooksAt(
       balances: new Map(balances.rows.map(({ name, balance }) => [name, Number(balance)])),
       stored: stored.rows.map(toStored),
       events: events.rows.map(toEvent),
-      faults: Object.fromEntries(Object.entries(faults.rows[0] ?? {}).filter(([, count]) => count !== '0')),
+      faults: countsIn(faults.rows),
     };
   } finally {
     await client.end();
   }
+}
+
+/** Returns the counts of a query that are not zero. */
+export function countsIn([row = {}]: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(row).filter(([, count]) => count !== '0'));
 }
 
 function toStored({ subject_id, event_subject, program_id, payload, ...row }: StoredRow): StoredResponse {

@@ -8,8 +8,8 @@ import { onConnection } from '../../../test/harness/ledger.ts';
 const execute = promisify(execFile);
 
 /**
- * Makes a physical copy of a running server, as in docs/reliability.md: starts a backup in PostgreSQL, copies the files, and
- * then copies the WAL written in the meantime. `superuser` connects as a superuser. `target` must not exist yet.
+ * Makes a physical copy of a running server: starts a backup in PostgreSQL, copies the files, and then copies the WAL written in
+ * the meantime. `superuser` connects as a superuser. `target` must not exist yet.
  */
 export function copyRunning(superuser: pg.ClientConfig, source: string, target: string): Promise<void> {
   return onConnection(superuser, async (client) => {
