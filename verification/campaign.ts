@@ -49,7 +49,6 @@ type Checker =
   | 'responses'
   | 'approvals'
   | 'readiness'
-  | 'the processor’s book against the ledger'
   | 'its own';
 
 /** A campaign's row of the table in docs/reliability.md. */

@@ -63,11 +63,7 @@ const WRONG_CLOCK = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 const WRONG_HOURS = [3, -3] as const;
 
 export type StageOptions = {
-  /** A program that replaces the service. */
-  readonly main?: string | undefined;
-  /**
-   * Whether the connections to the database and to processors go through the test. The database then outlives the service.
-   */
+  /** Whether the connections to the database and to processors go through the test. The database then outlives the service. */
   readonly isWired?: boolean;
 };
 
@@ -78,7 +74,6 @@ export class Stage {
   readonly #database: StageDatabase;
   readonly #secret: string;
   readonly #settings: Record<string, string>;
-  readonly #main: string | undefined;
   readonly #counts: Readonly<Record<Way, number>>;
   readonly #lines: Line[] = [];
   readonly #hosts: Host[] = [];
@@ -90,11 +85,10 @@ export class Stage {
   #pool: pg.Pool | undefined;
   readonly #others: ServiceProcess[] = [];
 
-  private constructor(database: StageDatabase, { main, isWired = false }: StageOptions) {
+  private constructor(database: StageDatabase, { isWired = false }: StageOptions) {
     const file = join(database.directory, 'connectors.json');
     this.#secret = `whsec_${randomBytes(32).toString('base64')}`;
     this.#database = database;
-    this.#main = main;
     this.#counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
     // A busy machine must not refuse the requests of this test. Other tests cover overload.
     const patient = { OVERLOAD_DELAY_MILLISECONDS: '0' };
@@ -169,13 +163,13 @@ export class Stage {
     const hours = WRONG_HOURS[this.#starts % WRONG_HOURS.length];
     this.#starts += 1;
     const clock = { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
-    this.#service = await startService({ ...this.#settings, ...clock }, this.#main);
+    this.#service = await startService({ ...this.#settings, ...clock });
   }
 
   /** Starts another service on the same ledger, with the same connectors. */
   async startSecond(): Promise<ServiceProcess> {
     const { DATA_DIR: _, ...settings } = this.#settings;
-    const second = await startService({ ...settings, DATABASE_URL: await this.#database.url() }, this.#main);
+    const second = await startService({ ...settings, DATABASE_URL: await this.#database.url() });
     this.#others.push(second);
     return second;
   }

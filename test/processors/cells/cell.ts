@@ -1,4 +1,4 @@
-import { CONNECTORS, type Way } from '../stage.ts';
+import type { Way } from '../stage.ts';
 import type { End, Trial } from '../trial.ts';
 
 /** The steps of an attempt, from the request for its transfer to the money from the processor. */
@@ -100,11 +100,4 @@ export function groupsOf(cells: readonly Cell[]): readonly Group[] {
     group.cells.push(cell);
   }
   return [...groups.values()];
-}
-
-/** Returns whether the cells can run together without sharing a connector. */
-export function fits(cells: readonly Cell[], isWired: boolean): boolean {
-  const counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
-  const ways = Object.keys(counts) as Way[];
-  return ways.every((way) => cells.filter((cell) => cell.way === way).length <= counts[way]);
 }

@@ -83,16 +83,16 @@ export const ATTEMPTS: Mutants = {
   'booked-the-wrong-way': {
     mistake: 'the difference of a break is booked in the wrong direction',
     edits: { bookingsOf: ["(attempt.kind === 'push') === gap > 0n", "(attempt.kind === 'push') !== gap > 0n"] },
-    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'says something else later' }],
+    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'reports something else later' }],
   },
   'booked-twice': {
     mistake: 'a break can be booked again, because what was booked is not stored',
     edits: { closeBreak: ['booking?.correction ?? 0n', '0n'] },
-    witnesses: [{ ...BREAKS, only: 'says something else later' }],
+    witnesses: [{ ...BREAKS, only: 'reports something else later' }],
   },
   'whole-amount-booked-again': {
     mistake: 'what is booked already is booked again after the processor says something else',
     edits: { movedInBooks: ['+ correctedAmount', '+ 0n * correctedAmount'] },
-    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'says something else later' }],
+    witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'reports something else later' }],
   },
 };
