@@ -15,7 +15,7 @@ export const OUTBOUND: Mutants = {
   'outbound-literal-unchecked': {
     mistake: 'an IP address in the URL is not checked before the connection, because it needs no look-up',
     edits: { 'Connector.connect': ['!addresses.every', 'isIP(target.host) === 0 && $&'] },
-    witnesses: [spellings('without a check of the URL')],
+    witnesses: [spellings('if its URL is not checked')],
   },
   'outbound-url-unchecked': {
     mistake: 'the URL of a webhook may contain a forbidden address',
@@ -25,7 +25,7 @@ export const OUTBOUND: Mutants = {
   'outbound-remote-address-unchecked': {
     mistake: 'the remote address of a connection is not checked before the request is written',
     edits: { 'Connector.#open': ['address === null || !this.#isAllowed(address, target)', 'address === null'] },
-    witnesses: [spellings('went elsewhere')],
+    witnesses: [spellings('to the wrong address')],
   },
   'outbound-first-address-checked': {
     mistake: 'only the first address of a name is checked',
@@ -64,7 +64,7 @@ export const OUTBOUND: Mutants = {
     },
     witnesses: [
       answers('is not followed'),
-      { file: 'test/outbound/isolation.test.ts', only: 'the redirect of an endpoint' },
+      { file: 'test/outbound/isolation.test.ts', only: 'a redirect of an endpoint' },
     ],
   },
   'outbound-mapped-addresses-allowed': {
@@ -110,7 +110,7 @@ export const OUTBOUND: Mutants = {
   'outbound-certificates-unchecked': {
     mistake: 'every certificate is trusted',
     edits: { 'Connector.#open': ['rejectUnauthorized: true', 'rejectUnauthorized: false'] },
-    witnesses: [tls('gets nothing')],
+    witnesses: [tls('receives nothing')],
   },
   'outbound-certificates-by-the-environment': {
     mistake: 'NODE_TLS_REJECT_UNAUTHORIZED switches the check of certificates off',
@@ -140,7 +140,7 @@ export const OUTBOUND: Mutants = {
   'outbound-waits-for-each-byte': {
     mistake: 'the time limit of a response starts again with every byte',
     edits: { sendOnce: ["request.on('socket', (socket) => {", "$&\n      socket.on('data', () => timer.refresh());"] },
-    witnesses: [answers('come byte by byte')],
+    witnesses: [answers('arrive byte by byte')],
   },
   'outbound-aborts-when-it-is-connected': {
     mistake: 'an aborted request keeps waiting for its connection',
@@ -150,7 +150,7 @@ export const OUTBOUND: Mutants = {
   'outbound-writes-what-is-not-wanted': {
     mistake: 'a request is written although its process lost the lease while it connected',
     edits: { sendOnce: ['outgoing.isWanted?.() === false', 'outgoing.isWanted?.() === null'] },
-    witnesses: [connections('no longer wanted')],
+    witnesses: [connections('writes nothing if it is aborted')],
   },
   'outbound-keeps-nul': {
     mistake: 'the stored part of a response can contain NUL, which the database refuses',
@@ -193,7 +193,7 @@ export const ORDER: Mutants = {
   'webhook-cursor-before-the-answer': {
     mistake: 'the position moves past events that were sent but have no response yet',
     edits: { 'Places.add': ['isDone: false', 'isDone: true'] },
-    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'sends an event without a response again' }],
+    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'resends an event that has no response' }],
   },
   'webhook-sends-before-it-has-stored': {
     mistake: 'the next event is sent before the response to the previous event is stored',
@@ -232,7 +232,7 @@ export const ORDER: Mutants = {
   'webhook-redirect-counts': {
     mistake: 'a redirect, which is not followed, counts as delivered',
     edits: { judge: ['answer.status < 300', 'answer.status < 400'] },
-    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'the redirect of an endpoint' }],
+    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'a redirect of an endpoint' }],
   },
 };
 
