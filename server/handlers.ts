@@ -112,20 +112,22 @@ import {
 import { replayWebhook, resendEvent, testWebhook } from './subjects/webhooks/request-deliveries.ts';
 import type { WebhookService } from './subjects/webhooks/tools.ts';
 
-// Invariant: Even a statement with a missing or wrong program can access only rows of the request's program; in a
-//   group commit, of the programs in the group
+// Invariant: A statement can access only rows of the request's program, even if its program is missing or wrong. In a group commit,
+//   it can access the rows of the programs in the group
 // Kept by: row-level security; an operation's reach is in its definition and applied here, a group's in
 //   `server/commit/locking-path.ts`
 // Tested by: `test/security/row-level-security.test.ts`
 
 export type AnyService = TransferService & EventService & WebhookService;
 
-/** The function behind each operation of the contract, with the types of its definition. */
+/** The function for each operation of the contract, with the types of the operation's definition. */
 type OperationHandlers = {
   readonly [Id in OperationId]: (service: AnyService, call: Call<Id>) => Promise<Reply<Id>>;
 };
 
-/** Everything that handlers share, except the database: each handler gets a database with the rows that its operation may access. */
+/**
+ * Everything that handlers share, except the database. Each handler gets a database with the rows that its operation may access.
+ */
 export type Foundation = Omit<AnyService, 'database'> & { readonly databases: Databases };
 
 /** The handlers that need only the service. */
@@ -257,7 +259,7 @@ function operationHandlers(
   runs: Runs,
   policy: PolicyMemory,
 ): OperationHandlers {
-  // Clock moves of a sandbox are in the audit log, which a card program cannot read.
+  // The clock moves of a sandbox are in the audit log, which a card program cannot read.
   const clock = status.mode === 'sandbox' ? background : undefined;
   const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {
@@ -279,13 +281,14 @@ function operationHandlers(
 
 export type Handlers = {
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** Finds what a job must do to end approvals, see `findUnsettled`. */
+  /** Finds what a job must do to end approvals. See `findUnsettled`. */
   readonly findUnsettled: () => Promise<readonly EndApproval[]>;
 };
 
 /**
  * Returns the handlers that http calls. An operation of a card program can access only the rows of that program, even if a
- * statement omits the program. An operation of operators can access all rows. Requests of operators pass the approval policy.
+ * statement omits the program. An operation of operators can access all rows. Requests of operators are checked against the
+ * approval policy.
  */
 export function handlersOf(
   { databases, ...shared }: Foundation,
@@ -298,8 +301,7 @@ export function handlersOf(
   const run: Handler = (call) => handle(serviceOf(call), call);
   const tryOut: Handler = (call) => handle(forTrial(serviceOf(call)), call);
   const runs = { run, tryOut };
-  // http has validated each call against the definition of its operation, and the handler's types are derived from that
-  // definition.
+  // The types of the handlers are derived from the definitions of the operations, and http has validated each call against them.
   const handlers = operationHandlers(
     sandbox,
     status,
@@ -321,7 +323,7 @@ export function handlersOf(
         : readsSubject(id)
           ? (call) => withPending(everywhere, policy, run, call, id)
           : undefined;
-    // Requests of card programs go straight to their handlers.
+    // Requests of card programs are not checked against the policy.
     return [id, ofOperator === undefined ? run : (call) => (isOperator(call.caller) ? ofOperator(call) : run(call))];
   });
   return {
@@ -330,7 +332,7 @@ export function handlersOf(
   };
 }
 
-/** The service without effects: it decides as it would now. */
+/** Returns the service without effects: it decides as it would now, and writes nothing. */
 function forTrial(service: AnyService): AnyService {
   const database = service.database.forTrial();
   const { operatorLimits, processors } = service;

@@ -29,7 +29,7 @@ export function holdsUrlCredentials(value: string): boolean {
   return hide(line, line.length) !== line;
 }
 
-/** A database URL without its password. A malformed URL is not shown, because its password cannot be located. */
+/** Returns a database URL without its password. A malformed URL is not shown, because its password cannot be located. */
 export function shownDatabaseUrl(url: string): string {
   const found = WELL_FORMED.exec(url);
   if (found === null) return 'postgresql://*** (not shown, since it is not well-formed)';
@@ -39,7 +39,7 @@ export function shownDatabaseUrl(url: string): string {
 }
 
 function shownParameters(parameters: string): string {
-  // A percent-encoded name can be any parameter.
+  // A percent-encoded name could be the name of any parameter, so it is not shown.
   const isShown = (name: string): boolean => /^\w+$/.test(name) && !/pass/i.test(name);
   return parameters
     .split('&')
@@ -67,7 +67,7 @@ function hide(text: string, most: number): string {
   return shown + text.slice(copied);
 }
 
-/** Whether the text after a scheme has no user: a page, or a file as in stacks. A package name may contain an @. */
+/** Returns whether the text after a scheme has no user, as in a page or a file of a stack. A package name may contain an @. */
 function isPlain(scheme: string, rest: string): boolean {
   if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
   return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');

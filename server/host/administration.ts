@@ -36,10 +36,22 @@ import {
   waitForDatabase,
 } from './open-database.ts';
 
-// Tasks on the host of the service that use its settings and need no key. Run by the command line: administration.ts
-// migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
-// approval-policy-remove | distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> |
-// sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
+// Tasks on the host of the service. They use the service's settings and need no key. The command line runs them: administration.ts
+// migrate
+// config
+// verify-books
+// verify-metadata
+// verify-audit [<hash>]
+// operator-key <name>
+// approval-policy-remove
+// distribute [<host:port>
+// undo]
+// backup
+// backup-list
+// restore <to> <from> <timeline>
+// sandbox-reset ask
+// sure
+// doctor [<port> [<file of claims>]].
 
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
@@ -81,14 +93,14 @@ try {
   process.exitCode = 1;
 }
 
-/** Turns a signal into an exit, because only `exit` stops a PostgreSQL that this process started. */
+/** Exits on a signal, because only `exit` stops a PostgreSQL that this process has started. */
 function endOnSignal(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
   }
 }
 
-/** Prints the settings of the running services, or, without any, those that a start from this shell would have. */
+/** Prints the settings of the running services. If none runs, prints the settings that a start from this shell would have. */
 function printConfiguration(): void {
   const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
   const services = findServices(dataDirectory, dataDirectoryOrigin);
@@ -160,7 +172,7 @@ async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
   if (applied.length === 0) print('The schema is up to date.');
 }
 
-/** Returns the name of a new key, by the rule of create_key. */
+/** Returns the name of a new key. The same rule applies as in create_key. */
 function readKeyName(sent: string): string {
   const read = readPlainText('line', sent);
   if ('wrong' in read) throw new StartupProblem('invalid-command', `The name of the key ${read.wrong}.`);
@@ -182,7 +194,7 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
   process.stdout.write(`${key}\n`);
 }
 
-/** The parts of a call by a command on the host. */
+/** Returns the parts of a call that come from the host, for a command. */
 function hostCall() {
   return {
     requestId: newId(),
@@ -196,7 +208,7 @@ function hostCall() {
   } as const;
 }
 
-/** Ends the rules for approvals, even if no one is left who could approve that. Prints the previous policy. */
+/** Removes the rules for approvals. This works even if no one is left who could approve it. Prints the previous policy. */
 async function removeApprovalPolicy({ databases }: CommandDatabase): Promise<void> {
   const service = { database: databases.background };
   const { rules, expires_after_hours } = (await getApprovalPolicy(service)).record;
@@ -225,7 +237,7 @@ async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
 }
 
-/** Compares every row of the audit log with the previous one, and one row with a hash that was recorded outside the log. */
+/** Compares every row of the audit log with the previous row, and one row with a hash that was recorded outside the log. */
 async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem('invalid-command', `The hash must have 64 hex digits, but it is '${expected}'.`);

@@ -36,21 +36,21 @@ import { CoordinatorFailure, preparePartitions } from '../store/partition.ts';
 export type OpenDatabase = {
   readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
-  /** How many connections this process may open, and whether the settings ask for more. */
+  /** The number of connections that this process may open, and whether the settings request more. */
   readonly connections: { readonly max: number; readonly isLimited: boolean };
   /** Closes connections and stops the embedded server, in that order. */
   readonly close: () => Promise<void>;
 };
 
 export type DatabaseWait = {
-  /** The object of the sentence "Still preparing the schema". */
+  /** The end of the sentence "Still preparing the schema". */
   readonly what: string;
   readonly settings: ConnectionSettings;
   readonly onProgress: (line: string) => void;
   readonly everyMilliseconds?: number | undefined;
 };
 
-/** Works in the database without a time limit, and reports at intervals that it waits, and why. */
+/** Works in the database without a time limit. During the wait, reports at intervals that it waits, and why. */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
   work: () => Promise<Result>,
@@ -71,14 +71,14 @@ export function waitForDatabase<Result>(
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
-  /** Called for problems that do not prevent the start. If omitted, they are not checked. */
+  /** Called with problems that do not prevent the start. If omitted, they are not checked. */
   readonly onWarning?: (sentence: string) => void;
 };
 
 /**
- * Opens the database for the service, and checks that it responds and that the service can use it. Otherwise throws {@link
- * StartupProblem}. In live mode, this includes a missing ledger: only the `migrate` command creates it, so that a mistyped
- * DATA_DIR does not. Does not change the schema: see {@link prepareSchema}.
+ * Opens the database for the service, and checks that it responds and that the service can use it. Throws {@link StartupProblem} if
+ * not. In live mode, a missing ledger is also a problem: only the `migrate` command creates one, so that a mistyped DATA_DIR does
+ * not. Does not change the schema: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
   const {
@@ -104,15 +104,15 @@ export async function openDatabase(configuration: Configuration, reports: Databa
 }
 
 export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
-  /** The opened database, and the setting that named it. */
+  /** The opened database, and the setting that names it, as part of a sentence. */
   readonly place: string;
 };
 
 export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
 
 /**
- * Opens the database for a command, even while the service runs. Creates a missing embedded ledger only with `mayCreate`.
- * Throws {@link StartupProblem} if it cannot be opened.
+ * Opens the database for a command. The service may be running. A missing embedded ledger is created only if `mayCreate` is true.
+ * Throws {@link StartupProblem} if the database cannot be opened.
  */
 export async function openDatabaseForCommand(
   configuration: CommandConfiguration,
@@ -127,7 +127,7 @@ export async function openDatabaseForCommand(
   }
   const visit = await openLedgerForCommand({
     dataDirectory,
-    // Writes of a command must also be archived while no service runs.
+    // A command's writes must be archived even if no service runs.
     backupDirectory: configuration.backupDirectory,
     task,
     ...(mayCreate ? {} : { existing: { origin } }),
@@ -154,7 +154,7 @@ async function openByUrl(
     await probe(settings);
     refuse('pooled-connection', await findPoolingProblem(settings));
     refuse('database-user-settings', await findUserProblem(settings));
-    // A command that only reads works on every node.
+    // Commands that only read work on every node.
     if (use === 'write') refuse('database-read-only', await findPlacementProblem(settings));
     return onWarning && requireConnections(settings, asked, onWarning);
   };
@@ -191,7 +191,7 @@ async function openOwn(
   return { databases, close };
 }
 
-/** Closes only once. If a start is stopped while it fails, both close the database. */
+/** Returns a function that closes only once. If a start is stopped while it fails, both would close the database. */
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () => {
@@ -211,8 +211,8 @@ function refuse(page: RunbookPage, problem: string | undefined): void {
 }
 
 /**
- * Returns how many connections this process may open. Throws a {@link StartupProblem} if the role, the database or the
- * server allows fewer than a process needs. Warns if it allows, or has left, fewer than requested.
+ * Returns how many connections this process may open. Throws a {@link StartupProblem} if the role, the database or the server
+ * allows fewer than a process needs. Warns if fewer than requested are allowed or left.
  */
 async function requireConnections(
   settings: ConnectionSettings,
@@ -243,7 +243,7 @@ async function requireConnections(
   return most;
 }
 
-/** Throws {@link StartupProblem} in live mode for a database on another machine without TLS. Does not connect. */
+/** Throws {@link StartupProblem} in live mode if the database is on another machine and TLS is not required. Does not connect. */
 export function requireSafeConnection({ databaseUrl, mode }: CommandConfiguration): void {
   if (databaseUrl === null) return;
   let problem: string | undefined;
@@ -265,7 +265,10 @@ function refuseUnusable(error: unknown): never {
   );
 }
 
-/** Updates the schema in a sandbox. In live mode an old one is a {@link StartupProblem}: the operator decides when. */
+/**
+ * Updates the schema in a sandbox. In live mode, an old schema is a {@link StartupProblem}, because the operator decides when to
+ * update it.
+ */
 export async function prepareSchema(
   databases: Databases,
   mode: LedgerMode,
@@ -281,7 +284,7 @@ export async function prepareSchema(
   });
 }
 
-/** Throws a {@link StartupProblem} if the ledger has the other mode. */
+/** Throws a {@link StartupProblem} if the ledger was created for the other mode. */
 export async function requireMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
   refuseOtherMode(await readLedgerMode(settings), mode);
 }
@@ -298,7 +301,7 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
   );
 }
 
-/** Throws {@link StartupProblem} if the schema is old, or if the user may not assume the roles of the service. */
+/** Throws {@link StartupProblem} if the schema is old, or if the user cannot assume the roles of the service. */
 export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {

@@ -8,42 +8,42 @@ import { writeRecord } from './wire/node-errors.ts';
 
 const POLL_MILLISECONDS = 10;
 
-/** How long requests on open connections are refused, at most, before the connections end. */
+/** Maximum time for refusing requests on open connections, before the connections are closed. */
 const KEEP_ALIVE_DRAIN_MILLISECONDS = 500;
 
 /**
  * Closes servers without losing a response. First, every response closes its connection. Then new requests are refused, no
- * connection is accepted, and requests in flight finish. Requests that have not finished after `maxDrainMilliseconds` are
- * abandoned with an error response.
+ * connection is accepted, and requests in flight finish. Requests that have not finished after `maxDrainMilliseconds` are abandoned
+ * with an error response.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
   const start = performance.now();
   const graceMilliseconds = Math.min(settings.drainGraceMilliseconds, settings.maxDrainMilliseconds);
   await untilQuiet(service, graceMilliseconds);
-  // From here on requests get a 503, so that callers retry elsewhere or later.
+  // From now on, requests get a 503, so that callers retry later or elsewhere.
   service.isRefusing = true;
   const closed = await stopAccepting(service, servers);
-  // Callers with open connections also get the 503.
+  // Callers with open connections must get the 503 as well.
   if (connections.all().length > 0) await untilQuiet(service, KEEP_ALIVE_DRAIN_MILLISECONDS);
   while (mustWait(service) && performance.now() - start < settings.maxDrainMilliseconds) await delay(POLL_MILLISECONDS);
   for (const context of active)
     context.abandon?.(new NoResponseError('The service closed before the operation finished.'));
-  // Requests that have arrived by now are read in this turn of the event loop. They get a refusal instead of a closed
+  // Requests that have already arrived are read in this turn of the event loop, so that they get a refusal instead of a closed
   // connection.
   await nextTurn();
   endIdle(service);
-  // Responses to abandoned requests are written now.
+  // The responses to abandoned requests are written in these turns.
   for (let turn = 0; active.size > 0 && turn < 10; turn += 1) await delay(POLL_MILLISECONDS);
   for (const connection of connections.all()) connection.end(settings.lingerMilliseconds);
   await Promise.race([Promise.all(closed), delay(LAST_BYTES_MILLISECONDS, undefined, { ref: false })]);
   for (const connection of connections.all()) connection.socket.destroy();
-  // The server is already closed; this stops the timers of Node's server.
+  // The server is already closed. This stops the timers of Node's server.
   for (const server of servers) server.close();
   await Promise.all(closed);
 }
 
-/** Waits until no request has arrived for `drainQuietMilliseconds`, for at most `maxMilliseconds`. */
+/** Waits until no request has arrived for `drainQuietMilliseconds`, but at most `maxMilliseconds`. */
 async function untilQuiet(service: HttpService, maxMilliseconds: number): Promise<void> {
   const start = performance.now();
   let seen = service.requests;
@@ -55,15 +55,15 @@ async function untilQuiet(service: HttpService, maxMilliseconds: number): Promis
   }
 }
 
-/** Maximum time for accepting the connections in the accept backlog. Each turn of the event loop accepts one. */
+/** Maximum time for accepting the connections in the accept backlog. Each turn of the event loop accepts one connection. */
 const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 
-/** An idle turn of the event loop is shorter than this. In such a turn, no connection can have arrived unnoticed. */
+/** A turn of the event loop that is shorter than this was idle. During it, no connection can have arrived unnoticed. */
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
- * Stops accepting connections. Closing resets connections in the accept backlog, so they are accepted first, until a turn
- * of the event loop accepts none and is too short for another to arrive.
+ * Stops accepting connections. Closing the server resets the connections in the accept backlog. So these are accepted first, until
+ * a turn of the event loop accepts none and is too short for another one to arrive.
  */
 async function stopAccepting(
   { connections }: HttpService,
@@ -75,20 +75,20 @@ async function stopAccepting(
     await nextTurn();
     if (accepted === connections.accepted && performance.now() - turnBeganAt < EMPTY_TURN_MILLISECONDS) break;
   }
-  // Node's http close would end idle connections immediately and lose requests in transit.
+  // The close function of Node's http server would end idle connections immediately, and lose requests in transit.
   return servers.map((server) => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)));
 }
 
-/** Whether a request is in flight that can still succeed. */
+/** Returns whether a request is in flight that can still succeed. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
-  // A slow caller, whether it sends or reads, delays the shutdown no longer than this.
+  // A slow caller does not delay the shutdown for longer than this, no matter whether it sends or reads.
   const now = performance.now();
   const isFresh = (since: number): boolean => now - since < settings.lingerMilliseconds;
   for (const context of active) if (context.abandon !== undefined || isFresh(context.beganAt)) return true;
   return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
 }
 
-/** Ends idle connections. A partly received request gets an error record. */
+/** Ends idle connections. A request that was received only in part gets an error record. */
 function endIdle(service: HttpService): void {
   const closing = closingRefusal();
   for (const connection of service.connections.all()) {
@@ -102,5 +102,5 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Time for the last bytes to be sent after all responses are written. */
+/** Time for sending the last bytes after all responses are written. */
 const LAST_BYTES_MILLISECONDS = 200;

@@ -24,13 +24,13 @@ export function createAddressServer(
     connectionsCheckingInterval: settings.timeoutCheckIntervalMilliseconds,
     keepAliveTimeout: settings.keepAliveTimeoutMilliseconds,
     keepAliveTimeoutBuffer: settings.keepAliveBufferMilliseconds,
-    // readHead checks it, so that the error response is a record.
+    // readHead checks the header, so that the error response is a record.
     requireHostHeader: false,
   });
-  // Node silently drops headers beyond its limit. readHead counts all of them and refuses the request.
+  // Node silently drops headers beyond its limit. Instead, readHead counts all headers and refuses the request.
   server.maxHeadersCount = 0;
   server.maxRequestsPerSocket = settings.maxRequestsPerConnection;
-  // A caller that half-closes its connection after the request still gets the response.
+  // A caller that half-closes its connection after the request must still get the response.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('connection', (socket) => {
     service.connections.add(socket, settings.lingerMilliseconds);
@@ -46,13 +46,13 @@ export function createAddressServer(
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
     else respondToParserError(service, error, socket);
   });
-  // With a listener, Node does not close idle connections itself.
+  // If there is a listener, Node itself does not close idle connections.
   server.on('timeout', (socket) => closeIdleConnection(service, socket));
   server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;
 }
 
-/** Node reads it for each response: for the `Keep-Alive` header, and again when the response has been sent. */
+/** Node reads this property for each response: for the `Keep-Alive` header, and again when the response was sent. */
 function keepAliveOf({ connections, settings }: HttpService): number {
   const { keepAliveTimeoutMilliseconds, crowdedKeepAliveMilliseconds, maxKeptConnections } = settings;
   if (connections.size <= maxKeptConnections) return keepAliveTimeoutMilliseconds;
@@ -60,8 +60,8 @@ function keepAliveOf({ connections, settings }: HttpService): number {
 }
 
 /**
- * Connections that can wait to be accepted, if the kernel allows as many. Node accepts one per turn of the event loop.
- * Beyond Node's default of 511, callers would retry after 1, 3 and 7 seconds.
+ * Number of connections that can wait to be accepted, if the kernel allows that many. Node accepts one per turn of the event loop.
+ * With Node's default of 511, callers beyond it would retry after 1, 3 and 7 seconds.
  */
 const ACCEPT_BACKLOG = 4_096;
 

@@ -9,7 +9,7 @@ import type { QueryMembers, RequestHead } from './wire/request-head.ts';
 
 export type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
 
-/** A request to an operation in the pipeline. Each step sets fields that later steps rely on. */
+/** A request to an operation in the pipeline. Each step sets fields that later steps need. */
 export class OperationRequest {
   readonly service: HttpService;
   readonly context: RequestContext;
@@ -20,16 +20,16 @@ export class OperationRequest {
   readonly identifiedBy: number;
   declare head: RequestHead;
   declare caller: Caller;
-  /** Empty for operations outside card programs. Undefined if `Program-Id` is missing: see the step `fields`. */
+  /** Empty for operations outside card programs. Undefined if `Program-Id` is missing. See the step `fields`. */
   declare program: ProgramChoice;
   /** Undefined for operations without a body. */
   declare body: Buffer | undefined;
   declare idempotencyKey: string | null;
-  /** The versions in If-Match, or undefined without that header. */
+  /** The versions in If-Match. Undefined if the header is missing. */
   declare ifMatch: readonly string[] | undefined;
   declare sent: Sent;
   declare fields: Readonly<Record<string, unknown>>;
-  /** The reply of the handler. Not set if the request was abandoned first. */
+  /** The reply of the handler. It is not set if the request was abandoned before. */
   declare reply: AnyReply;
 
   constructor(

@@ -14,11 +14,11 @@ import { serveLive } from './watch.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 import { readHead, readIdempotencyKey } from './wire/request-head.ts';
 
-// Invariant: A request that several rules refuse gets the error of the first in the documented order
+// Invariant: If several rules refuse a request, it gets the error that comes first in the documented order
 // Kept by: one list of steps, `contract/errors/precedence.ts`, which is also the documented order
 // Tested by: `test/api/requests/precedence.test.ts`
 
-/** One step. It throws its refusal. It returns a promise only if it has to wait, because every `await` costs time. */
+/** A step. It throws its refusal. It returns a promise only if it has to wait, because every `await` costs time. */
 type TakeStep = (request: OperationRequest) => Promise<void> | void;
 
 const TAKE: { readonly [Name in Step]: TakeStep } = {
@@ -45,15 +45,15 @@ const TAKE: { readonly [Name in Step]: TakeStep } = {
   operation: carryOut,
 };
 
-/** Skips a step for signed requests. They have no key, and their body identifies them. */
+/** Skips a step for signed requests. They have no key: the signature of the body identifies them. */
 function unlessSigned(take: TakeStep): TakeStep {
   return (request) => (request.operation.reach === 'connector' ? undefined : take(request));
 }
 
-/** The steps in the order of the contract, which is also the order of precedence of the errors. */
+/** The steps in the order of the contract. It is also the order of precedence of the errors. */
 const PIPELINE: readonly TakeStep[] = (Object.keys(STEPS) as Step[]).map((step) => TAKE[step]);
 
-/** Serves one request of an operation, from its head to its response. Never throws and never rejects. */
+/** Serves a request to an operation, from its head to its response. Never throws and never rejects. */
 export async function serveOperation(
   service: HttpService,
   context: RequestContext,

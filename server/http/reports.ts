@@ -4,32 +4,30 @@ import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../calls/call.ts';
 import type { RequestTrace } from '../calls/trace.ts';
 
-/** The outcome of one request. It contains no text from the caller except the ids of a trace. */
+/** The outcome of one request. It contains no text from the caller, except the ids of a trace. */
 export type ResponseEntry = {
-  /** Inner UUID of the request; `Request-Id` on the wire. */
+  /** Inner UUID of the request. It is `Request-Id` on the wire. */
   readonly requestId: string;
-  /** Undefined when the bytes were not a request. */
+  /** Undefined if the received bytes were not a request. */
   readonly method: string | undefined;
   /** The pattern of the route, never the path that was sent. Undefined if no route was found. */
   readonly path: string | undefined;
   readonly operation: OperationId | undefined;
-  /** Undefined when the caller disconnected before a response was written. */
+  /** Undefined if the caller disconnected before a response was written. */
   readonly status: number | undefined;
   /**
-   * The code of the request in the error log. Also set with a status below 400, for an export that was cut off or a
-   * batch with refused rows.
+   * The code of the request in the error log. It may be set even if the status is below 400: for an export that was cut off, or for
+   * a batch with refused rows.
    */
   readonly code: ErrorCode | undefined;
-  /** Whether the error is not counted: a stray request, such as for /robots.txt, or a background request of the console. */
+  /** Whether the error does not count: the request was stray, such as for /robots.txt, or the console sent it in the background. */
   readonly isStray: boolean;
-  /** From reading the head to writing the whole response. 0 when the bytes were not a request. */
+  /** The time from reading the head to writing the whole response. 0 if the received bytes were not a request. */
   readonly milliseconds: number;
   readonly programId: string | undefined;
-  /** The id of the API key, never the key. */
+  /** The id of the API key, never the key itself. */
   readonly keyId: string | undefined;
-  /**
-   * Set on errors of operations that move money. For a successful batch, set only if a refused row may have moved money.
-   */
+  /** Set for errors of operations that move money. For a successful batch, it is set only if a refused row may have moved money. */
   readonly moneyMoved: MoneyMoved | undefined;
   /** The caller's `traceparent` header, if it is valid. */
   readonly traceparent: string | undefined;
@@ -47,17 +45,17 @@ export type ErrorReport = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** The caller's address, as the rate limits count it. Undefined when the bytes were not a request. */
+  /** The caller's address, as counted by the rate limits. Undefined if the received bytes were not a request. */
   readonly address: string | undefined;
   readonly method: string | undefined;
-  /** The pattern of the route, or the path without its query and with long numbers masked. */
+  /** The pattern of the route. If there is none, the path without its query and with long numbers masked. */
   readonly path: string | undefined;
   readonly parameters: Readonly<Record<string, string>> | undefined;
   readonly programId: string | undefined;
   readonly caller: Caller['kind'] | undefined;
-  /** Inner UUID of the caller's API key, or of the key of its session. Undefined without a key. */
+  /** Inner UUID of the caller's API key, or of the key of its session. Undefined if there is no key. */
   readonly keyId: string | undefined;
-  /** Undefined when the operation moves no money. */
+  /** Undefined if the operation moves no money. */
   readonly moneyMoved: MoneyMoved | undefined;
   /** Wire id of the transfer that may have been created, or that the path names. */
   readonly transferId: string | undefined;
@@ -68,7 +66,7 @@ export type ErrorReport = {
   /** The fields of the request, if they were read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   readonly traceparent: string | undefined;
-  /** Whether the error is stray, as in {@link ResponseEntry}. A stray error is not recorded either. */
+  /** Whether the error is stray, as in {@link ResponseEntry}. Stray errors are not recorded in the error log. */
   readonly isStray: boolean;
   /** The thrown value, unless it was a refusal. */
   readonly cause: unknown;

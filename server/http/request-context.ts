@@ -14,7 +14,7 @@ import type { RequestHead } from './wire/request-head.ts';
 
 const NOT_LIMITED: RateStatus = [];
 
-/** One request and everything known about it so far. Its response headers and error reports are made from it. */
+/** A request and everything known about it so far. Response headers and error reports are created from it. */
 export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
@@ -25,7 +25,7 @@ export class RequestContext {
   readonly connection: Connection;
   /** Path and query. Set before the head is read, so that every refusal can name the operation. */
   target: string;
-  /** Authority of a target in absolute form. It replaces the Host header. */
+  /** The authority of a target in absolute form. It replaces the Host header. */
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
@@ -35,7 +35,7 @@ export class RequestContext {
   parameters: Readonly<Record<string, string>> | undefined = undefined;
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
-  /** Whether the console sends it without an action of its user; see `isOfConsoleItself`. */
+  /** Whether the console sent the request without an action of its user. See `isOfConsoleItself`. */
   isOfConsole = false;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
@@ -51,33 +51,33 @@ export class RequestContext {
   allow: string | undefined = undefined;
   /** The Set-Cookie header of the response: the cookie of a session, or its removal. */
   setCookie: string | undefined = undefined;
-  /** Whether the operation has started. From then on a bug may have moved money. */
+  /** Whether the operation has started. From then on, a bug may have moved money. */
   begun = false;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue = false;
   /** Whether the connection must close after this response. */
   mustClose = false;
   responded = false;
-  /** Null until it is read. */
+  /** The trace of the caller. Null before it is read. */
   #traceparent: string | undefined | null = null;
   trace: RequestTrace | undefined = undefined;
-  /** For a successful batch with refused rows, the error in the error log. */
+  /** For a successful batch with refused rows: the error for the error log. */
   refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
   /** Whether `onResponse` has received the entry of this request. */
   isNoted = false;
-  /** The refusal by the rate limit of its address. It is thrown later because other errors take precedence. */
+  /** The refusal by the rate limit of the caller's address. It is thrown later, because other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
-  /** The state of each rate limit after this request. Empty without rate limits. */
+  /** The state of each rate limit after this request. Empty if there are no rate limits. */
   rate: RateStatus = NOT_LIMITED;
   /** When the wait for the current step began, in the time of `performance.now()`. */
   waitingSince = Number.POSITIVE_INFINITY;
   /** When the current step times out, in the time of `performance.now()`. */
   timesOutAt = Number.POSITIVE_INFINITY;
-  /** When the complete response was first seen written but unread, in the time of `performance.now()`. */
+  /** When the complete response was first found written but not read, in the time of `performance.now()`. */
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
-  /** Whether the operation was abandoned: the request has its response, and the operation's reply is dropped. */
+  /** Whether the operation was abandoned. Then the request already has a response, and the operation's reply is discarded. */
   isAbandoned = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
@@ -93,7 +93,7 @@ export class RequestContext {
   }
 
   get traceparent(): string | undefined {
-    // Node joins the values of a repeated header, which makes it invalid, as the standard requires.
+    // Node joins the values of a repeated header. The result is invalid, as the standard requires.
     if (this.#traceparent === null) this.#traceparent = readTraceparent(this.request.headers.traceparent);
     return this.#traceparent;
   }
@@ -114,7 +114,7 @@ export class RequestContext {
   }
 }
 
-/** Version, trace id, id of the caller's span, and flags. Later versions may have more fields after them. */
+/** Version, trace id, id of the caller's span, and flags. Later versions may have more fields at the end. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 const NO_TRACE = '0'.repeat(32);
@@ -124,8 +124,8 @@ const NO_SPAN = '0'.repeat(16);
 const SAMPLED = 1;
 
 /**
- * Returns a `traceparent` header (W3C Trace Context) in version 00, or undefined if it is invalid. A later version is
- * reduced to the fields of version 00. A header that looks like a card number is also ignored, because it would be stored.
+ * Returns a `traceparent` header (W3C Trace Context) in version 00, or undefined if it is invalid. From a later version, only the
+ * fields of version 00 are kept. A header that looks like a card number is ignored too, because it would be stored.
  */
 export function readTraceparent(sent: unknown): string | undefined {
   if (typeof sent !== 'string') return undefined;

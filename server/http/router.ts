@@ -5,7 +5,7 @@ import type { RequestContext } from './request-context.ts';
 import { noRouteMessage } from './stray-requests.ts';
 import { splitTarget } from './wire/request-head.ts';
 
-/** The longest path parameter. No id is longer. */
+/** Maximum length of a path parameter. No id is longer. */
 export const MAX_PARAMETER_LENGTH = 255;
 
 export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
@@ -13,7 +13,7 @@ export type Method = 'DELETE' | 'GET' | 'HEAD' | 'PATCH' | 'POST';
 export type Parameters = Readonly<Record<string, string>>;
 
 export type Route = {
-  /** The path with parameter names instead of values, for the log and the metrics. */
+  /** The path with parameter names instead of values. It is used for the log and the metrics. */
   readonly pattern: string;
   /** Undefined for pages. */
   readonly operation?: OperationId;
@@ -32,13 +32,11 @@ function refuseLongParameter(): never {
 }
 
 function isTooLong(value: string | undefined = ''): boolean {
-  // Only a string with more UTF-16 units can have more characters.
+  // A string can only have more characters than the limit if it has more UTF-16 units.
   return value.length > MAX_PARAMETER_LENGTH && [...value].length > MAX_PARAMETER_LENGTH;
 }
 
-/**
- * Returns a valid path of the same route: without scheme and authority, with shortened segments and without percent signs.
- */
+/** Returns a valid path of the same route: without scheme, authority and percent signs, and with shortened segments. */
 function toValidPath(path: string): string {
   const segments = splitTarget(path)
     .target.split('/')
@@ -46,16 +44,16 @@ function toValidPath(path: string): string {
   return segments.join('/').replaceAll('%', '_');
 }
 
-/** The handler of each route for the library. This router only finds routes and never calls it. */
+/** The library needs a handler for each route. This router only finds routes, so it never calls the handlers. */
 const NOT_CALLED = (): void => undefined;
 
 /** Finds the route of a request by its method and path, before the body is read. */
 export class Router {
   readonly #routes = findMyWay({
     ignoreTrailingSlash: true,
-    // The limit applies to the encoded path. A character has at most four bytes, and each byte up to three characters.
+    // The limit applies to the encoded path. A character has at most four bytes, and each byte takes up to three characters.
     maxParamLength: MAX_PARAMETER_LENGTH * 4 * 3,
-    // The operation reads its query, so that the error names the parameter.
+    // The operation reads its own query, so that the error can name the parameter.
     querystringParser: () => ({}),
     onBadUrl: refuseBadPath,
     onMaxParamLength: refuseLongParameter,
@@ -85,10 +83,10 @@ export class Router {
     const plain = this.#plain.get(`${method} ${target}`);
     if (plain !== undefined) return plain;
     if (target === '*') return undefined;
-    // An invalid path is refused even if no route has the method.
+    // An invalid path must be refused even if no route has the method.
     const known = this.#methods.has(method as Method) ? (method as Method) : undefined;
     const found = this.#routes.find(known ?? 'GET', target);
-    // The library returned its handler for invalid paths, which throws the refusal.
+    // For an invalid path, the library returned its own handler, which throws the refusal.
     if (found?.store === null) found.handler(NO_MESSAGE, NO_MESSAGE, {}, null, {});
     if (found === null || known === undefined) return undefined;
     if (Object.entries(found.params).some(([name, value]) => name !== '*' && isTooLong(value))) refuseLongParameter();
@@ -102,7 +100,7 @@ export class Router {
     return this.find(method, toValidPath(path))?.route.operation;
   }
 
-  /** Returns the methods of a path, sorted. Empty if there is no such path. */
+  /** Returns the methods of a path, sorted. Empty if the path does not exist. */
   methodsOf(path: string): readonly Method[] {
     return this.allMethods().filter((method) => this.find(method, toValidPath(path)) !== undefined);
   }

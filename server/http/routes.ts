@@ -32,13 +32,13 @@ function mountOperations(router: Router, service: HttpService): void {
   }
 }
 
-/** The only code that Sandbox-Provoke can cause on a page. All others belong to operations. */
+/** The only code that Sandbox-Provoke can cause on a page. All others are codes of operations. */
 const PROVOKED = ['unknown_request'] as const;
 
-/** Caches must revalidate a page before each use. An unchanged page costs only a short 304 response. */
+/** Caches must revalidate a page before each use. For an unchanged page, this costs only a short 304 response. */
 const REVALIDATE = 'no-cache';
 
-/** Mounts the pages. They need no key. Each page counts as several requests of its address. */
+/** Mounts the pages. They need no key. For the rate limit of an address, each page counts as several requests. */
 function mountPages(router: Router, service: HttpService): void {
   const { gateway, version, supportContact } = service;
   const ready = () => {
@@ -67,14 +67,14 @@ function mountPages(router: Router, service: HttpService): void {
   }
 }
 
-/** Whether the page counts as only one request of its address. This applies to health checks and icons. */
+/** Returns whether a page counts as only one request of its address, like health checks and icons. */
 function isCheap(url: string): boolean {
   return url.startsWith('/health/') || url.startsWith('/favicon.');
 }
 
 /**
- * Returns the URL of the service as its caller sees it: the setting, or else the Host of the request, with https if a
- * trusted proxy reports it. Returns undefined if the Host is not a plain name or address, because pages repeat it.
+ * Returns the URL of the service, as its caller sees it. This is the setting or, if there is none, the Host of the request, with
+ * https if a trusted proxy reports it. Returns undefined if the Host is not a plain name or address, because pages repeat it.
  */
 function urlOf({ settings }: HttpService, context: RequestContext): string | undefined {
   const { publicUrl, trustedProxies } = settings;
@@ -112,10 +112,7 @@ async function servePage(
 
 const CONSOLE_PATH = '/console';
 
-/**
- * The Content-Security-Policy of the console. It allows its own scripts and styles, calls to this service, and nothing
- * else.
- */
+/** The Content-Security-Policy of the console. It allows only the console's own scripts and styles, and calls to this service. */
 export const CONSOLE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -128,7 +125,7 @@ const CONSOLE_HEADERS = [
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /**
- * Mounts the console. Its files need no key: they are the same for everyone, and their data comes from the API. They are
+ * Mounts the console. Its files need no key, because they are the same for everyone, and the data comes from the API. They are
  * small and served from memory, so each counts as one request of its address.
  */
 function mountConsole(router: Router, service: HttpService): void {

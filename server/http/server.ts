@@ -27,24 +27,22 @@ export type { HttpSettings } from './settings.ts';
 
 export type HttpOptions = {
   readonly onError?: (report: ErrorReport) => void;
-  /**
-   * Called once for every response, and for every request whose caller disconnected before it. Its exceptions are ignored.
-   */
+  /** Called once for every response, and for every request whose caller disconnected before that. Its exceptions are ignored. */
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
   /** Decides which requests are traced. `onResponse` receives the trace and must end it. */
   readonly beginTrace?: BeginTrace | undefined;
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
   readonly version?: string;
-  /** Mounts further routes, for tests of the error handling. */
+  /** Mounts further routes. For tests of the error handling. */
   readonly extend?: (router: Router) => void;
 };
 
-/** Listens on each of `hosts`, or on `host`, with one port. Only the first address must exist on this machine. */
+/** Listens on each of `hosts`, or on `host`, on the same port. Only the first address must exist on this machine. */
 export type ListenOptions = { readonly port: number; readonly host?: string; readonly hosts?: readonly string[] };
 
 export type HttpServer = {
-  /** Rejects with Node's own error, such as EADDRINUSE, when a port is taken. */
+  /** Rejects with Node's own error, such as EADDRINUSE if a port is taken. */
   readonly listen: (options: ListenOptions) => Promise<void>;
   /** The first address of the server, or undefined before `listen`. */
   readonly address: AddressInfo | undefined;
@@ -53,7 +51,7 @@ export type HttpServer = {
   readonly close: () => Promise<void>;
 };
 
-/** Interval of the check for timed-out requests, and so the precision of their timeouts. */
+/** Interval between two checks for timed-out requests. It determines the precision of their timeouts. */
 const TIMEOUT_CHECK_MILLISECONDS = 100;
 
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
@@ -67,7 +65,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
     try {
       beginInTurn(service, request, response, awaitsContinue);
     } catch {
-      // An error here must not end the process. The response class writes the error record for the status.
+      // An error here must not end the process. For this status, the response class writes the error record.
       response.statusCode = 500;
       response.end();
     }
@@ -119,12 +117,12 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   };
 }
 
-/** If a check is later than this, the process was paused. */
+/** If a check is delayed by more than this, the process was paused. */
 const LATE_CHECK_MILLISECONDS = 1_000;
 
 /**
- * Checks for timed-out requests. Skips the first check after a pause of the process: timers run before sockets are read, so
- * database responses that have arrived are not visible yet.
+ * Checks for timed-out requests. After a pause of the process, skips the first check: timers run before sockets are read, so
+ * database responses that have already arrived are not visible yet.
  */
 function startTimeoutCheck(service: HttpService): NodeJS.Timeout {
   let lastAt = performance.now();
@@ -174,7 +172,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
   };
 }
 
-/** Returns the response class of one server. It replaces error responses that are not a record, and reports them. */
+/** Returns the response class of a server. It replaces error responses that are not a record, and reports them. */
 function responseOf(service: HttpService): typeof ErrorRecordResponse {
   return class extends ErrorRecordResponse {
     protected override substitute(status: number) {
@@ -197,8 +195,8 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
 }
 
 /**
- * Starts a request after the responses to earlier requests on the connection. A pipelined request never starts earlier.
- * Otherwise it could move money without getting a response, if an earlier response closes the connection.
+ * Starts a request after the responses to earlier requests on the connection. A pipelined request must never start earlier: if an
+ * earlier response closed the connection, it could move money without getting a response.
  */
 function beginInTurn(
   service: HttpService,
@@ -209,7 +207,7 @@ function beginInTurn(
   const connection = service.connections.of(request.socket);
   if (connection === undefined) return;
   const mustWait = response.socket === null;
-  // Requests after the last response also count: Node keeps them until the connection closes.
+  // Requests after the last response count too, because Node keeps them until the connection closes.
   if (mustWait) connection.beginTurnWait();
   if (connection.ended || connection.socket.destroyed) return;
   connection.latest = { request, response };
@@ -229,7 +227,7 @@ function admit(service: HttpService, context: RequestContext, response: ErrorRec
   const { active, admissionQueue } = service;
   const { request } = context;
   response.context = context;
-  // Set before anything can refuse the request.
+  // Must be set before anything can refuse the request.
   context.mustClose = isChunkedHttp10(request);
   active.add(context);
   service.requests += 1;
@@ -240,14 +238,16 @@ function admit(service: HttpService, context: RequestContext, response: ErrorRec
   });
   const begin = (): void => route(service, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());
-  // A health check is never refused because of load. Its response is only late.
+  // A health check is never refused because of load. Under load, its response is only late.
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
-/** Checks the head of a request in the documented order of precedence, then passes it to its operation or the router. */
+/**
+ * Checks the head of a request in the documented order of precedence. Then passes the request to its operation or to the router.
+ */
 function route(service: HttpService, context: RequestContext, response: ErrorRecordResponse): void {
   const { request } = context;
-  // The caller disconnected while the request was queued.
+  // The caller disconnected while the request was in the queue.
   if (response.closed) return;
   try {
     context.address = service.limits.addressOf(context);
@@ -269,7 +269,7 @@ function route(service: HttpService, context: RequestContext, response: ErrorRec
 
 const CHUNKED_HTTP_10 = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 
-/** HTTP/1.0 has no chunked encoding. The end of such a body is ambiguous, so the connection must close (RFC 9112, 6.1). */
+/** HTTP/1.0 has no chunked encoding. The end of a chunked body is ambiguous there, so the connection must close (RFC 9112, 6.1). */
 function isChunkedHttp10({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
@@ -278,7 +278,7 @@ function refuseWhenBusy(service: HttpService, context: RequestContext): void {
   if (service.isRefusing) throw closingRefusal();
   if (isHealth(context)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
-  // A request uses no capacity while its response is written but unread, or while it waits for events.
+  // A request uses no capacity while it waits for events, or while its response is written but not read.
   const waiting = service.active.size - service.unreadResponses - service.watchers.size;
   if (!isOverloaded && waiting <= service.settings.maxRequestsInFlight) return;
   throw tooBusy();

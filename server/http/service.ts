@@ -22,13 +22,13 @@ export type HttpService = ErrorReporter & {
   readonly routes: Router;
   readonly connections: Connections;
   readonly limits: RateLimits;
-  /** Requests in flight, until the response is sent or the caller disconnects. */
+  /** Requests in flight. A request is in flight until its response is sent or the caller disconnects. */
   readonly active: Set<RequestContext>;
-  /** Requests in flight whose caller has not read the complete response. */
+  /** The number of requests in flight whose caller has not read the complete response. */
   unreadResponses: number;
   readonly beginTrace: BeginTrace | undefined;
   readonly watchers: Watchers;
-  /** Whether the event loop lag is above its limit. */
+  /** Returns whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;
   /** Only used in a sandbox. */
   readonly reusedKeys: ReusedKeys;
@@ -36,24 +36,26 @@ export type HttpService = ErrorReporter & {
   requests: number;
   /** Whether more requests are late than `maxLateRequests`. */
   isBehind: boolean;
-  /** Whether the server is closing. Every response then closes its connection. */
+  /** Whether the server is closing. If so, every response closes its connection. */
   isClosing: boolean;
   isRefusing: boolean;
 };
 
-/** The refusal of a request that arrives while the service closes. */
+/** Returns the refusal of a request that arrives while the service is closing. */
 export function closingRefusal(): Refusal {
   return notReady('service_closing');
 }
 
-/** Maximum remembered keys, about 2 MB. Later keys replace the oldest. */
+/** Maximum number of remembered keys, which take about 2 MB. New keys replace the oldest. */
 const MAX_KEYS = 10_000;
 
-/** Remembers in this process which operations have succeeded with an idempotency key, for warnings in a sandbox. */
+/** Remembers which operations of this process have succeeded with an idempotency key, for warnings in a sandbox. */
 export class ReusedKeys {
   readonly #operations = new Map<string, Set<OperationId>>();
 
-  /** Records that an operation succeeded with a key in a card program. Returns the other operations that did before. */
+  /**
+   * Records that an operation succeeded with a key in a card program. Returns the other operations that succeeded with it before.
+   */
   note(programId: string, key: string, operation: OperationId): readonly OperationId[] {
     const name = `${programId}\n${key}`;
     const known = this.#operations.get(name) ?? new Set();

@@ -9,19 +9,19 @@ type Parameter = {
   readonly schema: { readonly $ref?: string; readonly maxLength?: number; readonly pattern?: string };
 };
 
-/** An API key, a trace id, Host, User-Agent and the headers that a proxy adds. */
+/** Length of the other headers: an API key, a trace id, Host, User-Agent, and the headers that a proxy adds. */
 const OTHERS = 1500;
 
-/** Maximum length of other values: a time, a number, a name from a list. */
+/** Maximum length of values without their own limit: a time, a number, a name from a list. */
 const OTHER_VALUE = 80;
 
 /**
- * Bytes of a character in a URL. An ASCII character that must be escaped takes three. Any other takes up to four bytes of
- * three characters each.
+ * Returns the number of bytes that a character can take in a URL. An ASCII character that must be escaped takes three. Any other
+ * character takes up to four times three.
  */
 const escaped = ({ pattern }: Parameter['schema']): number => (pattern === undefined ? 12 : 3);
 
-test('accepts the head of every request that the document allows, with every parameter at its longest', async () => {
+test('accepts the head of every request that the document allows, with every parameter at its maximum length', async () => {
   const { paths, components } = JSON.parse(await readFile('contract/openapi.json', 'utf8'));
   const resolved = (part: Parameter | { readonly $ref: string }): Parameter =>
     '$ref' in part ? components.parameters[part.$ref.split('/').at(-1) ?? ''] : part;

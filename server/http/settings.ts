@@ -9,65 +9,67 @@ export type HttpSettings = {
   readonly headTimeoutMilliseconds: number;
   /** Time for the whole request to arrive, head and body. */
   readonly requestTimeoutMilliseconds: number;
-  /** Interval of Node's check of these two timeouts, and so their precision. */
+  /** Interval between Node's checks of these two timeouts. It determines their precision. */
   readonly timeoutCheckIntervalMilliseconds: number;
   /** How long an idle connection stays open for the next request. `Keep-Alive: timeout=` announces it in seconds. */
   readonly keepAliveTimeoutMilliseconds: number;
   /**
-   * How much longer it stays open. A request that is sent while its connection closes gets no response. This must
-   * not happen to a caller that honours the timeout, even if its request is delayed. Together, both times exceed the
-   * longest request: after a stall, callers reuse connections that have been idle since the stall began.
+   * How much longer than announced it stays open. A request that is sent while its connection closes gets no response. This must
+   * not happen to a caller that respects the announced time, even if its request is delayed. Together, both times are longer than
+   * the longest request: after a stall, callers reuse connections that have been idle since the stall began.
    */
   readonly keepAliveBufferMilliseconds: number;
-  /** Number of open connections above which idle ones stay open for {@link crowdedKeepAliveMilliseconds} only. */
+  /** If more connections than this are open, idle connections stay open only for {@link crowdedKeepAliveMilliseconds}. */
   readonly maxKeptConnections: number;
-  /** How long an idle connection stays open while there are too many. */
+  /** How long an idle connection stays open if there are too many connections. */
   readonly crowdedKeepAliveMilliseconds: number;
-  /** Maximum requests on one connection. 0 is unlimited, so that a busy caller need not reconnect. */
+  /** Maximum number of requests on one connection. 0 means no limit, so that a busy caller need not reconnect. */
   readonly maxRequestsPerConnection: number;
-  /** Time for an operation to respond. The operation receives the deadline. */
+  /** Time for an operation to respond. The operation is given the deadline. */
   readonly operationTimeoutMilliseconds: number;
-  /** Time after an operation's deadline until the server responds instead of it. */
+  /** Time after an operation's deadline until the server itself responds. */
   readonly operationGraceMilliseconds: number;
-  /** Time for a caller to read a complete response, or the next bytes of an export. After that, the connection closes. */
+  /** Time for a caller to read a complete response, or the next bytes of an export. After it, the connection is closed. */
   readonly readTimeoutMilliseconds: number;
-  /** Number of unread responses above which {@link crowdedReadTimeoutMilliseconds} applies instead. */
+  /** If more responses than this are unread, {@link crowdedReadTimeoutMilliseconds} applies instead. */
   readonly maxUnreadResponses: number;
-  /** Time for a caller to read a complete response while too many are unread. */
+  /** Time for a caller to read a complete response if too many are unread. */
   readonly crowdedReadTimeoutMilliseconds: number;
-  /** How long a stream of events is idle before it sends a comment: proxies close idle connections. */
+  /** How long a stream of events is idle before it sends a comment, because proxies close idle connections. */
   readonly streamPulseMilliseconds: number;
   /** Pause of a stream before it reads again after a database failure. */
   readonly streamRetryMilliseconds: number;
-  /** Maximum bytes that are read and discarded, so that a caller that is still sending can read the refusal. */
+  /** Maximum number of bytes that are read and discarded, so that a caller that is still sending can read the refusal. */
   readonly maxDiscardedBytes: number;
-  /** Time for discarding them. Also the time for the last response on a closing connection to reach the caller. */
+  /** Time limit for discarding these bytes. Also the time for the last response on a closing connection to reach the caller. */
   readonly lingerMilliseconds: number;
-  /** How long `close` waits for requests in flight. Operations that meet their deadline always finish. */
+  /** How long `close` waits for requests in flight. Operations that meet their deadline can always finish. */
   readonly maxDrainMilliseconds: number;
   /**
-   * How long `close` still accepts requests, at most. The service reports that it is not ready, and every response
-   * closes its connection. The time ends early when no request arrives for {@link drainQuietMilliseconds}.
+   * Maximum time for which `close` still accepts requests. During this time, the service reports that it is not ready, and every
+   * response closes its connection. It ends early if no request arrives for {@link drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
   /** If no request arrives for this long, no more are expected. */
   readonly drainQuietMilliseconds: number;
-  /** Maximum requests in progress. A longer queue for the database would not be served in time. */
+  /** Maximum number of requests in progress. A longer queue for the database could not be served in time. */
   readonly maxRequestsInFlight: number;
   readonly watchLimits: WatchLimits;
-  /** Mean delay of the event loop over about a second above which requests are refused. 0 switches this off. */
+  /** If the mean delay of the event loop over about a second is above this, requests are refused. 0 means never. */
   readonly overloadDelayMilliseconds: number;
   /** How long a request waits before it counts as late: about ten times the usual time. */
   readonly lateAfterMilliseconds: number;
-  /** Number of late requests above which new ones are refused, so that accepted ones meet their deadline. */
+  /** If more requests than this are late, new ones are refused, so that accepted requests meet their deadline. */
   readonly maxLateRequests: number;
-  /** Requests per second from one address, averaged over ten seconds. 0 is unlimited. A page counts as several. */
+  /**
+   * Maximum number of requests per second from one address, averaged over ten seconds. 0 means no limit. A page counts as several.
+   */
   readonly addressRatePerSecond: number;
-  /** Requests per second with one API key, averaged over ten seconds. 0 is unlimited. */
+  /** Maximum number of requests per second with one API key, averaged over ten seconds. 0 means no limit. */
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
-  /** The origin that callers use. If null, it is taken from each request. The pages and the OpenAPI document show it. */
+  /** The origin that callers use. The pages and the OpenAPI document show it. If null, it is taken from each request. */
   readonly publicUrl: string | null;
 };
 
@@ -105,7 +107,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   publicUrl: null,
 };
 
-/** Returns the default settings, overridden by the given ones. Unknown settings are ignored. */
+/** Returns the default settings with the given changes. Unknown settings are ignored. */
 export function settingsWith(differing: Partial<HttpSettings>): HttpSettings {
   const known = Object.entries(differing).filter(([name]) => Object.hasOwn(DEFAULT_SETTINGS, name));
   return { ...DEFAULT_SETTINGS, ...Object.fromEntries(known) };

@@ -25,7 +25,7 @@ const MAX_LOGOUT_BYTES = 16_384;
 
 type Serve = (context: RequestContext, head: RequestHead, query: URLSearchParams) => Promise<Partial<WholeBody>>;
 
-/** Mounts the routes of sign-in with the provider of the settings. Without one, they do not exist. */
+/** Mounts the routes of sign-in with the configured provider. If there is none, the routes do not exist. */
 export function mountSignIn(router: Router, service: HttpService, signIn: SignIn): void {
   const { settings, gateway, version, supportContact } = service;
   const { trustedProxies, publicUrl } = settings;
@@ -39,7 +39,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
   mount(router, service, SIGN_IN, async (context, head, query) => {
     const origin = requireTransport(context, head, trustedProxies);
     if (publicUrl !== null && origin !== publicUrl && !query.has('moved')) {
-      // The provider redirects to PUBLIC_URL, where a cookie of another host would be missing.
+      // The provider redirects to PUBLIC_URL, where a cookie that another host has set would be missing.
       query.set('moved', '1');
       return redirect(`${publicUrl}${SIGN_IN}?${query}`);
     }
@@ -51,7 +51,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
   mount(router, service, `${SIGN_IN}/callback`, async (context, head, query) => {
     requireTransport(context, head, trustedProxies);
     const login = readLoginCookie(context, head, trustedProxies);
-    // A login in progress can be used once, whether it succeeds or not.
+    // A login in progress can be used only once, even if it fails.
     const ending = loginCookie(context, trustedProxies, null);
     context.setCookie = ending;
     const outcome = await signIn.finish(query, login, newDeadline);
@@ -98,7 +98,7 @@ function mount(router: Router, service: HttpService, pattern: string, serve: Ser
   });
 }
 
-/** Serves a request, or responds with the error that was thrown. A refused identity is a refused credential. */
+/** Serves a request, or responds with the error that was thrown. A refused identity counts as a refused credential. */
 async function answer(
   service: HttpService,
   context: RequestContext,
@@ -118,7 +118,7 @@ async function answer(
   }
 }
 
-/** The codes of refusals that mean that a credential was refused: a code, a token or a person. */
+/** The codes that mean that a credential was refused: a code, a token or a person. */
 const CREDENTIAL_CODES: readonly string[] = [
   'sign_in_not_begun',
   'identity_refused',
@@ -138,7 +138,7 @@ function wishIn(query: URLSearchParams): LoginWish {
 
 const MAX_RETURN_CHARACTERS = 1_000;
 
-/** Returns a path of the console, which is `/console` for anything that is not one, and for the routes of sign-in. */
+/** Returns a path of the console. For any other path, and for the routes of sign-in, returns `/console`. */
 function consolePath(path: string | null): string {
   const base = 'http://console.invalid';
   if (path === null || path.length > MAX_RETURN_CHARACTERS || !/^\/console(?:[/?]|$)/.test(path)) return '/console';

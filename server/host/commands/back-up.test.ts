@@ -21,7 +21,9 @@ const manifest = {
   files: [],
 } as const;
 
-/** Describes the restorable times of one copy, for the last archived file and the service's note about the archive. */
+/**
+ * Describes the times that can be restored from one copy, given the last archived file and the service's note about the archive.
+ */
 function reachOf(lastNumber: number, coveredUntil: string | null): readonly string[] {
   const last = { timeline: 1, number: lastNumber };
   const candidate = {
@@ -48,11 +50,11 @@ test('begins the range of times with the end of the copy, and never ends it befo
   expect(reachOf(2, after)).toEqual([`Any time from ${ENDED_AT} to ${after} can be restored.`]);
   expect(reachOf(2, before)).toEqual([`Any time from ${ENDED_AT} on, as soon as it is archived, can be restored.`]);
   expect(reachOf(2, null)).toEqual([`Any time from ${ENDED_AT} on can be restored.`]);
-  // The copy's own WAL is not archived yet.
+  // The copy's own WAL is not in the archive yet.
   expect(reachOf(1, before)).toEqual(['Nothing can be restored yet.']);
 });
 
-test('does not fail after a complete copy if another process takes a copy while old ones must be deleted', async () => {
+test('succeeds after a complete copy, even if another process takes a copy while old ones must be deleted', async () => {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-back-up-'));
   const directory = { wal: join(path, 'wal'), base: join(path, 'base') };
   await mkdir(directory.wal);

@@ -13,7 +13,7 @@ import { openLedgerForCommand } from '../../postgres/command-access.ts';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** Takes a copy of the ledger now, even while the service runs. */
+/** Takes a copy of the ledger now. The service may be running. */
 export async function backUp(configuration: CommandConfiguration): Promise<void> {
   const { dataDirectory, dataDirectoryOrigin: origin, backupRetentionDays } = configuration;
   const backupDirectory = requireBackupDirectory(configuration);
@@ -37,7 +37,7 @@ export async function backUp(configuration: CommandConfiguration): Promise<void>
   }
 }
 
-/** Deletes the copies that are no longer needed, unless another process is taking one. Returns remarks for the operator. */
+/** Deletes the copies that are no longer needed, unless another process is taking a copy. Returns remarks for the operator. */
 export async function deleteOlder(
   directory: Parameters<typeof removeSurplus>[0],
   dataDirectory: string,
@@ -48,7 +48,7 @@ export async function deleteOlder(
     lock = await lockCopies(dataDirectory);
   } catch (error) {
     if (!(error instanceof CopyInProgress)) throw error;
-    // The new copy is complete. The next copy, or the service, deletes the old ones.
+    // The new copy is complete. The next copy or the service will delete the old ones.
     return [
       'Older copies were not deleted, because another process takes a copy or deletes old ones now: the next one deletes them.',
     ];
@@ -96,14 +96,14 @@ export function describeReach({ candidates, state }: Pick<BackupSurvey, 'candida
   const { endedAt } = first.manifest;
   const until = state?.coveredUntil ?? undefined;
   if (until === undefined) return [`Any time from ${endedAt} on can be restored.`];
-  // A service that has just started noted its archive before its first copy, and has noted nothing since.
+  // A service that was just started may have recorded its archive before its first copy, and nothing since then.
   if (Date.parse(until) < Date.parse(endedAt)) {
     return [`Any time from ${endedAt} on, as soon as it is archived, can be restored.`];
   }
   return [`Any time from ${endedAt} to ${until} can be restored.`];
 }
 
-/** Checks each copy, because a gap only affects the times until the next copy. */
+/** Checks the gap after each copy, because a gap only affects the times until the next copy. */
 function findGaps({ candidates }: BackupSurvey): readonly string[] {
   const missing = candidates.filter(({ chain }) => chain.isBroken).map(({ chain }) => segmentName(chain.missing));
   return [...new Set(missing)].map(

@@ -18,15 +18,15 @@ import type { CommandDatabase } from '../open-database.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Distributes a ledger from the coordinator of a Citus cluster, or moves it to a node (`host:port`) while the service runs.
- * With `undo`, gathers it on the coordinator. Then verifies books and audit log. Throws {@link StartupProblem} if it
- * cannot, which changes nothing, or if the verification finds a problem afterwards.
+ * Distributes a ledger from the coordinator of a Citus cluster, or moves it to a node (`host:port`) while the service runs. With
+ * `undo`, moves it back to the coordinator. Then verifies the books and the audit log. Throws {@link StartupProblem} if this is
+ * impossible, and then changes nothing. Also throws it if the verification finds a problem afterwards.
  */
 export async function changePlace({ databases, close }: CommandDatabase, change: string | undefined): Promise<void> {
   const { settings } = databases;
   if (!('connectionString' in settings))
     throw refusal('The embedded PostgreSQL has no Citus. Set DATABASE_URL to the coordinator of a Citus cluster.');
-  // An open connection of this process would count as a service.
+  // An open connection of this process would count as a running service.
   await close();
   const { schema, node, workers } = await carryOut(settings, change).catch((error: unknown) => {
     throw error instanceof PlaceProblem ? refusal(`${error.message} Nothing was changed.`, error) : error;

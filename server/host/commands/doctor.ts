@@ -29,17 +29,17 @@ import {
 import { examinePort } from '../start/examine-port.ts';
 import { signInSettings } from '../start/optional-parts.ts';
 
-/** Below this, a disk is nearly full: the WAL of a busy hour can take as much. */
+/** A disk with less space is nearly full. The WAL of a busy hour can take as much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;
-/** Below this, PostgreSQL stops soon. */
+/** With less space, PostgreSQL will stop soon. */
 const NO_SPACE_BYTES = 200_000_000;
-/** Much longer than a healthy PostgreSQL takes to start or to respond, because a busy machine is not a problem. */
+/** Much longer than a healthy PostgreSQL takes to start or to respond, so a busy machine is not reported as a problem. */
 const DATABASE_MILLISECONDS = 60_000;
 
 /**
- * Checks whether this host has everything that a service with the settings of this shell needs. Prints the findings as JSON
- * for the command line, which has found a service at the port `serving`. `claimsFile` has a token or claims of a person, or is
- * undefined. Changes nothing.
+ * Checks whether this host has everything that a service with the settings of this shell needs. Prints the findings as JSON for the
+ * command line. `serving` is the port where the command line has found a service. `claimsFile` contains a token or the claims of a
+ * person, or is undefined. Changes nothing.
  */
 export async function examineHost(serving: number | undefined, claimsFile?: string): Promise<void> {
   const { dataDirectory } = readDataDirectory();
@@ -66,7 +66,7 @@ export async function examineHost(serving: number | undefined, claimsFile?: stri
   }
   const ofPort = configuration === undefined ? [] : await examinePort(configuration, services, serving);
   process.stdout.write(`${JSON.stringify([...ofPort, ...checks])}\n`);
-  // A database that does not respond would keep this process alive.
+  // Otherwise a database that does not respond would keep this process alive.
   process.exit();
 }
 
@@ -74,7 +74,7 @@ function problem(name: string, message: string, page: RunbookPage): Check {
   return problemOfHost(name, withoutSecrets(message), page);
 }
 
-/** Returns the problem that a start would have reported. Throws bugs. */
+/** Returns the problem that a start would report. Rethrows bugs. */
 function problemOf(name: string, error: unknown): Check {
   const explained = explainStartFailure(error);
   if (explained instanceof StartupProblem) return problem(name, explained.message, explained.page);
@@ -114,7 +114,7 @@ async function firstExisting(directory: string): Promise<string> {
   }
 }
 
-/** Checks the database, or reports that it does not respond. Other commands would wait for it. */
+/** Checks the database. If it does not respond, reports that, whereas other commands would wait. */
 export async function examineDatabase(
   configuration: CommandConfiguration,
   isRunning: boolean,
@@ -123,7 +123,7 @@ export async function examineDatabase(
   let progress = '';
   const onProgress = (line: string): void => {
     progress = ` ${line}`;
-    // Standard output is for the command line.
+    // Standard output is reserved for the command line.
     process.stderr.write(`${line}\n`);
   };
   const end = new AbortController();
@@ -174,7 +174,7 @@ async function readDatabase(
   return checks;
 }
 
-/** Whether the schema lets the other checks read the database. */
+/** Returns whether the schema allows the other checks to read the database. */
 async function examineSchema({ databases, place }: CommandDatabase, mode: string, checks: Check[]): Promise<boolean> {
   try {
     await requireSchema(databases, place);
@@ -182,14 +182,16 @@ async function examineSchema({ databases, place }: CommandDatabase, mode: string
     return true;
   } catch (error) {
     const isOld = error instanceof StartupProblem && ['schema-behind', 'ledger-missing'].includes(error.page);
-    // A sandbox migrates when it starts.
+    // A sandbox migrates at its next start.
     if (isOld && mode === 'sandbox') checks.push(ok('schema', 'the next start brings it up to date'));
     else checks.push(problemOf('schema', error));
     return false;
   }
 }
 
-/** Checks whether a commit survives the loss of the primary. A missing standby is a hint: not every service needs one. */
+/**
+ * Checks whether a commit survives the loss of the primary. A missing standby is only a hint, because not every service needs one.
+ */
 async function examineStandby(
   { databases }: CommandDatabase,
   { mode, databaseUrl, databaseStandby }: CommandConfiguration,
@@ -201,7 +203,7 @@ async function examineStandby(
     return problem(name, `DATABASE_STANDBY is required, so nothing can be written. ${reason}`, 'standby-missing');
   }
   if (isWaiting) return problem(name, reason, 'standby-missing');
-  // A ledger on one machine is a choice, and its backups have a separate check.
+  // Running a ledger on one machine is a choice, and a separate check covers its backups.
   if (answer === 'yes' || databaseUrl === null || mode === 'sandbox') return ok(name, reason);
   const meaning = answer === 'no' ? 'Acknowledged transfers can be lost with the primary. ' : '';
   return warning(name, `${meaning}${reason}`, 'standby-missing');
@@ -218,7 +220,7 @@ async function examineKeys({ databases }: CommandDatabase, mode: string): Promis
   );
 }
 
-/** Checks whether a person could approve, if requests need an approval. In a sandbox, its people can. */
+/** If requests need an approval, checks whether a person could approve them. In a sandbox, its people can. */
 async function examineApprovals(
   { databases }: CommandDatabase,
   { mode, oidcIssuer }: CommandConfiguration,
@@ -261,7 +263,7 @@ async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandCon
   }
 }
 
-/** Checks sign-in with the OpenID provider, if the settings name one. */
+/** Checks sign-in with the OpenID provider, if one is configured. */
 async function examineProvider(
   configuration: CommandConfiguration,
   claimsFile: string | undefined,

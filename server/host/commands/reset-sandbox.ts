@@ -15,12 +15,12 @@ import { requireSafeConnection, waitForDatabase } from '../open-database.ts';
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const onProgress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The exit code of every command whose question is answered with no. */
+/** The exit code of all commands whose question was answered with no. */
 const NOT_CONFIRMED = 2;
 
 /**
- * Removes the sandbox ledger that the settings name, so that the next start creates and seeds a new one. Asks first, unless
- * `isSure`. Throws {@link StartupProblem} and removes nothing if a service uses the ledger, or if it is not a sandbox.
+ * Removes the sandbox ledger that the settings name, so that the next start creates and fills a new one. Asks first, unless
+ * `isSure` is true. If a service uses the ledger, or if it is not a sandbox, throws {@link StartupProblem} and removes nothing.
  */
 export async function resetSandbox(configuration: CommandConfiguration, isSure: boolean): Promise<void> {
   const { mode, dataDirectory } = configuration;
@@ -49,7 +49,7 @@ export async function resetSandbox(configuration: CommandConfiguration, isSure: 
       return;
     }
     await step('removing the sandbox', () => removeSandbox(settings));
-    // Spooled errors and the simulated processor's book belong to the removed ledger.
+    // Spooled errors and the book of the simulated processor belong to the removed ledger.
     for (const name of ['error-spool', 'simulator']) {
       await rm(join(dataDirectory, name), { recursive: true, force: true });
     }
@@ -66,7 +66,7 @@ type OpenLedger = {
   readonly close: () => Promise<void>;
 };
 
-/** Opens the ledger. Unlike other commands, this one does not use the PostgreSQL of a running service. */
+/** Opens the ledger. Unlike other commands, this one must not use the PostgreSQL of a running service. */
 async function openLedger(configuration: CommandConfiguration): Promise<OpenLedger> {
   const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin, backupDirectory } = configuration;
   if (databaseUrl === null) {
@@ -96,7 +96,8 @@ async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // On a terminal, Ctrl-C and Ctrl-D reject the question. On a pipe, the question never settles, so wait for the end too.
+    // On a terminal, Ctrl-C and Ctrl-D reject the question. On a pipe, the question never settles, so this also waits for the end
+    // of the input.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

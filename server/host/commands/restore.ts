@@ -13,7 +13,7 @@ import { verifyAudit } from '../../subjects/audit/verify-audit.ts';
 import { drawUpTrialBalance } from '../../subjects/programs/get-trial-balance.ts';
 import { waitForDatabase } from '../open-database.ts';
 
-/** The arguments of the command line: `--to`, `--from` and `--timeline`. Each is empty if it was not given. */
+/** The options of the command line: `--to`, `--from` and `--timeline`. An option that was not given is empty. */
 export type RestoreRequest = { readonly to: string; readonly from: string; readonly timeline: string };
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -21,7 +21,7 @@ const onProgress = (line: string): void => void process.stderr.write(`${line}\n`
 
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Restores the ledger of a backup into the data directory, which must not contain one, and verifies it. */
+/** Restores the ledger of a backup into the data directory, and verifies it. The data directory must not contain a ledger. */
 export async function restore(configuration: CommandConfiguration, request: RestoreRequest): Promise<void> {
   const begun = performance.now();
   const { dataDirectory } = configuration;
@@ -76,7 +76,7 @@ function readTimeline(text: string): number | undefined {
 
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
-/** Verifies the restored ledger. Throws if it is not correct. The ledger is then removed. */
+/** Verifies the restored ledger. Throws if it is not correct. Then the ledger is removed. */
 async function verify({ connection }: RecoveredLedger, configuration: CommandConfiguration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const settings = { ...connection, schema: configuration.databaseSchema };

@@ -14,9 +14,9 @@ const PORTION = 1000;
 type Print = (line: string) => void;
 
 /**
- * Lists the records whose metadata has a name that an earlier version could change: a name with an escape in JSON
- * (domain/parse-json.ts). Node replaced such a name with a name that has a backslash. Stored names without a backslash are
- * therefore right, and only an event about the record can have another name.
+ * Lists the records whose metadata has a name that an earlier version could have changed: a name with an escape in JSON
+ * (domain/parse-json.ts). Node replaced such a name with a name that has a backslash. So stored names without a backslash are
+ * right, and only an event about the record can have a different name.
  */
 export async function verifyMetadata(database: Database, print: Print): Promise<void> {
   let stored = 0;

@@ -8,7 +8,7 @@ export function bannerOf(
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  // People use the address that others reach the service at.
+  // For links, people need the address that others use.
   const site = configuration.publicUrl ?? base;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];

@@ -4,14 +4,14 @@ export class Ending {
   readonly #steps: (() => unknown)[] = [];
   #run: Promise<void> | undefined;
 
-  /** Adds a function that ends a part that has begun or is about to begin. */
+  /** Adds a function that ends a part. Call it when the part has begun or is about to begin. */
   add(end: () => unknown): void {
     this.#steps.push(end);
   }
 
   /**
-   * Ends every part, one after the other, in reverse order, because a part may need the parts that began before it. After a
-   * failure the others still end, and then the first failure is thrown. Repeated calls share one run.
+   * Ends all parts, one after the other, in reverse order, because a part may need the parts that began before it. If one fails,
+   * the others still end, and then the first error is thrown. Repeated calls share one run.
    */
   run(): Promise<void> {
     this.#run ??= this.#runOnce();
@@ -31,7 +31,7 @@ export class Ending {
   }
 }
 
-/** Stops on the first signal. Others may follow: Ctrl-C in a terminal reaches npm and the service. */
+/** Stops on the first signal. More signals may follow: Ctrl-C in a terminal reaches both npm and the service. */
 export function stopOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): { readonly isStopping: boolean } {
   const state = { isStopping: false };
   const onSignal = (signal: NodeJS.Signals): void => {

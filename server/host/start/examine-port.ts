@@ -4,7 +4,7 @@ import { type Check, ok, problem } from '../../../domain/doctor-check.ts';
 import type { CommandConfiguration } from '../../foundation/configuration/configuration.ts';
 import type { RunningService } from '../../postgres/running-services.ts';
 
-/** Checks whether the service can listen, or already does. At the port `serving`, a service responds. */
+/** Checks whether the service can listen on its port, or already does. `serving` is a port where a service responds. */
 export async function examinePort(
   { port, hosts }: Pick<CommandConfiguration, 'port' | 'hosts'>,
   services: readonly RunningService[],
@@ -31,7 +31,7 @@ export async function examinePort(
   return [...started, ok(name, `${port} is free`)];
 }
 
-/** Returns the code of the error when listening on an address, or undefined if it works. */
+/** Returns the error code of listening on an address, or undefined if it works. */
 function tryToListen(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -46,7 +46,7 @@ async function describeUse(port: number): Promise<string> {
   return `Port ${port} is used ${who}. Stop that process, or set PORT to another port.`;
 }
 
-/** Returns the process that listens on a port, if Linux shows it to this user. */
+/** Returns the process that listens on a port, if Linux shows that to this user. */
 async function ownerOf(port: number): Promise<{ readonly processId: string; readonly command: string } | undefined> {
   const sockets = await listeningSockets(port);
   if (sockets.size === 0) return undefined;
@@ -62,12 +62,12 @@ async function ownerOf(port: number): Promise<{ readonly processId: string; read
   return undefined;
 }
 
-/** Returns the program and its script only: other arguments can be secrets, and people share the output of `doctor`. */
+/** Returns only the program and its script. Other arguments can be secrets, and people share the output of `doctor`. */
 function programOf([program = '', script = '']: readonly string[]): string {
   return (/^[\w./@-]+\.(?:py|rb|[cm]?[jt]s)$/.test(script) ? `${program} ${script}` : program).slice(0, 80);
 }
 
-/** Returns the sockets that listen on a port, by the names of file descriptors in /proc. */
+/** Returns the sockets that listen on a port, named like the file descriptors in /proc. */
 async function listeningSockets(port: number): Promise<ReadonlySet<string>> {
   const LISTENING = '0A';
   const hex = port.toString(16).toUpperCase().padStart(4, '0');

@@ -22,7 +22,7 @@ function started(level: 'info' | 'error' | 'silent') {
   return { lifecycle, lines, logged };
 }
 
-test('logs a failed stop last, with the reason, and passes the failure on', async () => {
+test('logs a failed stop last, with the reason, and rethrows the error', async () => {
   const { lifecycle, lines, logged } = started('info');
   lines.add('{"event":"request"}\n');
   const failure = new Error('cannot close postgresql://user:password@host/ledger');

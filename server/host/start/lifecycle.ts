@@ -14,7 +14,8 @@ export class Lifecycle {
   }
 
   /**
-   * Called once nothing can prevent the start. A refused start has no line. Its reason is on standard error, for people.
+   * Logs the first line. Called when nothing can prevent the start any more. A refused start has no line, and writes its reason to
+   * standard error for people.
    */
   start(
     log: Log,
@@ -25,7 +26,7 @@ export class Lifecycle {
     log.info(fields, `the service starts, version ${VERSION}`);
   }
 
-  /** Called once requests are accepted and everything else runs. */
+  /** Logs that the service is ready. Called when requests are accepted and everything else runs. */
   ready(port: number): void {
     const milliseconds = Math.round(performance.now() - this.#beganAt);
     this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service takes requests');

@@ -7,8 +7,8 @@ import type { HttpServer } from '../../http/server.ts';
 import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
 
 /**
- * Throws {@link StartupProblem} if nothing could listen at the first configured address, before the start creates a ledger.
- * Another process can still take the port until {@link listen}.
+ * Throws {@link StartupProblem} if nothing could listen at the first configured address. This is checked before the start creates a
+ * ledger. Another process can still take the port before {@link listen} is called.
  */
 export async function requireFreePort(configuration: Configuration): Promise<void> {
   const { hosts, port } = configuration;
@@ -23,7 +23,7 @@ export async function requireFreePort(configuration: Configuration): Promise<voi
   }
 }
 
-/** Returns the problem if the service of the same data directory uses the port, because it was started twice. */
+/** Returns the problem if the port is used by the service of the same data directory, because it was started twice. */
 function alreadyRuns(error: unknown, { dataDirectory, port }: Configuration): StartupProblem | undefined {
   if (codeOf(error) !== 'EADDRINUSE') return undefined;
   const service = findServices(dataDirectory).find((one) => one.port === port && one.host === hostname());
@@ -35,7 +35,7 @@ function alreadyRuns(error: unknown, { dataDirectory, port }: Configuration): St
   );
 }
 
-/** Returns the running services. The start itself reports an unreadable file, which it needs too. */
+/** Returns the running services. Ignores an unreadable file, because the start itself needs the file and will report it. */
 function findServices(dataDirectory: string): readonly RunningService[] {
   try {
     return findRunningServices(dataDirectory);
@@ -55,7 +55,7 @@ export async function listen(server: HttpServer, configuration: Configuration): 
   }
 }
 
-/** Returns advice for an operator about a failure to listen, or the failure itself if the cause is unknown. */
+/** Returns advice for an operator about a failure to listen. Returns the failure itself if its cause is unknown. */
 function problemOf(error: unknown, { hosts, port }: Configuration): unknown {
   const code = codeOf(error);
   if (code === 'EADDRINUSE') {

@@ -24,7 +24,7 @@ import type { Databases } from '../../store/connection/databases.ts';
 import { readProgramName } from '../../store/session.ts';
 import { endProviderSessions, signInPerson } from '../../subjects/sessions/sign-in-person.ts';
 
-/** Opens the metrics of the process. Without METRICS_PORT, returns undefined and does not even load their code. */
+/** Opens the metrics of the process. If METRICS_PORT is not set, returns undefined without loading their code. */
 export async function openMetricsPage(
   configuration: Configuration,
   responses: ResponseCounter,
@@ -35,7 +35,7 @@ export async function openMetricsPage(
   return openMetrics({ metricsPort, metricsHost, mode, dataDirectory }, responses);
 }
 
-/** Opens the traces for a collector. Without one, returns undefined and does not even load their code. */
+/** Opens the traces for a collector. If there is no collector, returns undefined without loading their code. */
 export async function openTraceExport(
   { tracesUrl: endpoint, tracesHeaders, tracesRatio: ratio, tracesServiceName: serviceName }: Configuration,
   log: Log,
@@ -51,7 +51,7 @@ export async function openTraceExport(
   return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }
 
-/** Returns the job that makes backups, not started yet, or undefined without BACKUP_DIR. */
+/** Returns the job that makes backups, without starting it. Undefined if BACKUP_DIR is not set. */
 export function openBackupJob(
   { dataDirectory, backupRetentionDays: retentionDays }: Configuration,
   embedded: EmbeddedPostgres | undefined,
@@ -69,7 +69,7 @@ export function openBackupJob(
   });
 }
 
-/** Opens sign-in with the OpenID provider of the settings. Without one, returns undefined and does not even load the code. */
+/** Opens sign-in with the configured OpenID provider. If there is none, returns undefined without loading the code. */
 export async function openSignInPart(
   configuration: Configuration,
   { background }: Pick<Databases, 'background'>,
@@ -99,11 +99,11 @@ export type ConnectorParts = {
   readonly log: Log;
   readonly metrics: ServiceMetrics | undefined;
   readonly onFailure: OnFailure;
-  /** Returns the port of the service, which the simulator sends notices to, or undefined before the service listens. */
+  /** Returns the port of the service, to which the simulator sends notices. Undefined before the service listens. */
   readonly servicePort: () => number | undefined;
 };
 
-/** Opens the connectors of the settings, and in a sandbox the simulator, which starts on first use. */
+/** Opens the configured connectors. In a sandbox, also opens the simulator, which starts on first use. */
 export function openConnectors(
   { mode, dataDirectory, connectors: configured }: Configuration,
   database: Database,
@@ -134,7 +134,7 @@ export function openConnectors(
   return { ...processors, stop };
 }
 
-/** Returns the settings of sign-in, or undefined without OIDC_ISSUER. The configuration has checked that none is missing. */
+/** Returns the settings of sign-in. Undefined if OIDC_ISSUER is not set. The configuration has checked that none is missing. */
 export function signInSettings(configuration: CommandConfiguration): SignInSettings | undefined {
   const { oidcIssuer, oidcClientId, oidcClientSecret, oidcRoles, publicUrl } = configuration;
   if (oidcIssuer === null || oidcClientId === null || oidcClientSecret === null) return undefined;

@@ -14,7 +14,7 @@ import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
 
-/** The longest time of a Node timer, 24 days. A start has no deadline. */
+/** The longest time of a timer in Node, 24 days. A start has no deadline. */
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
 export type PreparedLedger = SchemaFacts & {
@@ -24,9 +24,8 @@ export type PreparedLedger = SchemaFacts & {
 };
 
 /**
- * Prepares the ledger before the service accepts requests, on connections without time limits. On a slow machine the start takes
- * longer, but does not fail.
- *
+ * Prepares the ledger before the service accepts requests, on connections without time limits. So on a slow machine, the start
+ * takes longer but does not fail.
  * @throws StartupProblem if the service must not run on the ledger.
  */
 export async function prepareLedger(
@@ -60,7 +59,7 @@ export async function prepareLedger(
   }
 }
 
-/** Reports scheduled transfers whose connector is not in the settings. They wait for a process that has it. */
+/** Reports scheduled transfers whose connector is not in the settings. They wait for a process that has the connector. */
 export async function nameWaiting(
   database: Database,
   connectorIds: readonly string[],
@@ -75,7 +74,7 @@ export async function nameWaiting(
   }
 }
 
-/** Reports connectors with cards that an older version registered twice. */
+/** Reports connectors whose cards an older version registered twice. */
 export async function nameRegisteredTwice(database: Database, onProgress: (line: string) => void): Promise<void> {
   for (const row of await database.read(COUNT_CARDS_REGISTERED_TWICE)) {
     const { connectorId, cards, example } = toRegisteredTwice(row);
@@ -95,7 +94,7 @@ async function requireOperatorKey(database: Database): Promise<void> {
   );
 }
 
-/** Refuses to start without a connector whose processor may have moved money that is not recorded (StartupProblem). */
+/** Refuses to start (StartupProblem) if the settings lack a connector whose processor may have moved money that is not recorded. */
 async function requireConnectors(database: Database, connectorIds: readonly string[]): Promise<void> {
   const rows = await database.read(COUNT_OPEN_ATTEMPTS);
   const missing = rows

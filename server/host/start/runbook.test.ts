@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { readMessageIndex } from '../../../test/harness/runbook.ts';
 import { RUNBOOK, runbookLine, runbookPath } from '../../foundation/runbook.ts';
 
-// A message names its page, so the page must exist and cover the message.
+// Messages name their pages, so each page must exist and cover its messages.
 
 const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
@@ -43,7 +43,7 @@ test('has the same parts on every page', () => {
 
 test('has the same message parts in the index and the source', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
-  // Joins texts that the source splits over lines.
+  // Joins texts that the source splits over several lines.
   const text = code
     .map(read)
     .join('\n')

@@ -40,7 +40,7 @@ export function statusOf(
     errors: () => {
       const { spoolBytes, dropped } = errorLog().figures();
       let count = 0;
-      // Unauthenticated errors above their budget are dropped on purpose.
+      // Unauthenticated errors above their budget are dropped on purpose, so they do not count.
       for (const [reason, dropCount] of dropped) if (reason !== 'unauthenticated') count += dropCount;
       return { spoolBytes, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, dropped: count };
     },

@@ -15,7 +15,7 @@ import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 import { isOfConsoleItself, readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
 
-// Invariant: No event or part of an export is sent more than about a second after its key was revoked
+// Invariant: Nothing of a stream or an export is sent more than about a second after its key was revoked
 // Kept by: `checkCallerAgain`, before every read of a stream and after every read of an export
 // Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`, `test/http/exports.test.ts`
 
@@ -25,9 +25,8 @@ const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
- * Identifies the caller by its session or its API key. A sandbox without keys accepts any process on this machine. Returns
- * no promise if the key is cached, as most are.
- *
+ * Identifies the caller by its session or its API key. A sandbox without keys accepts any process on this machine. If the key is
+ * cached, as most keys are, returns no promise.
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
 export function identifyCaller(
@@ -39,7 +38,7 @@ export function identifyCaller(
   const { gateway, settings } = reporter;
   const { authorization } = head;
   context.isOfConsole = isOfConsoleItself(context, head, settings.trustedProxies);
-  // A new session replaces the old one. A cookie that the browser still has is ignored.
+  // A new session replaces the old one, so a cookie that the browser still has is ignored.
   if (head.cookie !== undefined && !SIGN_INS.includes(context.operation ?? '')) {
     const session = identifyBySession(reporter, context, head);
     if (session !== undefined) return session;
@@ -67,9 +66,8 @@ export function identifyCaller(
 }
 
 /**
- * Checks the credentials of a request again while its response is sent. A stream can last for days, and its key may be
- * revoked in the meantime. Keys are cached for a second, so each is looked up at most once a second.
- *
+ * Checks the credentials of a request again while its response is sent. A stream can last for days, and its key may be revoked in
+ * the meantime. Keys are cached for a second, so each key is looked up at most once a second.
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
 export function checkCallerAgain(service: CredentialService, context: RequestContext): void | Promise<void> {
@@ -79,7 +77,7 @@ export function checkCallerAgain(service: CredentialService, context: RequestCon
   return caller instanceof Promise ? caller.then(() => undefined) : undefined;
 }
 
-/** Returns the caller of the session in the request's cookie, or undefined without a usable cookie. */
+/** Returns the caller of the session in the request's cookie. Undefined if there is no usable cookie. */
 function identifyBySession(
   reporter: CredentialService,
   context: RequestContext,
@@ -97,7 +95,8 @@ function identifyBySession(
   if (session === undefined) return undefined;
   return gateway.authenticateSession(session.token, session.isActive).catch((error: unknown) => {
     if (error instanceof Refusal) {
-      // A page of the service sent the request, and its script cannot remove the HttpOnly cookie.
+      // The request was sent by a page of the service, and its script cannot remove the HttpOnly cookie. So the response removes
+      // it.
       context.setCookie = sessionCookie(context, trustedProxies, null);
       if (error.details.saw?.refused_because !== 'session ended') reportRefusal(reporter, context, '', error);
     }
@@ -105,7 +104,7 @@ function identifyBySession(
   });
 }
 
-/** Whether the operation accepts an operator's key while the database does not respond. */
+/** Returns whether the operation accepts an operator's key while the database does not respond. */
 function readsStatus(operation: OperationId | undefined): boolean {
   return operation === 'get_status' || operation === 'get_overview';
 }
@@ -136,9 +135,9 @@ function bearerKey(authorization: string): string {
 }
 
 /**
- * Refuses callers from other machines, proxies and web pages. Without keys, a sandbox would be open to every web page that
- * its user visits, and to callers behind a proxy on this machine. A page is recognised by its Origin, or by its host name
- * if that resolves to this machine (DNS rebinding). A proxy is recognised by the headers that it adds.
+ * Refuses callers from other machines, proxies and web pages. Without keys, a sandbox would be open to every web page that its user
+ * visits, and to callers behind a proxy on this machine. A page is recognized by its Origin, or by its host name if that resolves
+ * to this machine (DNS rebinding). A proxy is recognized by the headers that it adds.
  */
 function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   const host = context.authority ?? head.host ?? '';
@@ -174,7 +173,7 @@ function forbidden(message: string): Refusal {
   return new Refusal('forbidden', message);
 }
 
-/** Refuses a key without the scope of the operation: `forbidden`. Callers without a key need no scope. */
+/** Refuses a key that lacks the scope of the operation: `forbidden`. Callers without a key need no scope. */
 export function requireScope(
   reporter: CredentialService,
   context: RequestContext,
@@ -197,7 +196,7 @@ export function requireScope(
   throw refusal;
 }
 
-/** Refuses a person whose sign-in is too old for the operation: `sign_in_again`. Someone else may sit at their computer. */
+/** Refuses a person whose sign-in is too old for the operation: `sign_in_again`. Another person may be using their computer. */
 export function requireFreshSignIn(caller: Caller, operation: Operation): void {
   if (!operation.freshSignIn || !('personId' in caller)) return;
   if (Date.now() - caller.signedInAt <= FRESH_SECONDS * 1000) return;
@@ -205,10 +204,10 @@ export function requireFreshSignIn(caller: Caller, operation: Operation): void {
   throw new Refusal('sign_in_again', message);
 }
 
-/** Inner UUID of the request's card program. '' for operations without a program, undefined if the header is missing. */
+/** Inner UUID of the request's card program. Empty for operations without a program. Undefined if the header is missing. */
 export type ProgramChoice = string | undefined;
 
-/** Returns the program of the key or of Program-Id. Throws forbidden, program_not_found or the gateway's errors. */
+/** Returns the program of the key or of the Program-Id header. Throws forbidden, program_not_found or the gateway's errors. */
 export function chooseProgram(
   gateway: Gateway,
   caller: Caller,

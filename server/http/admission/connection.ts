@@ -4,35 +4,37 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
-/** Maximum pipelined requests that wait before the connection is no longer read. Clients pipeline far fewer. */
+/**
+ * Maximum number of pipelined requests that may wait. If there are more, the connection is not read. Clients pipeline far fewer.
+ */
 const MAX_WAITING = 100;
 
 /**
- * Maximum pipelined requests that wait before the connection is destroyed. Node parses everything that it has read, up to
- * 64 KB, before a connection can be paused. Only requests shorter than 128 bytes exceed this, and a request with an API key
- * is longer.
+ * If more pipelined requests than this wait, the connection is destroyed. Node parses everything that it has read, up to 64 KB,
+ * before a connection can be paused. Only requests shorter than 128 bytes can exceed this number, and a request with an API key is
+ * longer.
  */
 const MAX_WAITING_IN_MEMORY = MAX_WAITING + 65_536 / 128;
 
-/** One connection: its current request, and whether it can still be used. */
+/** A connection: its current request, and whether it can still be used. */
 export class Connection {
   readonly socket: Socket;
   readonly openedAt = performance.now();
-  /** The last request received. It may wait for the requests before it. */
+  /** The last request that was received. It may wait for the responses to earlier requests. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
-  /** The error that ended the input, and the request that it cut short, if any. */
+  /** The error that ended the input, and the request that was cut short, if there was one. */
   fault: { readonly refusal: Refusal; readonly request: IncomingMessage | undefined } | undefined = undefined;
-  /** Called with an input error while a body is read. */
+  /** Called with an error in the input while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
-  /** Writes the record for an input error after the responses in progress, and ends the connection. */
+  /** Writes the record for an error in the input after the responses in progress, and ends the connection. */
   writePendingRecord: (() => void) | undefined = undefined;
-  /** Bytes received when the last response was sent. */
+  /** The number of bytes received when the last response was sent. */
   bytesHandled = 0;
-  /** The caller's address for the rate limits. Set when first needed. */
+  /** The caller's address for the rate limits. Set when it is first needed. */
   address: string | undefined = undefined;
-  /** Whether the last response has been sent. Further input is ignored. */
+  /** Whether the last response was sent. After that, further input is ignored. */
   ended = false;
-  /** Requests received that wait for the responses to the requests before them. */
+  /** The number of received requests that wait for the responses to earlier requests. */
   #waiting = 0;
   #isPauseDue = false;
 
@@ -50,15 +52,15 @@ export class Connection {
   }
 
   /**
-   * Counts a request that waits for its turn. While many wait, the connection is not read: each request takes memory, and
-   * no admission limit applies before its turn.
+   * Counts a request that waits for its turn. If many wait, the connection is not read: each request takes memory, and the
+   * admission limits apply only when its turn has come.
    */
   beginTurnWait(): void {
     this.#waiting += 1;
     if (this.#waiting > MAX_WAITING_IN_MEMORY) this.socket.destroy();
     else if (this.#waiting > MAX_WAITING && !this.#isPauseDue) {
       this.#isPauseDue = true;
-      // Node resumes the socket after each request that it parses, so it can be paused only when everything is parsed.
+      // Node resumes the socket after each request that it parses. So it can be paused only after everything is parsed.
       process.nextTick(() => this.#pause());
     }
   }
@@ -74,16 +76,16 @@ export class Connection {
   }
 
   /**
-   * Sends the remaining output, then discards input for `lingerMilliseconds`. A socket closed with unread input is
-   * reset, and the reset can reach the caller before the response.
+   * Sends the remaining output, then discards input for `lingerMilliseconds`. If a socket is closed while it has unread input, it
+   * is reset, and the reset can reach the caller before the response.
    */
   end(lingerMilliseconds: number): void {
     if (this.ended) return;
     const { writePendingRecord } = this;
     this.writePendingRecord = undefined;
-    // When the caller half-closes, Node ends the connection after the last response that it has itself.
+    // If the caller half-closes, Node itself ends the connection after the last response that it has.
     if (writePendingRecord !== undefined && !this.busy) writePendingRecord();
-    // The pending record was the last response, unless the caller disconnected.
+    // The pending record was the last response, unless the caller had disconnected.
     if (this.ended) return;
     this.ended = true;
     const { socket } = this;
@@ -104,7 +106,7 @@ export class Connections {
     this.#accepted += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
-    // Node calls this after a response with "Connection: close".
+    // Node calls this function after a response with "Connection: close".
     socket.destroySoon = () => connection.end(lingerMilliseconds);
   }
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
-// Distinguishes requests of this machine from requests of other machines, proxies and web pages.
+// Distinguishes requests from this machine from requests of other machines, proxies and web pages.
 
-/** Headers that only proxies add. Headers that begin with X-Forwarded count too. */
+/** Headers that only proxies add. All headers that begin with X-Forwarded also count. */
 const PROXY_HEADERS: ReadonlySet<string> = new Set([
   'forwarded',
   'via',
@@ -23,7 +23,7 @@ export function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefin
   return undefined;
 }
 
-/** Whether a Host header or the authority of an origin is a loopback name or address. */
+/** Returns whether a Host header or the authority of an origin is a name or address of loopback. */
 export function isLoopbackAuthority(authority: string): boolean {
   const host = hostOf(authority.toLowerCase());
   return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);

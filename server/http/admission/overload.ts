@@ -3,12 +3,12 @@ import { performance } from 'node:perf_hooks';
 const INTERVAL_MILLISECONDS = 100;
 const SAMPLES = 10;
 
-/** The maximum of one sample, so that a single long pause is not treated as overload. */
+/** The maximum value of a sample, so that a single long pause does not count as overload. */
 const MAX_SAMPLE_MILLISECONDS = 500;
 
 /**
- * Measures the event loop lag as the mean of ten samples. One long pause, such as a garbage collection, is not overload. A
- * lag that lasts for a second is overload.
+ * Measures the event loop lag as the mean of ten samples. A single long pause, such as a garbage collection, is not overload. A lag
+ * that lasts for a second is.
  */
 export class EventLoopLag {
   readonly #lagsMilliseconds: number[] = [];
@@ -28,7 +28,7 @@ export class EventLoopLag {
     this.#meanMilliseconds = 0;
   }
 
-  /** Returns the mean lag of the last samples in milliseconds, or 0 until there are ten. Called for every request. */
+  /** Returns the mean lag of the last samples in milliseconds, or 0 if there are not ten yet. Called for every request. */
   mean(): number {
     return this.#meanMilliseconds;
   }
@@ -43,16 +43,16 @@ export class EventLoopLag {
   }
 }
 
-/** Maximum number of requests started per interval. The others wait for the next turn of the event loop. */
+/** Maximum number of requests that start in one turn of the event loop. The others wait for the next turn. */
 const BATCH_SIZE = 64;
 const BATCH_INTERVAL_MILLISECONDS = 20;
 
 type Waiting = { readonly begin: () => void; readonly refuse: () => void; readonly since: number };
 
 /**
- * Starts requests in batches. Node reads all received requests in one turn of the event loop. Until the turn ends, no timer
- * runs and no database response is handled. With thousands of callers, even refusing them all would take the whole turn. So
- * each turn starts one batch, and requests in progress continue between batches.
+ * Starts requests in batches. Node reads all received requests in one turn of the event loop. During that turn, no timer runs and
+ * no database response is handled. With thousands of callers, even refusing them all would take the whole turn. So each turn starts
+ * one batch, and requests in progress continue between the batches.
  */
 export class AdmissionQueue {
   readonly #maxWaitMilliseconds: number;
@@ -60,12 +60,12 @@ export class AdmissionQueue {
   #batchBeganAt = 0;
   #begunInBatch = 0;
 
-  /** Requests that have waited longer than `maxWaitMilliseconds` are refused. */
+  /** `maxWaitMilliseconds` is the longest wait. After it, a request is refused. */
   constructor(maxWaitMilliseconds: number) {
     this.#maxWaitMilliseconds = maxWaitMilliseconds;
   }
 
-  /** Calls `begin` or `refuse`, now or in a later turn. They must not throw. */
+  /** Calls `begin` or `refuse`, now or in a later turn. Neither may throw. */
   take(begin: () => void, refuse: () => void): void {
     const now = performance.now();
     if (now - this.#batchBeganAt > BATCH_INTERVAL_MILLISECONDS) {
@@ -84,7 +84,7 @@ export class AdmissionQueue {
 
   #beginBatch(): void {
     const now = performance.now();
-    // Started requests are removed now, because under lasting load the queue never becomes empty.
+    // Started requests are removed now, because under a constant load the queue never becomes empty.
     for (const { begin, refuse, since } of this.#waiting.splice(0, BATCH_SIZE)) {
       if (now - since > this.#maxWaitMilliseconds) refuse();
       else begin();

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** Seconds over which rates are averaged. A caller can use the allowance of a whole window at once. */
+/** Number of seconds over which rates are averaged. A caller can use the allowance of a whole window at once. */
 export const WINDOW_SECONDS = 10;
 
 const WINDOW_MILLISECONDS = WINDOW_SECONDS * 1000;
@@ -23,12 +23,11 @@ export type Allowance = {
 };
 
 /**
- * Allows each caller `rate` requests per second on average, and ten seconds' worth at once. It is a leaky bucket (GCRA)
- * that stores one number per caller: the time when its bucket is empty again. Extra costs of a request are charged
- * afterwards. They can leave a debt, which delays the next request.
- *
- * There are no timers. Callers are stored in two halves. Once per window, and when a half is full, the newer half becomes
- * the older. The previous older half is dropped, except for callers in debt: all others have their full allowance again.
+ * Allows each caller `rate` requests per second on average, and at once as many as in ten seconds. It is a leaky bucket (GCRA) that
+ * stores one number per caller: the time when its bucket will be empty. Extra costs of a request are charged afterwards. They can
+ * leave a debt, which delays the next request.
+ * There are no timers. Callers are stored in two halves. Once per window, or when a half is full, the newer half becomes the older
+ * one. The previous older half is dropped, except for callers in debt: all others have their full allowance again.
  */
 export class RateLimiter {
   /** Requests per window. */
@@ -49,7 +48,7 @@ export class RateLimiter {
     return this.#newer.size + this.#older.size;
   }
 
-  /** Counts a caller's request, or refuses it. A refused request costs nothing. `now` is in milliseconds. */
+  /** Counts a caller's request, or refuses it. A refused request does not count. `now` is in milliseconds. */
   take(caller: string, now: number): Allowance {
     const before = this.#emptyAt(caller, now);
     const after = before + this.#costMilliseconds;
@@ -60,7 +59,7 @@ export class RateLimiter {
     return this.#allowance(after, now);
   }
 
-  /** Charges `requests` more to a caller, beyond its allowance if necessary. The next request then has to wait. */
+  /** Charges further requests to a caller, even beyond its allowance. The next request then has to wait. */
   charge(caller: string, requests: number, now: number): Allowance {
     const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;
     this.#newer.set(caller, emptyAt);
@@ -97,10 +96,10 @@ function roundUp(milliseconds: number): number {
   return Math.ceil(milliseconds - TOLERANCE);
 }
 
-/** The subject of a limit: requests from one address, or with one key. */
+/** The subject of a limit: requests from one address, or requests with one key. */
 export type Policy = 'address' | 'key';
 
-/** The state of each limit that counted a request, for the RateLimit headers of its response. */
+/** The state of each limit that has counted a request, for the RateLimit headers of its response. */
 export type RateStatus = readonly {
   readonly policy: Policy;
   readonly limiter: RateLimiter;
@@ -108,10 +107,9 @@ export type RateStatus = readonly {
 }[];
 
 /**
- * Returns the address that the limits count a request for: an IPv4 address, or the first 64 bits of an IPv6 address,
- * because a caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For,
- * so the caller of the outermost proxy is `trustedProxies` from the end. Without a usable entry, the connection's address
- * counts.
+ * Returns the address for which the limits count a request: an IPv4 address, or the first 64 bits of an IPv6 address, because a
+ * caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For. So the caller of
+ * the outermost proxy is at position `trustedProxies` from the end. If there is no usable entry, the connection's address counts.
  */
 export function callerAddress(
   connected: string | undefined,

@@ -5,36 +5,36 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECONDS } from './rate-limiter.ts';
 
-/** Extra cost of a refused credential, in requests. A caller that guesses keys gets a tenth of the rate. */
+/** Extra cost of a refused credential, in requests. So a caller that guesses keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
-/** Maximum sessions per second of one key, over ten seconds. Each is a permanent entry in the audit log. */
+/** Maximum number of sessions per second for one key, averaged over ten seconds. Each leaves a permanent entry in the audit log. */
 const SIGN_INS_PER_SECOND = 2;
 
-/** Extra cost of a page, in requests. Pages are large and need no key. */
+/** Extra cost of a page, in requests. Pages are large, and anyone can request them without a key. */
 const PAGE_COST = 9;
 
 /**
- * Further cost of rendering a page for the Host of the request. A caller that sends a different Host each time defeats the
- * cache.
+ * Further cost of rendering a page for the Host of the request. Rendered pages are cached by Host, so a caller that sends a
+ * different Host each time would make the cache useless.
  */
 const RENDERING_COST = 20;
 
 /** Further cost of a search. The most expensive search takes about 10 ms, as long as about fifty requests to operations. */
 const SEARCH_COST = 40;
 
-/** Bytes of a body that cost as much as one more request. */
+/** Number of bytes of a body that cost as much as one more request. */
 const BYTES_PER_REQUEST = 1024;
 
 /**
- * Concurrent exports of one card program if key limits are on. Each export occupies a page of memory and a slot in the
- * export queue until its caller has read it. Without a limit, one program could exhaust both.
+ * Maximum number of concurrent exports of one card program, if there are limits per key. Each export occupies memory for a page and
+ * a slot in the export queue until its caller has read it. Without this limit, one program could use up both.
  */
 const MAX_CONCURRENT_EXPORTS = 20;
 
 /**
- * The limits of a process: requests from one address, before their caller is identified, and requests with one key. With a
- * rate of 0, requests are not counted and have no RateLimit headers. Each process counts separately.
+ * The limits of a process: for requests from one address, before their caller is identified, and for requests with one key. If a
+ * rate is 0, requests are not counted and have no RateLimit headers. Each process counts separately.
  */
 export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
@@ -49,7 +49,7 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /** Counts a request for its address. {@link admitAddress} refuses it, because malformed requests and 404 come first. */
+  /** Counts a request for its address. Only {@link admitAddress} refuses it, because malformed requests and 404 take precedence. */
   countAddress(context: RequestContext): void {
     if (this.#ofAddress === undefined) return;
     context.addressLimitRefusal = count(context, 'address', this.#ofAddress, this.addressOf(context));
@@ -95,7 +95,7 @@ export class RateLimits {
 
   /** Counts an export of a card program until its response ends. Throws `rate_limited`. */
   admitExport({ response }: RequestContext, programId: string): void {
-    // A closed response emits no further close event.
+    // If the response is already closed, it emits no further close event.
     if (this.#ofKey === undefined || response.closed) return;
     const inProgress = this.#exports.get(programId) ?? 0;
     if (inProgress >= MAX_CONCURRENT_EXPORTS) {
@@ -110,7 +110,7 @@ export class RateLimits {
     });
   }
 
-  /** Charges a refused credential to its address, which slows down key guessing. */
+  /** Charges a refused credential to its address. This slows down the guessing of keys. */
   chargeRefusedCredential(context: RequestContext): void {
     this.#chargeAddress(context, REFUSED_CREDENTIAL_COST);
   }
@@ -161,7 +161,7 @@ function secondsText(milliseconds: number): string {
 
 /**
  * Returns the headers of draft-ietf-httpapi-ratelimit-headers: each policy (`q` requests in `w` seconds) and its state (`r`
- * requests remain, the full quota in `t` seconds). Empty without limits.
+ * requests remain, the full quota is available in `t` seconds). Empty if there are no limits.
  */
 export function rateHeaders(rate: RateStatus): readonly (readonly [name: string, value: string])[] {
   if (rate.length === 0) return [];

@@ -6,37 +6,37 @@ import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
 
-// Invariant: The cookie of a session is accepted only from pages of the service itself, and only over HTTPS or on its
+// Invariant: The cookie of a session is accepted only from pages of the service itself, and only over HTTPS or on the service's
 //   machine
 // Tested by: `test/security/csrf.test.ts`, `verification/mutants/sessions.ts`
 
-/** The session cookie over HTTPS. Its prefix keeps other hosts, and pages without TLS, from setting it. */
+/** The session cookie over HTTPS. Because of its prefix, other hosts and pages without TLS cannot set it. */
 const NAME = '__Host-console';
 
-/** The cookie's name without TLS, before the port: cookies ignore ports, and services must not share one. */
+/**
+ * The beginning of the cookie's name without TLS. The port follows, because cookies ignore ports, and two services must not share
+ * one.
+ */
 const LOOPBACK_NAME = 'console-';
 
 /**
- * How a request arrived: over TLS to a trusted proxy, or on this machine. On any other path, the network could read the
- * session.
+ * How a request arrived: over TLS at a trusted proxy, or on this machine. On any other path, the network could read the session.
  */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 
 export type SentSession = {
   readonly token: string;
-  /** Whether the user did something. False if an open page polls in the background. */
+  /** Whether the user did something. False if an open page only polls in the background. */
   readonly isActive: boolean;
 };
 
 /**
- * Returns the session of a request, if its cookie is accepted.
- *
- * Browsers add the cookie to every request, regardless of the page or link that causes it, so the cookie alone proves
- * nothing. Two more things are required. The browser must say that a page of the same origin sent the request
- * (Sec-Fetch-Site, else Origin). And the request must have the header Console: no form, link or image can send it, and a
- * page of another origin can send it only after a preflight request, which is always refused. A sandbox without keys
- * ignores a cookie without that header and returns undefined.
- *
+ * Returns the session of a request if its cookie is accepted.
+ * Browsers add the cookie to every request, regardless of the page or link that causes it. So the cookie alone proves nothing, and
+ * two more things are required. First, the browser must say that a page of the same origin sent the request (Sec-Fetch-Site, else
+ * Origin). Second, the request must have the header Console. No form, link or image can send it, and a page of another origin can
+ * send it only after a preflight request, which is always refused. A sandbox without keys ignores a cookie without that header, and
+ * returns undefined.
  * @throws {Refusal} unauthenticated
  */
 export function readSessionCookie(
@@ -74,7 +74,7 @@ const CLEAR_TEXT =
   'TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the machine of the service ' +
   'only, called as localhost.';
 
-/** Refuses a new session without HTTPS from another machine, or from a page of another origin: `forbidden`. */
+/** Refuses a new session from another machine without HTTPS, or from a page of another origin: `forbidden`. */
 export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {
   const transport = transportOf(context, head, trustedProxies);
   if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);
@@ -84,9 +84,9 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 }
 
 /**
- * Whether the console sends a request without an action of its user, so that a failure is not a user's error: a read in the
- * background, or the question who is signed in. A page of another origin and a program with a key cannot claim this, and a
- * request that changes anything cannot either. A refused credential is in the audit log in any case.
+ * Returns whether the console sent a request without an action of its user, so that a failure is not the user's error. Such
+ * requests are reads in the background, and the question who is signed in. A page of another origin or a program with a key cannot
+ * claim this, and neither can a request that changes anything. A refused credential is recorded in the audit log in any case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;
@@ -127,10 +127,10 @@ function loopbackName(host: string): string {
   return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
 }
 
-/** The part of a cookie's name that a login in progress has in addition. */
+/** The additional part in the cookie's name for a login in progress. */
 const LOGIN = '-login';
 
-/** Returns the origin of the request, and refuses one in clear text from another machine: `forbidden`. */
+/** Returns the origin of the request. Refuses a request from another machine without TLS: `forbidden`. */
 export function requireTransport(context: RequestContext, head: RequestHead, trustedProxies: number): string {
   const transport = transportOf(context, head, trustedProxies);
   if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);
@@ -138,9 +138,9 @@ export function requireTransport(context: RequestContext, head: RequestHead, tru
 }
 
 /**
- * Returns the Set-Cookie header for the state of a login, or the header that removes it if the state is null. It is
- * SameSite=Lax, because the browser must send it when the provider redirects back. The cookie needs no signature: it proves
- * only that this browser began the login, and other hosts cannot set it.
+ * Returns the Set-Cookie header for the state of a login, or the header that removes it if the state is null. It is SameSite=Lax,
+ * because the browser must send it when the provider redirects back. The cookie needs no signature: it only proves that this
+ * browser began the login, and other hosts cannot set it.
  */
 export function loginCookie(context: RequestContext, trustedProxies: number, login: LoginState | null): string {
   const { head } = context;
@@ -150,7 +150,7 @@ export function loginCookie(context: RequestContext, trustedProxies: number, log
   return `${transport.name}${LOGIN}=${value}; ${attributes}; Max-Age=${login === null ? 0 : LOGIN_SECONDS}`;
 }
 
-/** Returns the state of the login in the request's cookie, or undefined without exactly one that can be read. */
+/** Returns the state of the login in the request's cookie. Undefined if there is not exactly one cookie that can be read. */
 export function readLoginCookie(
   context: RequestContext,
   head: RequestHead,
@@ -181,7 +181,7 @@ function isLoginState(value: unknown): value is LoginState {
   );
 }
 
-/** Whether the outermost trusted proxy says HTTPS. The caller itself may have sent earlier entries of the header. */
+/** Returns whether the outermost trusted proxy reports HTTPS. Earlier entries of the header may come from the caller itself. */
 export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
   const sent = request.headers['x-forwarded-proto'];
   if (sent === undefined || trustedProxies === 0) return false;
@@ -192,7 +192,7 @@ export function isForwardedAsHttps({ request }: RequestContext, trustedProxies: 
 }
 
 /**
- * Whether the browser says that a page of the same origin sent the request. Browsers without Sec-Fetch-Site send an Origin.
+ * Returns whether the browser says that a page of the same origin sent the request. Browsers without Sec-Fetch-Site send an Origin.
  */
 function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport): boolean {
   if (fetchSite !== undefined) return fetchSite.toLowerCase() === 'same-origin';
@@ -201,7 +201,7 @@ function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport)
 
 type Cookie = { readonly name: string; readonly value: string };
 
-/** Returns the cookies in a Cookie header that have a session name of this host. */
+/** Returns the cookies of a Cookie header whose names are session names of this host. */
 function cookiesOf(header: string, host: string): readonly Cookie[] {
   const names = [NAME, loopbackName(host)];
   return pairsIn(header).filter(({ name }) => names.includes(name));

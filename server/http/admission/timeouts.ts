@@ -4,14 +4,14 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { respondToParserError } from '../wire/node-errors.ts';
 
-/** An operation did not finish by its deadline, or the closing server no longer waits for it. */
+/** An operation did not finish before its deadline, or the server is closing and no longer waits for it. */
 export class NoResponseError extends Error {
   override readonly name = 'NoResponseError';
 }
 
 /**
- * Marks a request as waiting, for at most `maxMilliseconds`. The server checks all requests at intervals ({@link
- * abandonOverdue}), because a timer for each request would be expensive.
+ * Marks a request as waiting, for at most `maxMilliseconds`. The server checks all requests at intervals ({@link abandonOverdue}),
+ * because a timer for each request would be expensive.
  */
 export function beginWaiting(context: RequestContext, maxMilliseconds: number, abandon: (reason: Error) => void): void {
   context.waitingSince = performance.now();
@@ -19,13 +19,13 @@ export function beginWaiting(context: RequestContext, maxMilliseconds: number, a
   context.abandon = abandon;
 }
 
-/** Marks a request as no longer waiting. Returns false if it was abandoned, and so already has a response. */
+/** Marks a request as no longer waiting. Returns false if it was abandoned, and therefore already has a response. */
 export function endWaiting(context: RequestContext): boolean {
   context.abandon = undefined;
   return !context.isAbandoned;
 }
 
-/** Waits for a step of a request; rejects when the request is abandoned. */
+/** Waits for a step of a request. Rejects when the request is abandoned. */
 export function withTimeout<Value>(
   context: RequestContext,
   maxMilliseconds: number,
@@ -46,7 +46,10 @@ export function withTimeout<Value>(
   });
 }
 
-/** Counts the requests that wait longer than `lateAfterMilliseconds`. Streams wait for their readers and do not count. */
+/**
+ * Counts the requests that have waited longer than `lateAfterMilliseconds`. Streams do not count, because they wait for their
+ * readers.
+ */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;
@@ -55,7 +58,7 @@ export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfter
   return late;
 }
 
-/** Counts the complete responses that their callers have not read. */
+/** Counts the responses that are complete but that their callers have not read. */
 export function countUnreadResponses(active: ReadonlySet<RequestContext>): number {
   let unreadResponses = 0;
   for (const { response } of active) if (isUnread(response)) unreadResponses += 1;
@@ -66,7 +69,9 @@ function isUnread({ writableEnded, writableFinished }: RequestContext['response'
   return writableEnded && !writableFinished;
 }
 
-/** Abandons timed-out requests, and disconnects callers that have not read a response within `readTimeoutMilliseconds`. */
+/**
+ * Abandons requests that have timed out, and disconnects callers that have not read a response within `readTimeoutMilliseconds`.
+ */
 export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutMilliseconds: number): void {
   const now = performance.now();
   for (const context of active) {
@@ -78,30 +83,28 @@ export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutM
   }
 }
 
-/*
- * Timeouts of connections. After a pause of the process, timers run before sockets are read, so a request that has
- * arrived in time looks late. Received input is therefore read before a connection is closed.
- */
+// Timeouts of connections. After a pause of the process, timers run before sockets are read. Then a request that arrived in time
+// looks late. So received input is read before a connection is closed.
 
-/** Turns of the event loop for reading received input. One is enough for a thousand connections. */
+/** Number of turns of the event loop for reading received input. One turn is enough for a thousand connections. */
 const MAX_TURNS = 3;
 
-/** Closes an idle connection unless a request has arrived on it. */
+/** Closes an idle connection, unless a request has arrived on it. */
 export async function closeIdleConnection(service: HttpService, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
     socket.destroy();
     return;
   }
-  // Node restarts the time limit whenever bytes arrive.
+  // Node restarts the time limit when bytes arrive.
   if (await hasRead(connection)) return;
   if (!connection.busy) connection.end(service.settings.lingerMilliseconds);
 }
 
 /**
- * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
- * `headTimeoutMilliseconds` more, but only once, so that slow senders gain nothing. A connection without any input carries
- * no request, so it is closed without an error. Browsers open such connections in advance.
+ * Refuses a request that has not arrived completely in time. If received input has not been read yet, the request gets
+ * `headTimeoutMilliseconds` more, but only once, so that slow senders gain nothing. A connection without any input has no request,
+ * so it is closed without an error. Browsers open such connections in advance.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
@@ -124,7 +127,7 @@ export async function timeOutRequest(service: HttpService, error: Error, socket:
   respondToParserError(service, error, socket);
 }
 
-/** Reads the received input of a connection, and returns whether there was any. */
+/** Reads the received input of a connection. Returns whether there was any. */
 async function hasRead({ socket }: { readonly socket: { readonly bytesRead: number } }): Promise<boolean> {
   const { bytesRead } = socket;
   for (let turn = 0; turn < MAX_TURNS; turn += 1) {

@@ -4,13 +4,15 @@ import type { RequestContext } from '../request-context.ts';
 /** How a request watches: with a stream, or with a response that waits for the next event or for the end of a transfer. */
 export type WatchKind = 'stream' | 'wait' | 'transfer';
 
-/** Maximum watchers of each kind, per card program (all operators together count as one) and for the whole process. */
+/**
+ * Maximum number of watchers of each kind, per card program and for the whole process. All operators together count as one program.
+ */
 export type WatchLimits = Readonly<Record<WatchKind, { readonly perProgram: number; readonly inTotal: number }>>;
 
 /**
- * An open stream costs a connection, some memory, and another read of every event of its program. A program needs one
- * stream for each of its processes. Waits are shorter, and a program may have many clients that wait. Even more clients
- * wait for their transfers.
+ * An open stream costs a connection, some memory, and another read of every event of its program. A program needs one stream for
+ * each of its processes. Waits are shorter, and a program may have many waiting clients. Even more clients may wait for their
+ * transfers.
  */
 export const WATCH_LIMITS: WatchLimits = {
   stream: { perProgram: 10, inTotal: 2_000 },
@@ -18,10 +20,10 @@ export const WATCH_LIMITS: WatchLimits = {
   transfer: { perProgram: 1_000, inTotal: 4_000 },
 };
 
-/** The Retry-After of a refused watcher. */
+/** The Retry-After for a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** The requests that watch for events or transfers. Nearly always idle, they do not count as load or as late. */
+/** The requests that watch for events or transfers. They are nearly always idle, so they count neither as load nor as late. */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {
     stream: new Map(),
@@ -42,17 +44,16 @@ export class Watchers {
   }
 
   /**
-   * Counts a watcher until its response ends. The signal aborts when the response ends, when the caller half-closes the
-   * connection (a caller that still reads never does) and when the service stops. If the service is already stopping, it
-   * aborts immediately.
-   *
+   * Counts a watcher until its response ends. Returns a signal. It aborts when the response ends, when the service stops, and when
+   * the caller half-closes the connection, which a caller that still reads never does. If the service is already stopping, the
+   * signal aborts immediately.
    * @throws {Refusal} rate_limited, service_unavailable
    */
   admit(context: RequestContext, kind: WatchKind): AbortSignal {
     const { request, response } = context;
     const controller = new AbortController();
     const end = (): void => controller.abort();
-    // A closed response emits no further close event.
+    // If the response is already closed, it emits no further close event.
     if (response.closed || this.#isEnding) end();
     if (response.closed) return controller.signal;
     const leave = this.#enter(context.programId ?? '', kind);
@@ -67,7 +68,10 @@ export class Watchers {
     return controller.signal;
   }
 
-  /** Like {@link admit} for a stored transfer. With too many watchers, the signal has already aborted. Never throws. */
+  /**
+   * Counts a watcher for a stored transfer, as {@link admit} does. If there are too many, the signal has already aborted. Never
+   * throws.
+   */
   admitStored(context: RequestContext): AbortSignal {
     try {
       return this.admit(context, 'transfer');
@@ -77,7 +81,7 @@ export class Watchers {
     }
   }
 
-  /** Ends all watches. Later ones end immediately. */
+  /** Ends all watches. Watches that begin later end immediately. */
   endAll(): void {
     this.#isEnding = true;
     for (const controller of this.#open) controller.abort();

@@ -12,8 +12,8 @@ import { sendError } from '../wire/reply.ts';
 import { type RequestHead, readCaseId, readWait } from '../wire/request-head.ts';
 
 /**
- * Runs the operation, unless the service is closing. At the time limit the caller gets an error, and a later reply is
- * dropped.
+ * Runs the operation, unless the service is closing. If the time limit passes, the caller gets an error, and a later reply is
+ * discarded.
  */
 export async function carryOut(request: OperationRequest): Promise<void> {
   const { service, context, id } = request;
@@ -32,8 +32,7 @@ export async function carryOut(request: OperationRequest): Promise<void> {
 }
 
 /**
- * Notes in a sandbox which operations use a key. A developer who expects one key to cover all operations would move money
- * twice.
+ * In a sandbox, records which operations use a key. A developer who expects one key to cover all operations would move money twice.
  */
 function noteKey({
   service,
@@ -45,7 +44,7 @@ function noteKey({
   idempotencyKey: key,
 }: OperationRequest): void {
   if (!context.isSandbox || key === null || operation.dryRun) return;
-  // Deposits and withdrawals have their card program in the path.
+  // The card program of a deposit or withdrawal is in the path.
   const programId = program || fromWireId('prog', parameters.program_id ?? '') || '';
   context.keyUsedBy = service.reusedKeys.note(programId, key, id);
 }

@@ -13,7 +13,7 @@ import { refuseClearText } from '../admission/session-cookie.ts';
 import { withTimeout } from '../admission/timeouts.ts';
 import type { OperationRequest } from '../operation-request.ts';
 
-/** Identifies the caller. A refused credential is charged to its address. */
+/** Identifies the caller. The cost of a refused credential is charged to its address. */
 export function findCaller(request: OperationRequest): Promise<void> | undefined {
   const { service, context, head, identifiedBy } = request;
   const accept = (caller: Caller): void => {
@@ -47,8 +47,8 @@ export function checkScope({ service, context, head, caller, operation }: Operat
 }
 
 /**
- * Verifies the signature of a request without a key, using the secret of the connector in its path. An unknown connector
- * gets the same response as a wrong signature.
+ * Verifies the signature of a request without a key, using the secret of the connector in its path. An unknown connector gets the
+ * same response as a wrong signature.
  */
 export function verifySignature(request: OperationRequest): undefined {
   const { service, context, operation, parameters, body = Buffer.alloc(0) } = request;

@@ -19,12 +19,12 @@ import type { RequestContext } from '../request-context.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from '../wire/body.ts';
 import { QueryFault, type RequestHead, readIdempotencyKey, readQuery } from '../wire/request-head.ts';
 
-/** Receives the body. Refuses a form, and a body that is too large. */
+/** Receives the body. Refuses forms and bodies that are too large. */
 export function takeBody(request: OperationRequest): Promise<void> | undefined {
   const { context, operation, head } = request;
   if (operation.body === undefined) return undefined;
   const label = readBodyLabel(head, operation.method);
-  // Node emits the request before it has read the body, which usually arrived with the head.
+  // Node emits the request before it has read the body, although the body usually arrived with the head.
   if (!context.request.complete) return Promise.resolve().then(() => receive(request, label));
   return receive(request, label);
 }
@@ -73,7 +73,7 @@ function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: O
     throw schemaRefusal(id, 'The Sandbox-Processor header can be used only in a sandbox. Omit it.', undefined);
   }
   if (id === 'create_transfer_batch') {
-    // If it were ignored, every row would move money.
+    // If the header were ignored, every row would move money.
     const message =
       'The Sandbox-Processor header is for one transfer, not for a batch. Omit it, or use create_transfer.';
     throw schemaRefusal(id, message, undefined);
@@ -83,7 +83,7 @@ function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: O
   throw schemaRefusal(id, message, undefined);
 }
 
-/** Refuses control characters in path parameters. No id contains them, and PostgreSQL rejects U+0000 in text. */
+/** Refuses control characters in path parameters. Ids never contain them, and PostgreSQL rejects U+0000 in text. */
 function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(parameters)) {
     for (let at = 0; at < value.length; at += 1) {
@@ -96,8 +96,8 @@ function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<st
 }
 
 /**
- * Refuses exports over HTTP/1.0. An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no
- * chunks: a response ends with the connection, so a truncated export would look complete.
+ * Refuses exports over HTTP/1.0. An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no chunks:
+ * a response ends with the connection, so a truncated export would look complete.
  */
 function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
   if (request.httpVersion !== '1.0') return;
@@ -117,8 +117,8 @@ function readSent(id: OperationId, context: RequestContext, body: Buffer | undef
 }
 
 /**
- * Reads the fields of body or query. Unknown fields are ignored and listed in the response, unless they look like a
- * misspelt field of the operation.
+ * Reads the fields of the body or query. Unknown fields are ignored and listed in the response, unless they look like a misspelled
+ * field of the operation. Those are refused.
  */
 function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];
@@ -129,7 +129,7 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
     return {};
   }
   const isBody = operation.body !== undefined;
-  // In a notice, null is also a value: adapters send every field, as the contract of their answers requires.
+  // In a notice, null is a normal value: adapters send every field, as the contract of their answers requires.
   const hasNulls = operation.method === 'PATCH' || operation.reach === 'connector';
   const source = isBody ? (hasNulls ? 'patch' : 'body') : 'query';
   const reading = readFields(schema, isBody ? sent.body : sent.query, source, UNCHANGEABLE.get(id));
@@ -160,12 +160,10 @@ const VERSIONS = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7
 type Preconditions = Pick<RequestHead, 'ifMatch' | 'ifNoneMatch' | 'ifUnmodifiedSince'>;
 
 /**
- * Returns the versions of a record that a change accepts, each in quotation marks, or undefined if any is accepted. A
- * precondition that the operation cannot check is refused. Ignoring it would overwrite data that the caller wanted to
- * protect. `If-None-Match` on a GET only asks for a smaller response, and is ignored.
- *
- * A weak version counts as the same strong one: proxies that compress responses make them weak.
- *
+ * Returns the versions of a record that a change accepts, each in quotation marks. Undefined if any version is accepted. A
+ * precondition that the operation cannot check is refused. Ignoring it would overwrite data that the caller wants to protect.
+ * `If-None-Match` on a GET only requests a smaller response, and is ignored.
+ * A weak version counts as the same strong version, because proxies that compress responses make versions weak.
  * @throws {Refusal} `<operation>_schema`
  */
 function readPrecondition(id: OperationId, head: Preconditions): readonly string[] | undefined {
