@@ -13,8 +13,8 @@ import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 
 /**
- * How long a stop waits for an embedded PostgreSQL that is still starting: its recovery can take minutes. After that,
- * PostgreSQL stops with this process. A stop does not wait for a connection to an external database.
+ * How long a stop waits for an embedded PostgreSQL that is still starting. Its recovery can take minutes, so after this time,
+ * PostgreSQL is stopped with this process. A stop does not wait for a connection to an external database.
  */
 const OPENING_MILLISECONDS = 5_000;
 
@@ -27,7 +27,7 @@ const signals = stopOnSignal((signal) => lifecycle.stop(signal, () => stop()));
 try {
   await start(readConfiguration());
 } catch (error) {
-  // A signal to stop caused this failure. The stop ends the process.
+  // A signal to stop has caused this failure, and the stop will end the process.
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
@@ -35,7 +35,7 @@ try {
   process.stderr.write(
     `\nThe service cannot start: ${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`,
   );
-  // Everything should be closed by now. Anything still open must not keep a useless process running.
+  // Everything should be closed by now. If something is still open, it must not keep a useless process running.
   process.exit(1);
 }
 
@@ -53,8 +53,8 @@ async function start(configuration: Configuration): Promise<void> {
   const maxWaitMilliseconds = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
   stop = () => Promise.race([closing(), sleep(maxWaitMilliseconds)]);
   const opened = await opening;
-  // A refused start does not need this module. It is not loaded while the database opens either: loading blocks the event
-  // loop, and a connection would time out on a busy machine.
+  // A refused start does not need this module. It is not loaded while the database is being opened either: loading blocks the event
+  // loop, and on a busy machine a connection would time out.
   const { runService } = await import('./service.ts');
   const service = await runService(configuration, opened, log, {
     onProgress: say,

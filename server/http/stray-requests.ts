@@ -11,9 +11,9 @@ type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & 
 };
 
 /**
- * Whether an error is the response to a stray request, for example for /robots.txt or /.env. No route has the path and method
- * of a stray request, and its path and headers do not look like an API call. Browsers, monitors and scanners send such
- * requests all the time, so they are not recorded or counted as errors. The same applies to requests that the console sends
+ * Returns whether an error is the response to a stray request, for example for /robots.txt or /.env. No route has the path and
+ * method of such a request, and its path and headers do not look like an API call. Browsers, monitors and scanners send such
+ * requests all the time, so they are neither recorded nor counted as errors. The same applies to requests that the console sends
  * without an action of its user.
  */
 export function isStray({ operation, path, request, isOfConsole }: SeenRequest, code: ErrorCode | undefined): boolean {
@@ -23,17 +23,17 @@ export function isStray({ operation, path, request, isOfConsole }: SeenRequest, 
   return !OF_THE_API.some((part) => path.includes(part)) && !isFromClient(request.headers);
 }
 
-/** Whether a request has a header that only API clients send: an API key, a card program or an idempotency key. */
+/** Returns whether a request has a header that only API clients send: an API key, a card program or an idempotency key. */
 function isFromClient(headers: IncomingHttpHeaders): boolean {
   const { authorization = '' } = headers;
   return /^bearer /i.test(authorization) || 'program-id' in headers || 'idempotency-key' in headers;
 }
 
-/** Common paths of health checks. Monitors try them on a service that they were not configured for. */
+/** Common paths of health checks. Monitors that are not configured for the service try these. */
 const HEALTH_GUESS =
   /^\/(?:[_-]\/?|actuator\/|api\/)?(?:health[a-z_-]*(?:\/.*)?|healthy|(?:live|ready)(?:z|ness)?|alive|heartbeat|ping|readiness|status|up)\/?$/i;
 
-/** Returns the message about a path without a route. `patterns` are the operations' paths. */
+/** Returns the message about a path that has no route. `patterns` are the operations' paths. */
 export function noRouteMessage(path: string, patterns: readonly string[]): string {
   const message = 'There is no route at this path.';
   if (HEALTH_GUESS.test(path)) return `${message} The state of the service is at /health/live and /health/ready.`;
@@ -43,13 +43,13 @@ export function noRouteMessage(path: string, patterns: readonly string[]): strin
   return `${message}${question} See the API reference at /docs.`;
 }
 
-/** The segments that start the paths of all operations: `/api/v0.1/core`, `/api/v0.1/operator`, `/api/v0.1/sandbox`. */
+/** The segments with which the paths of all operations begin: `/api/v0.1/core`, `/api/v0.1/operator`, `/api/v0.1/sandbox`. */
 const BEGINNING = /^(?:api|v[0-9.]+|core|operator|sandbox)$/i;
 
 /**
- * Returns the pattern that a path was probably meant for, such as `/api/v0.1/core/transfer/{transfer_id}` for
- * `/v1/transfers/tr_1`, or undefined if none is similar. The start of the path counts least, because clients leave it out
- * or use the start of another API.
+ * Returns the pattern that the caller of a path probably meant, such as `/api/v0.1/core/transfer/{transfer_id}` for
+ * `/v1/transfers/tr_1`. Undefined if none is similar. The beginning of the path counts least, because clients omit it or use the
+ * beginning of a different API.
  */
 export function similarPath(path: string, patterns: readonly string[]): string | undefined {
   const sent = partsOf(path);
@@ -69,7 +69,7 @@ function partsOf(path: string): Parts {
   return { beginning: segments.slice(0, end).join('/'), rest: segments.slice(end) };
 }
 
-/** Returns the distance of a path from a pattern, or undefined if they differ too much. */
+/** Returns how far a path is from a pattern. Undefined if they differ too much. */
 function costOf(sent: Parts, known: Parts): number | undefined {
   if (sent.rest.length !== known.rest.length || sent.rest.length === 0) return undefined;
   let cost = sent.beginning === known.beginning ? 0 : 0.5;

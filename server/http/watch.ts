@@ -8,8 +8,8 @@ import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 
 /**
- * Serves a reply that waits for events or streams them. While it waits, the request does not count as load or as
- * late, and only its own deadline applies. Throws a refusal only before the response begins.
+ * Serves a reply that waits for events or streams them. While it waits, the request counts neither as load nor as late, and only
+ * its own deadline applies. Throws a refusal only before the response begins.
  */
 export async function serveLive(
   service: HttpService,
@@ -27,9 +27,7 @@ export async function serveLive(
   if (last !== undefined) await sendReply(service, context, id, last);
 }
 
-/**
- * Returns the reply after one or more waits, or undefined if the caller has disconnected or already has an error response.
- */
+/** Returns the reply after one or more waits. Undefined if the caller has disconnected or already has an error response. */
 async function waitForReply(
   service: HttpService,
   context: RequestContext,
@@ -43,11 +41,11 @@ async function waitForReply(
   let reply: AnyReply = first;
   while ('wait' in reply) {
     const { wait }: WaitReply = reply;
-    // A HEAD request does not wait.
+    // A HEAD request must not wait.
     const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
     if (!isOver()) await wait.forNews(signal);
     if (context.response.destroyed) return undefined;
-    // The operation has taken effect, so the caller gets its reply even if its key ends during the wait.
+    // If the operation has taken effect, the caller gets its reply even if its key is revoked during the wait.
     if (!isOver() && !isStored) await checkKey();
     beginWaiting(context, timeoutMilliseconds, (reason) => {
       endWaiting(context);

@@ -10,18 +10,18 @@ import type { SchemaState } from '../store/migrations/compatibility.ts';
 // Invariant: Ready means that a transfer can be committed; every other state is named
 // Tested by: `test/start/readiness.test.ts`, `test/faults/read-only.test.ts`, `test/faults/few-connections.test.ts`
 
-/** A check that takes longer has failed: health probes expect a response within two seconds. */
+/** A check that takes longer has failed, because health probes expect a response within two seconds. */
 const CHECK_TIMEOUT_MILLISECONDS = 1500;
 
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
 /**
- * How long a result is reused. The check needs no key and is not rate limited. Together with the maximum wait for a
- * standby, this is well below two seconds. A probe must notice a lost standby within that time.
+ * How long a result is reused. The check needs no key and is not rate limited. This time plus the maximum wait for a standby is
+ * well below two seconds, within which a probe must notice a lost standby.
  */
 const CACHE_MILLISECONDS = 250;
 
-/** How long a failed commit counts, unless a later one has succeeded. */
+/** How long a failed commit counts, unless a later commit has succeeded. */
 const FAILED_COMMIT_MILLISECONDS = 5000;
 
 /** How long a lack of connections counts. It is longer than the ten seconds between two probes. */
@@ -30,7 +30,7 @@ const SHORT_MILLISECONDS = 30_000;
 /** How often the schema is checked while readiness is requested. Its table has one row per migration. */
 const SCHEMA_MILLISECONDS = 1_000;
 
-/** How often the state is checked without requests, so that the log shows changes. */
+/** How often the state is checked if no one requests it, so that the log shows changes. */
 const WATCH_MILLISECONDS = 10_000;
 
 /** The SQLSTATE of a server that is starting, recovering or shutting down. */
@@ -45,20 +45,20 @@ const SCHEMA_REASONS: Readonly<Record<SchemaState, ReadinessReason>> = {
 
 export type ReadinessSources = {
   readonly databases: Pick<Databases, 'application' | 'health'>;
-  /** The state of the embedded server, and whether its disk is full. Undefined for another server. */
+  /** The state of the embedded server, and whether its disk is full. Undefined for an external server. */
   readonly embedded?: () => 'running' | 'starting' | 'stopped' | 'failed' | 'disk_full';
   readonly findSchema: () => Promise<SchemaState>;
-  /** Whether the process may open fewer connections than it is set to. */
+  /** Whether the process may open fewer connections than configured. */
   readonly isLimited?: boolean;
-  /** Called when the state has changed, and at first if it is not ready. */
+  /** Called when the state has changed, and at the start if the service is not ready. */
   readonly onChange?: (reason: ReadinessReason, before: ReadinessReason) => void;
 };
 
 export type ReadinessCheck = {
   /**
-   * Returns whether operations can be served, or the reason why not. Never throws. It uses a connection of the transfers'
-   * pool, so that it fails when none is available. Concurrent requests share one check. Its result is reused for a quarter
-   * of a second, unless a connection is lost in between.
+   * Returns whether operations can be served, or the reason why not. Never throws. It uses a connection of the pool for transfers,
+   * so that it fails if none is available. Concurrent requests share one check. Its result is reused for a quarter of a second,
+   * unless a connection is lost in the meantime.
    */
   readonly find: () => Promise<ReadinessReason>;
   readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
@@ -126,7 +126,7 @@ class Check {
     return reason;
   }
 
-  /** Returns the state of a service that can write. */
+  /** Returns the state of a service that is able to write. */
   async #findShortage(): Promise<ReadinessReason> {
     const schema = await this.#findSchema();
     if (!READINESS[schema].isReady) return schema;
@@ -137,7 +137,7 @@ class Check {
 
   async #findSchema(): Promise<ReadinessReason> {
     if (this.#schema.until > performance.now()) return this.#schema.reason;
-    // If it cannot be read, the next check finds the reason in the database.
+    // If the schema cannot be read, the next check finds the reason in the database.
     const found = await this.#sources.findSchema().catch(() => undefined);
     const reason = found === undefined ? this.#schema.reason : SCHEMA_REASONS[found];
     this.#schema = { reason, until: performance.now() + SCHEMA_MILLISECONDS };
@@ -167,7 +167,8 @@ class Check {
   }
 
   /**
-   * Returns the reason for a missing response, from the supervisor of the embedded server or the error of another server.
+   * Returns the reason why there is no response: from the supervisor of the embedded server, or from the error of an external
+   * server.
    */
   #silence(sqlState: string | undefined): ReadinessReason {
     const state = this.#sources.embedded?.() ?? 'running';

@@ -11,8 +11,8 @@ import { breakable, copyButton, listing, type Page, type PageContext } from './p
 const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
 
 /**
- * Returns the page at the root of the service: in a sandbox the first requests of an integrator, in live mode the first
- * checks.
+ * Returns the page at the root of the service. In a sandbox, it shows an integrator's first requests. In live mode, it shows the
+ * first checks.
  */
 export function homePage(context: PageContext): Page {
   return {
@@ -80,12 +80,12 @@ const transfer = (body: Readonly<Record<string, unknown>>): ExampleRequest => ({
   body: writtenJson(body),
 });
 
-/** The card of the first error. This error is the easiest to understand. */
+/** The card for the first error, because this error is the easiest to understand. */
 const CLOSED = 'card_closed';
 
 function sandbox({ url, needsKey, supportContact }: PageContext): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, url, '', needsKey);
-  // The request above has no idempotency key, and no API key if the sandbox needs none.
+  // The request above has no idempotency key. If the sandbox needs no API key, it has none either.
   const created = {
     ...Object(exampleReply('create_transfer')),
     idempotency_key: null,

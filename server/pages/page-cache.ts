@@ -4,31 +4,31 @@ import { gzip, type ZlibOptions } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** A page or data, ready to send: plain and compressed, with its entity tag in quotation marks. */
+/** A page or data that is ready to send: plain and compressed, with its entity tag in quotation marks. */
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
-/** Compresses a text and gives it a tag. The best compression takes more than twice the time of the usual one. */
+/** Compresses a text and gives it a tag. The best compression takes more than twice as long as the usual one. */
 export async function storedBody(content: string | Buffer, options: ZlibOptions = {}): Promise<StoredBody> {
   const bytes = Buffer.from(content);
   const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
   return { bytes, compressed: await compress(bytes, options), tag };
 }
 
-/** Maximum bytes of the stored pages that contain a base URL. All pages for one base URL have less than 20 MB. */
+/** Maximum size of all stored pages that contain a base URL. All pages for one base URL take less than 20 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export type CachedPage = {
   readonly body: Promise<StoredBody>;
-  /** Whether it was rendered for this request and the URL of its Host, which callers choose. */
+  /** Whether it was rendered for this request and the URL of its Host. Callers can choose that URL. */
   readonly isRendered: boolean;
 };
 
 type Entry = { readonly body: Promise<StoredBody>; bytes: number };
 
 /**
- * Stores rendered pages, because rendering and compressing a long page takes longer than serving a hundred requests. Many
- * pages contain the base URL of the request in their commands. Only the last requested of these are stored, so that callers
- * cannot fill the memory by sending other Host headers. The others are rendered once.
+ * Stores rendered pages, because rendering and compressing a long page takes longer than serving a hundred requests. Many pages
+ * contain the base URL of the request in their commands. Of these, only the most recently requested are stored, so that callers
+ * cannot fill the memory by sending other Host headers. All other pages are rendered once.
  */
 export class PageCache {
   readonly #maxBytes: number;
@@ -41,7 +41,7 @@ export class PageCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Returns the page with that name, which is the same for all base URLs. If it is not stored, `render` renders it. */
+  /** Returns the page with that name. It is the same for all base URLs. If it is not stored, `render` renders it. */
   plain(name: string, render: () => string | Buffer): CachedPage {
     let body = this.#plain.get(name);
     if (body === undefined) {
@@ -71,7 +71,7 @@ export class PageCache {
     return { body: entry.body, isRendered: true };
   }
 
-  /** Counts the bytes of an entry. While all entries have too many, removes the least recently requested ones. */
+  /** Counts the bytes of an entry. If all entries together have too many, removes the least recently requested entries. */
   #weigh(key: string, entry: Entry, bytes: number): void {
     if (this.#ofBase.get(key) !== entry) return;
     entry.bytes = bytes;

@@ -1,4 +1,4 @@
-/** Markup that is not escaped. Created by {@link html}, except for the stylesheet, which is a constant. */
+/** Markup that must not be escaped. It is created by {@link html}. The only exception is the stylesheet, which is a constant. */
 export class Html {
   readonly #markup: string;
 

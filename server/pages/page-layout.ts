@@ -4,11 +4,10 @@ import { Html, type HtmlPart, html } from './page-html.ts';
 import { GUIDE_STYLE, STYLE as PAGE_STYLE, REFERENCE_STYLE } from './page-style.ts';
 
 /**
- * The script of the pages. It shows the buttons that copy listings, remembers the reader's language for examples, and
- * redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page contains it, and the
- * Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay hidden, and the list of the
- * operations still has the old anchors.
- *
+ * The script of the pages. It shows the buttons that copy listings, and remembers the reader's language for examples. It also
+ * redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page contains the script, and the
+ * Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay hidden, and the list of the operations
+ * still has the old anchors.
  * Browsers offer the clipboard only over HTTPS and on this machine. Otherwise, the text is copied from a hidden text field.
  */
 const SCRIPT = `
@@ -68,8 +67,8 @@ const STYLE = PAGE_STYLE + GUIDE_STYLE + REFERENCE_STYLE;
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /**
- * The Content-Security-Policy. A page may use its own stylesheet and its own script, show the icon, and send its search
- * form to this service.
+ * The Content-Security-Policy. A page may use its own stylesheet and script, show the icon, and send its search form to this
+ * service.
  */
 export const PAGE_POLICY =
   `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; img-src 'self'; ` +
@@ -84,25 +83,25 @@ export type PageContext = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
-  /** Base URL of the commands on the page, such as http://localhost:8080. It is always the URL of a sandbox. */
+  /** Base URL for the commands on the page, such as http://localhost:8080. It is always the URL of a sandbox. */
   readonly base: string;
   /** Base URL of this service, sandbox or live. */
   readonly url: string;
-  /** Whether its callers need a key, so that examples have one. */
+  /** Whether callers of this service need a key. If so, examples contain one. */
   readonly needsKey: boolean;
 };
 
-/** One page, without the header and footer that all pages have. */
+/** A page, without the header and footer that all pages have. */
 export type Page = {
   readonly title: string;
   readonly section: 'console' | 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
-  /** The search text, on a page of results. */
+  /** The text of the search, on a page with results. */
   readonly query?: string;
   /** A sentence for search engines and link previews. */
   readonly description: string;
-  /** Path of the same content as data. Undefined if only the Accept header selects it. */
+  /** The path of the same content as data. Undefined if the Accept header alone selects it. */
   readonly data: string | undefined;
-  /** A path that the browser opens at once instead. */
+  /** A path that the browser opens immediately instead of this page. */
   readonly next?: string;
   readonly content: Html;
 };
@@ -166,33 +165,32 @@ function searchForm(query: string): Html {
 </form></search>`;
 }
 
-/** Renders a name or a path that may wrap after each underscore, slash or dot. */
+/** Renders a name or a path so that it can wrap after each underscore, slash or dot. */
 export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
 /**
- * Renders a block of code with a button that copies it, or `copied` if given: for example, only the commands of a terminal.
+ * Renders a block of code with a button that copies it. If `copied` is given, the button copies that instead, for example only the
+ * commands of a terminal.
  */
 export function listing(label: string, text: string | Html, copied?: string): Html {
   const shown = typeof text === 'string' ? breakable(text) : text;
   return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code>${shown}</code></pre></figure>`;
 }
 
-/**
- * Renders a button that copies `copied` or, by default, the code of the figure around it. The script of the page shows it.
- */
+/** Renders a button that copies `copied` or, by default, the code of the figure around it. The page's script makes it visible. */
 export function copyButton(label: string, copied?: string): Html {
   const own = copied !== undefined && html` data-copy="${copied}"`;
   return html` <button type="button" class="copy" hidden aria-label="Copy: ${label}"${own}>Copy</button>`;
 }
 
-/** Returns the id of a heading, derived from its text. */
+/** Returns an id for a heading, derived from its text. */
 export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
 
-/** The owner of the fields in a list: a part of a request, a response or an event. */
+/** What the listed fields belong to: a part of a request, a response or an event. */
 export type FieldList = 'path' | 'query' | 'body' | 'response' | 'event' | 'envelope';
 
 /** Renders the fields of a schema, with their types, limits and descriptions, and whether a request requires them. */
@@ -201,7 +199,8 @@ export function fields(schema: object, list: FieldList): Html {
 }
 
 /**
- * Returns the id of a field on the page of its operation. `path` is its name after the names of the fields that contain it.
+ * Returns the id of a field on the page of its operation. `path` is the field's name, preceded by the names of the fields that
+ * contain it.
  */
 export function fieldAnchor(list: FieldList, path: string): string {
   return `${list}-${path}`;

@@ -13,7 +13,7 @@ export type PageResponse = {
   readonly body: Promise<StoredBody> | string;
   /** Whether a body that is stored for the URL of the service had to be rendered for this request. */
   readonly isRendered?: boolean;
-  /** The Cache-Control of a body that clients may cache. By default, they revalidate it before each use. */
+  /** The Cache-Control header of a body that clients may cache. By default, clients must revalidate it before each use. */
   readonly cacheControl?: string;
   /** Whether the Accept header selected this content. */
   readonly varies?: boolean;
@@ -21,14 +21,14 @@ export type PageResponse = {
 };
 
 /**
- * Whether the Accept header prefers HTML to JSON, as browsers do. A header that accepts everything, which curl and most
- * programs send, gets JSON.
+ * Returns whether the Accept header prefers HTML to JSON, as it does in browsers. A header that accepts everything, as curl and
+ * most programs send it, gets JSON.
  */
 export function prefersPage(accept: string | undefined): boolean {
   return prefersToJson(accept, ['text/html', 'application/xhtml+xml']);
 }
 
-/** Whether the Accept header names one of the media types, or its group, with at least the weight of JSON. */
+/** Returns whether the Accept header names one of the media types, or its group, with at least the weight of JSON. */
 export function prefersToJson(accept: string | undefined, mediaTypes: readonly string[]): boolean {
   const ranges = (accept ?? '').toLowerCase().split(',').map(readRange);
   const weights = mediaTypes.map((type) => weightOf([type, groupOf(type)], ranges) ?? 0);
@@ -41,7 +41,7 @@ const JSON_TYPE = 'application/json';
 type MediaRange = ReturnType<typeof readRange>;
 
 /**
- * Returns the weight of the first of the names that the header contains. Names go from most to least specific (RFC 9110,
+ * Returns the weight of the first name that the header contains. The names are ordered from most to least specific (RFC 9110,
  * 12.5.1).
  */
 function weightOf(names: readonly string[], ranges: readonly MediaRange[]): number | undefined {

@@ -1,6 +1,6 @@
 /**
- * The stylesheet of the pages. Each page contains it, and the Content-Security-Policy allows it by its hash. Colours
- * have a contrast of at least 4.5 to 1 in both colour schemes, and no information is conveyed by colour alone.
+ * The stylesheet of the pages. Each page contains it, and the Content-Security-Policy allows it by its hash. Colors have a contrast
+ * of at least 4.5 to 1 in both color schemes. Color is never the only way in which information is shown.
  */
 export const STYLE = `
 :root {
@@ -258,8 +258,8 @@ th { border-bottom-width: 2px; }
 `;
 
 /**
- * The rules of the stylesheet for the API reference. On wide screens the contents are next to the text, and on narrow ones
- * in a collapsed list. Browsers without `::details-content` collapse it on all screens.
+ * The rules of the stylesheet for the API reference. On wide screens, the contents are next to the text. On narrow screens, they
+ * are in a collapsed list. Browsers without `::details-content` collapse it on all screens.
  */
 export const REFERENCE_STYLE = `
 body:has(.docs) .wide { max-width: 84rem; }

@@ -31,11 +31,11 @@ import { isServed, referencePage } from './reference/reference-page.ts';
 import { nearestOf, pageSearch } from './search/page-search.ts';
 import { type SearchSection, searchPage } from './search/search-page.ts';
 
-/** The mark of the service, for a browser's tab. `console/icon.svg` is the same. */
+/** The logo of the service, for a browser's tab. `console/icon.svg` is the same. */
 const ICON_SVG =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><title>Transfer Service</title><rect width="32" height="32" rx="7" fill="#0b5a48"/><path d="M7 12h15l-4-4M25 20H10l4 4" fill="none" stroke="#fcfbf8" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/></svg>\n';
 
-/** The same mark as an icon file with one PNG of 32 by 32 pixels, for clients that request /favicon.ico. */
+/** The same logo as an icon file with one PNG of 32 by 32 pixels, for clients that request /favicon.ico. */
 const ICON_ICO = Buffer.from(
   [
     'AAABAAEAICAAAAEAIADDAgAAFgAAAIlQTkcNChoKAAAADUlIRFIAAAAgAAAAIAgGAAAAc3p69AAAAnhJREFUeJzsl01oE0EUx/+z2SqJFCrU9ANKUSMo',
@@ -53,7 +53,7 @@ const ICON_ICO = Buffer.from(
 
 export type PageRequest = {
   readonly parameters: Readonly<Record<string, string>>;
-  /** The search, the query parameter `q`. Empty if there is none. */
+  /** The text of the search, the query parameter `q`. Empty if there is none. */
   readonly search: string;
   readonly accept: string | undefined;
   /** The URL of this service as its caller sees it: scheme, host and port. Undefined if the Host is not usable. */
@@ -67,11 +67,11 @@ export type PageHost = {
   readonly keyless: boolean;
   /** Whether people can sign in with an OpenID provider. */
   readonly hasSignIn: boolean;
-  /** Rejects with a Refusal while the service closes. */
+  /** Rejects with a Refusal while the service is closing. */
   readonly ready: () => Promise<ReadinessReason>;
 };
 
-/** Makes the response to a request for a page. Throws a Refusal if there is none. */
+/** Returns the response to a request for a page. Throws a Refusal if there is no such page. */
 export type PageHandler = (request: PageRequest) => PageResponse | Promise<PageResponse>;
 
 type ParsedRequest = {
@@ -85,7 +85,7 @@ type ParsedRequest = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = placeOf('contract/openapi.json');
-/** The contract for adapters of card processors. It is the same for every service. */
+/** The contract for adapters of card processors. It is the same for all services. */
 const ADAPTER_OPENAPI = placeOf('contract/processors/adapter-openapi.json');
 
 /** Returns the pages by route. They need no key and no database. */
@@ -107,8 +107,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/guides.json': (request) => showGuides(request, false),
     '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
     '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
-    // Messages, headers and alerts name a path from the root of the project. The same path also works after the service's
-    // URL.
+    // Messages, headers and alerts name a path from the root of the project. The same path must also work after the service's URL.
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
@@ -163,7 +162,7 @@ function showHome(request: ParsedRequest): PageResponse {
   return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 
-/** Shows the results of a search in everything, or in one section. */
+/** Shows the results of a search: in all sections, or in one. */
 async function showResults({ query, context }: ParsedRequest, section: SearchSection): Promise<PageResponse> {
   return asPage(await searchPage(query, section, context), context);
 }
@@ -193,7 +192,7 @@ async function foundErrors(query: string): Promise<{ readonly data: readonly Cat
   return { data };
 }
 
-/** Finds the code in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such code. */
+/** Finds the code in a path, which may end in `.json`. If there is none, throws a Refusal: route_not_found. */
 function findCode(name: string): { readonly code: ErrorCode; readonly isData: boolean } {
   const isData = name.endsWith('.json');
   const code = isData ? name.slice(0, -5) : name;
@@ -223,7 +222,7 @@ async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonl
   return { data: types.filter(isEventType).map(eventTypeRecord) };
 }
 
-/** Finds the type in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such type. */
+/** Finds the type in a path, which may end in `.json`. If there is none, throws a Refusal: route_not_found. */
 function findEventType(name: string): { readonly type: EventType; readonly isData: boolean } {
   const isData = name.endsWith('.json');
   const type = isData ? name.slice(0, -5) : name;
@@ -242,7 +241,7 @@ function showOperation(request: ParsedRequest): PageResponse {
   return asCachedPage(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
 }
 
-/** Finds the operation of a path. Throws a Refusal, route_not_found, if the service has no operation with that name. */
+/** Finds the operation of a path. If the service has no operation with that name, throws a Refusal: route_not_found. */
 function findOperation(name: string, mode: 'sandbox' | 'live'): OperationId {
   const id = OPERATION_IDS.find((own) => own === name);
   if (id !== undefined && isServed(id, mode)) return id;
@@ -255,7 +254,7 @@ function showGuides(request: ParsedRequest, isPage: boolean): PageResponse | Pro
   return varying(asReadableData(guideData()));
 }
 
-/** Shows a guide: a page for browsers, its Markdown for other clients. */
+/** Shows a guide: as a page for browsers, and as Markdown for other clients. */
 function showGuide(request: ParsedRequest, name: string): PageResponse {
   const { guide, isData } = findGuide(name);
   if (!isData && request.wantsPage) {
@@ -269,7 +268,7 @@ function showGuide(request: ParsedRequest, name: string): PageResponse {
 const URL_PLACE = 'https://url.invalid';
 
 /**
- * Returns a function that makes the text of the OpenAPI document with the URL of this service. The document is composed
+ * Returns a function that creates the text of the OpenAPI document with the URL of this service. The document is composed only
  * once, because that takes long.
  */
 function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
@@ -286,14 +285,14 @@ function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   };
 }
 
-/** Browsers cache the icon for 30 days. Otherwise they would request it with every page. */
+/** Lets browsers cache the icon for 30 days. Otherwise they would request it with every page. */
 const ICON_CACHE_CONTROL = 'public, max-age=2592000';
 
 function asIcon(type: 'image/x-icon' | 'image/svg+xml', { cache }: ParsedRequest, icon: string | Buffer): PageResponse {
   return { type, ...cache.plain(type, () => icon), headers: [], cacheControl: ICON_CACHE_CONTROL };
 }
 
-/** Returns a page that depends only on `base`, one of the URLs of the context. */
+/** Returns a page that depends only on `base`, which is one of the URLs of the context. */
 function asCachedPage(
   name: string,
   base: string,
@@ -319,7 +318,7 @@ function asHtml(rendered: Pick<PageResponse, 'body' | 'isRendered'>): PageRespon
   return { type: 'text/html; charset=utf-8', ...rendered, headers: PAGE_HEADERS };
 }
 
-/** Returns data that people also read in a terminal: indented, with a line break at the end. */
+/** Returns data that people may read in a terminal: indented, with a line break at the end. */
 function asReadableData(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: storedBody(readable(value)), headers: [] };
 }

@@ -5,15 +5,14 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** A received body: its bytes and the number of bytes received. A body that is too large has only its first bytes. */
+/** A received body: its bytes, and the number of bytes received. If the body is too large, only its first bytes are kept. */
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
- * Receives a body of at most `maxBodyBytes` bytes, without a promise if it has already arrived. Up to `maxDiscardedBytes`
- * of a larger body are read and discarded, so that the caller has finished sending when the response arrives. Then the
- * connection closes.
- *
- * @throws {Refusal} when the body is cut short; {@link CallerGone}
+ * Receives a body of at most `maxBodyBytes` bytes. Returns no promise if the body has already arrived. If it is larger, up to
+ * `maxDiscardedBytes` are read and discarded, so that the caller has finished sending when the response arrives. Then the
+ * connection is closed.
+ * @throws {Refusal} if the body is cut short; {@link CallerGone}
  */
 export function receiveBody(
   context: RequestContext,
@@ -47,7 +46,7 @@ export function receiveBody(
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Whether the whole body is in memory and unread. Reading it through stream events would take several times as long. */
+/** Returns whether the whole body is in memory and unread. Reading it with stream events would take several times as long. */
 function hasArrived(context: RequestContext): boolean {
   const { request, connection } = context;
   return (
@@ -59,7 +58,7 @@ function hasArrived(context: RequestContext): boolean {
   );
 }
 
-/** Reads and discards the rest of a body before the response is sent. If it does not end in time, the connection closes. */
+/** Reads and discards the rest of a body before the response is sent. If it does not end in time, the connection is closed. */
 export async function discardBody(context: RequestContext, settings: HttpSettings): Promise<void> {
   const { request, connection } = context;
   if (request.complete || request.destroyed || context.mustClose) return;
@@ -81,7 +80,7 @@ function tooSlow(): Refusal {
   return new Refusal('request_timeout', 'The body did not arrive in time.');
 }
 
-/** Reads a body. Resolves to true at its end, or to false after `maxBytes`, when the rest is discarded. */
+/** Reads a body. Resolves to true at its end. After `maxBytes`, resolves to false, and the rest is discarded. */
 function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buffer) => void): Promise<boolean> {
   const { request, response, connection } = context;
   return new Promise((resolve, reject) => {
@@ -121,9 +120,8 @@ function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buff
 export type BodyLabel = 'json' | 'form';
 
 /**
- * Returns the media type of the body by its headers, or JSON without a Content-Type. A body with the type of a form may
- * still be JSON. {@link refuseForm} checks its first byte.
- *
+ * Returns the media type of the body, according to its headers. It is JSON if there is no Content-Type. A body with the type of a
+ * form may still be JSON, so {@link refuseForm} checks its first byte.
  * @throws {Refusal} unsupported_media_type
  */
 export function readBodyLabel(head: RequestHead, method: Operation['method']): BodyLabel {
@@ -150,7 +148,7 @@ function refuseCharset(parameter: string): void {
   if (charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset of the body must be UTF-8.');
 }
 
-/** Refuses a form (`unsupported_media_type`), unless it is empty or a JSON object: curl sends JSON with this type. */
+/** Refuses a form (`unsupported_media_type`), unless it is empty or a JSON object, because curl sends JSON with this type. */
 export function refuseForm(label: BodyLabel, bytes: Buffer): void {
   if (label === 'json') return;
   // The JSON parser skips a byte order mark.

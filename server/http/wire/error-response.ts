@@ -12,10 +12,10 @@ import { isStray } from '../stray-requests.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { clientRequestId } from './request-head.ts';
 
-/** Headers in the order of sending. */
+/** The headers in the order of sending. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
-/** An error, ready to send: by a response, or on a socket without one. */
+/** An error that is ready to send: with a response, or on a socket without a response. */
 export type ErrorResponse = {
   readonly status: number;
   readonly record: ErrorRecord;
@@ -34,10 +34,10 @@ export type ErrorReporter = {
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Maximum characters of an unknown path in the error log: enough to recognise it, without filling the log. */
+/** Maximum length of an unknown path in the error log, in characters: enough to recognize it, without filling the log. */
 export const MAX_PATH_LENGTH = 200;
 
-/** Composes the response to anything thrown while `context` was served. */
+/** Composes the response to any value that was thrown while `context` was served. */
 export function composeErrorResponse(thrown: unknown, context: RequestContext, reporter: ErrorReporter): ErrorResponse {
   const fault = faultOf(thrown, context);
   const { request } = context;
@@ -57,7 +57,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
   });
 }
 
-/** Returns the error log entry for a batch with refused rows. It reports the most severe row, like a single request. */
+/** Returns the error log entry for a batch with refused rows. It reports the most severe row as if it were a single request. */
 export function reportRow(row: RefusedRow, context: RequestContext, reporter: ErrorReporter): ErrorReport {
   const idempotencyKey = row.idempotencyKey ?? undefined;
   const operation = 'create_transfer';
@@ -131,7 +131,7 @@ function compose(
   const { code, entry, details } = fault;
   const { status, type } = entry;
   const wireId = toWireId('req', request.requestId);
-  // Messages quote the request, so card numbers are removed from every message.
+  // Messages quote the request, so card numbers are removed from all of them.
   const cause = redactCardNumbers(fault.message);
   const message =
     type === 'Request Error' ? cause : withSupport(cause, { contact: reporter.supportContact, requestId: wireId });
@@ -146,7 +146,7 @@ function compose(
     type,
     message,
     moneyMoved: fault.moneyMoved,
-    // The transfer's id also finds errors of operations on it.
+    // With the id of the transfer, errors of operations on the transfer can be found, too.
     transferId: fault.transferId ?? sent.parameters?.transfer_id,
     saw: details.saw,
     field: details.field,
@@ -164,7 +164,7 @@ function compose(
   };
 }
 
-/** Returns the headers that lead to support, for errors that the caller cannot resolve. */
+/** Returns headers that tell the caller how to reach support, for errors that the caller cannot resolve. */
 function supportHeaders(support: ReturnType<Gateway['findSupport']>): HeaderList {
   if (support === undefined) return [];
   const { incidentId } = support;
@@ -233,11 +233,11 @@ function percentEncoded(name: string): string {
   return encodeURIComponent(name.toWellFormed());
 }
 
-/** Maximum characters of the caller's text in a header, before percent-encoding. */
+/** Maximum number of characters of the caller's text in a header, before percent-encoding. */
 const MAX_HEADER_LENGTH = 300;
 
 /**
- * Returns text for a header, cut to {@link MAX_HEADER_LENGTH}. Printable ASCII stays unchanged, everything else is
+ * Returns text for a header, cut to {@link MAX_HEADER_LENGTH}. Printable ASCII stays unchanged. All other characters are
  * percent-encoded.
  */
 export function headerSafe(text: string): string {
@@ -248,12 +248,12 @@ export function headerSafe(text: string): string {
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }
 
-/** Reports to the error log, unless the request was stray. A failure of the log never fails the response. */
+/** Reports to the error log, unless the request was stray. If the log fails, the response must not fail. */
 export function reportError(reporter: ErrorReporter, report: ErrorReport): void {
   if (report.isStray) return;
   try {
     reporter.onError?.(report);
   } catch {
-    // The response matters more than its log entry, and the log counts the entries it loses.
+    // The response is more important than its log entry, and the log counts the entries that it loses.
   }
 }

@@ -13,17 +13,16 @@ import { writeHead } from './reply.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * The reasons to end a stream, other than its reader. `signal` aborts when the service stops. `checkKey` throws for an
- * invalid key.
+ * The reasons for ending a stream, other than its reader. `signal` aborts when the service stops. `checkKey` throws if the key is
+ * invalid.
  */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 
 /**
- * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes invalid,
- * or the service stops. The reader resumes after the last `id` that it has read, so no event is lost.
- *
- * While the database fails, the stream stays open, and later continues from the same position. Reconnecting would not help,
- * and browsers stop retrying if the response to a reconnection is an error.
+ * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for some time, its key becomes invalid, or the
+ * service stops. The reader resumes after the last `id` that it has read, so no event is lost.
+ * While the database fails, the stream stays open, and it later continues from the same position. Reconnecting would not help, and
+ * browsers stop retrying if the response to a reconnection is an error.
  */
 export async function sendStream(
   service: HttpService,
@@ -34,7 +33,7 @@ export async function sendStream(
   const { request, response } = context;
   if (!request.complete) await discardBody(context, service.settings);
   if (context.responded) return;
-  // Otherwise nginx holds back events until it has several kilobytes.
+  // Without this header, nginx holds events back until it has several kilobytes.
   const headers = ['Content-Type', EVENT_STREAM, 'X-Accel-Buffering', 'no'];
   context.isStreamed = true;
   writeHead(service, context, 200, headers, 'no-cache, no-store');
@@ -61,7 +60,7 @@ class StreamSender {
     this.#ends = ends;
   }
 
-  /** Resolves at the end of the stream, with a comment that gives the reader the reason. */
+  /** Resolves at the end of the stream, to a comment that tells the reader the reason. */
   async run(): Promise<string> {
     let text = this.#stream.first;
     while (await this.#send(text)) {
@@ -69,7 +68,7 @@ class StreamSender {
         text = await this.#next();
         this.#isFailing = false;
       } catch (error) {
-        // A retry would be refused again. The reader reconnects and gets the error record.
+        // The stream ends, because another try would be refused, too. The reader reconnects and gets the error record.
         if (error instanceof Refusal) return error.message.replaceAll(/\s+/g, ' ');
         text = await this.#pauseAfter(error);
       }
@@ -103,7 +102,7 @@ class StreamSender {
     return Math.max(0, this.#sentAt + this.#service.settings.streamPulseMilliseconds - performance.now());
   }
 
-  /** Sends text and waits until the reader has received it. Returns false when the stream ends. */
+  /** Sends text and waits until the reader has received it. Returns false if the stream ends. */
   async #send(text: string): Promise<boolean> {
     const { response, connection } = this.#context;
     const { signal } = this.#ends;
@@ -120,8 +119,8 @@ class StreamSender {
 }
 
 /**
- * Resolves to false if the reader does not read the written text in time. Resolves to true immediately if the service stops
- * or the reader disconnects.
+ * Resolves to false if the reader does not read the written text in time. If the service stops or the reader disconnects, resolves
+ * to true immediately.
  */
 function isDrained(response: ServerResponse, milliseconds: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {

@@ -13,27 +13,27 @@ import { howToFindOut, isRepeatable } from '../../calls/how-to-find-out.ts';
 import { notReady } from '../../calls/readiness.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** Anything that was thrown, as the error response to send. */
+/** The error response for anything that was thrown. */
 export type Fault = {
   readonly code: ErrorCode;
   readonly entry: ErrorDefinition;
-  /** The message for the caller in whole sentences. The sentence about support is added later. */
+  /** The message for the caller, in whole sentences. The sentence about support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
   /** Set only for operations that move money and for their dry runs. */
   readonly moneyMoved: MoneyMoved | undefined;
-  /** Whether the request may have taken effect anyway, so that sending it again could have a second effect. */
+  /** Whether the request may have taken effect anyway. If so, sending it again could have a second effect. */
   readonly mayRepeat: boolean;
   readonly transferId: string | undefined;
-  /** The thrown value, or null if it was a refusal. */
+  /** The thrown value. Null if it was a refusal. */
   readonly cause: unknown;
 };
 
 export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
- * Returns the error response for any thrown value. A Refusal has a code. An OperationFailure states whether money moved.
- * Everything else is a bug: it may have moved money if the operation moves money and had begun.
+ * Returns the error response for any thrown value. A Refusal has a code. An OperationFailure states whether money moved. Everything
+ * else is a bug: it may have moved money if the operation moves money and has begun.
  */
 export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const { operation } = request;
@@ -67,7 +67,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
       : failureMessage(operation, { moneyMoved, isUnknown, transferId, idempotencyKey: request.idempotencyKey });
   const entry = ERRORS[code];
   const cause = thrown ?? new Error(String(thrown));
-  // If the caller must first check the outcome, waiting is pointless.
+  // If the caller must first check the outcome, telling it to wait is pointless.
   const details = facts?.endsIn === undefined || mayRepeat ? {} : { endsIn: facts.endsIn };
   return { code, entry, message, details, moneyMoved, mayRepeat, transferId, cause };
 }
@@ -78,7 +78,7 @@ function writes(operation: OperationId): boolean {
 }
 
 /**
- * Returns the Money-Moved of a response: always 'no' for a dry run, and undefined for an operation that never moves money.
+ * Returns the Money-Moved header of a response: always 'no' for a dry run, and undefined for an operation that never moves money.
  */
 function movedBy(operation: OperationId | undefined, known: MoneyMoved): MoneyMoved | undefined {
   if (operation === undefined || !saysIfMoneyMoved(operation)) return undefined;

@@ -10,7 +10,7 @@ import { noteBare } from './note-response.ts';
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string; readonly rawPacket?: Buffer };
 
-/** The errors of Node's parser, by code. Any other code is reported as invalid HTTP/1.1. */
+/** The errors of Node's parser, by code. All other codes are reported as invalid HTTP/1.1. */
 const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request line and the headers are too large.'],
@@ -35,8 +35,8 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 /**
- * Responds to input that Node's parser rejects (`clientError`), after pending responses of the connection. An error in the
- * body of the last request becomes the response to that request. A later error gets a separate response.
+ * Responds to input that Node's parser rejects (`clientError`), after the pending responses of the connection. If the error is in
+ * the body of the last request, it becomes the response to that request. Later errors get a separate response.
  */
 export function respondToParserError(service: HttpService, error: ParserError, socket: Duplex): void {
   const connection = service.connections.of(socket);
@@ -79,7 +79,7 @@ function refusalOf(error: ParserError): Refusal {
   return new Refusal(code, message);
 }
 
-/** Writes an error record directly to the socket when no response is in progress, and ends the connection. */
+/** If no response is in progress, writes an error record directly to the socket, and ends the connection. */
 export function writeRecord(service: HttpService, connection: Connection, thrown: unknown, allow?: string): void {
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
@@ -102,7 +102,7 @@ function rawResponse(status: number, headers: HeaderList, body: string): string 
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Refuses CONNECT. Node hands over the socket without a response object. */
+/** Refuses CONNECT. For this method, Node passes the socket without a response object. */
 export function respondToConnect(service: HttpService, _request: IncomingMessage, socket: Duplex): void {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
@@ -118,7 +118,7 @@ export function respondToConnect(service: HttpService, _request: IncomingMessage
   else writeRecord(service, connection, refusal, allow);
 }
 
-/** The errors that Node itself responds with, by status. */
+/** The errors with which Node itself responds, by status. */
 const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
   [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
   [401, ['unauthenticated', 'The request has no valid API key.']],
@@ -133,7 +133,7 @@ const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]
   [503, ['service_unavailable', 'The service does not accept more requests on this connection.']],
 ]);
 
-/** Returns the error that replaces a response with `status` that is not an error record. */
+/** Returns the error that replaces a response with `status` if that is not an error record. */
 export function substituteFor(status: number): unknown {
   const known = BY_STATUS.get(status);
   if (known !== undefined) return new Refusal(known[0], known[1]);

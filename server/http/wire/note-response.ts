@@ -14,7 +14,7 @@ import type { ErrorReporter } from './error-response.ts';
 type Listener = Pick<ErrorReporter, 'onResponse'>;
 type Known = Pick<ErrorReport, 'code' | 'moneyMoved'>;
 
-/** Passes the entry of a response to the listener, once for each request. Does nothing without a listener. */
+/** Passes the entry of a response to the listener, once for each request. Does nothing if there is no listener. */
 export function noteResponse(
   { onResponse }: Listener,
   context: RequestContext,
@@ -42,8 +42,8 @@ export function noteResponse(
 }
 
 /**
- * Passes the entry of a closed request that has none yet: its caller disconnected, or a route wrote its response without
- * the functions of this folder.
+ * Passes the entry of a closed request if it has none yet. Then its caller disconnected, or a route wrote its response without the
+ * functions of this folder.
  */
 export function noteUnnoted(listener: Listener, context: RequestContext): void {
   if (listener.onResponse === undefined || context.isNoted) return;
@@ -76,6 +76,6 @@ function notify(onResponse: (entry: ResponseEntry) => void, entry: ResponseEntry
   try {
     onResponse(entry);
   } catch {
-    // A failure of the listener does not affect the response.
+    // If the listener fails, the response must not be affected.
   }
 }

@@ -12,42 +12,42 @@ import type { HttpService } from '../service.ts';
 import { isStray } from '../stray-requests.ts';
 import { type ErrorResponse, type HeaderList, JSON_TYPE } from './error-response.ts';
 
-// Invariant: Every response of 400 or above is the error record, except the HTML page for a browser at an unknown path
+// Invariant: Every response of 400 or above is the error record. The exception is the HTML page for a browser, at an unknown path
 //   outside the API or at a path of sign-in
 // Kept by: this file
 // Tested by: `test/http`, `test/pages/pages.test.ts`
 
-/** Maximum bytes of an error's body that are inspected. A record is far smaller. */
+/** Maximum number of bytes of an error's body that are inspected. A record is far smaller. */
 const MAX_HELD_BYTES = 65_536;
 
-/** Headers that remain when a response is replaced, because they concern the connection. */
+/** Headers that are kept when a response is replaced, because they concern the connection. */
 const KEPT = new Set(['connection', 'keep-alive']);
 
 type Heads = OutgoingHttpHeaders | OutgoingHttpHeader[];
 type Callback = (error?: Error | null) => void;
 
 /**
- * Ensures that every response with a status of 400 or above is an error record (specification, section 2.1), no matter
- * where it came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
- * handler has run. The head and body of such a response are held back until its end. Unless they are the record of a known
- * code with its status and type, they are replaced. Responses below 400 are sent unchanged. A browser gets an HTML page
- * with the headers of the record at an unknown path, and if its sign-in is refused.
+ * Ensures that every response with a status of 400 or above is an error record (specification, section 2.1), no matter where it
+ * came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error handler has run. The
+ * head and body of such a response are held back until its end. They are replaced unless they are the record of a known code with
+ * the right status and type. Responses below 400 are sent unchanged. At an unknown path, or if its sign-in is refused, a browser
+ * gets an HTML page with the headers of the record.
  */
 export class ErrorRecordResponse extends ServerResponse {
-  /** The request of this response, once the service has read it. */
+  /** The request of this response. Undefined before the service has read it. */
   context: RequestContext | undefined = undefined;
-  /** The HTML page that is sent instead of a valid record, for a browser at an unknown path or a path of sign-in. */
+  /** The HTML page that a browser gets instead of a valid record, at an unknown path or a path of sign-in. */
   page: ErrorPage | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isReleased = false;
 
-  /** Returns the response that replaces one with this status that is not a record. The server overrides this. */
+  /** Returns the response that replaces a response with this status which is not a record. The server overrides this. */
   protected substitute(_status: number): ErrorResponse | undefined {
     return undefined;
   }
 
-  /** Returns the headers for a response that no operation route wrote. */
+  /** Returns the headers for a response that was not written by an operation route. */
   protected defaultHeaders(): readonly (readonly [string, string])[] {
     return [];
   }
@@ -111,7 +111,7 @@ export class ErrorRecordResponse extends ServerResponse {
       if (Array.isArray(value)) this.setHeader(name, value.map(String));
       else if (value !== undefined && value !== null) this.setHeader(name, String(value));
     } catch {
-      // A header that cannot be sent is omitted, and the record is sent without it.
+      // If a header cannot be sent, the record is sent without it.
     }
   }
 
@@ -140,7 +140,7 @@ export class ErrorRecordResponse extends ServerResponse {
       this.statusCode = errorResponse?.status ?? 500;
     }
     for (const name of ['transfer-encoding', 'content-encoding', 'trailer']) this.removeHeader(name);
-    // Here the ETag is the current version of the record.
+    // For this code, the ETag is the current version of the record.
     if (code !== 'precondition_failed') this.removeHeader('etag');
     const page = code === undefined ? undefined : this.page;
     for (const [name, value] of page?.headers ?? []) this.#set(name, value);
@@ -163,7 +163,7 @@ const LAST_RESORT = JSON.stringify({
   Type: 'Server Error',
 });
 
-/** Returns the code of a body that is exactly an error record with this status, or undefined for any other body. */
+/** Returns the code of a body that is exactly an error record with this status. Undefined for any other body. */
 export function codeOfRecord(body: string, status: number): string | undefined {
   if (!body.startsWith('{"Message":"')) return undefined;
   let record: unknown;
@@ -197,17 +197,17 @@ type ErrorPage = { readonly type: string; readonly body: string; readonly header
 
 const MAX_PATH_LENGTH = 200;
 
-/** Paths of data files. For these, even browsers get the record. */
+/** Paths of data files. For these, browsers get the record too. */
 const DATA = /\.(?:json|md)$/;
 
-/** The paths that a browser opens during a sign-in. */
+/** Returns whether a browser opens this path during a sign-in. */
 function isOfSignIn({ pattern }: RequestContext): boolean {
   return pattern === '/console/sign-in' || pattern === '/console/sign-in/callback' || pattern === '/console/signed-out';
 }
 
 /**
- * Whether the Accept header decides between the record and a page: for a stray GET or HEAD of an unknown path, and for
- * sign-in.
+ * Returns whether the Accept header decides between the record and a page. It does for a stray GET or HEAD of an unknown path, and
+ * for sign-in.
  */
 export function mayHaveErrorPage(context: RequestContext, thrown: unknown): boolean {
   const { method } = context.request;
@@ -217,7 +217,7 @@ export function mayHaveErrorPage(context: RequestContext, thrown: unknown): bool
   return isUnknown && isRead && isStray(context, 'route_not_found') && !DATA.test(context.path);
 }
 
-/** Whether the request gets the page: it prefers HTML, and its address is within its rate limit. */
+/** Returns whether the request gets the page: if it prefers HTML, and its address is within its rate limit. */
 export function wantsErrorPage({ request, addressLimitRefusal }: RequestContext): boolean {
   return addressLimitRefusal === undefined && prefersPage(request.headers.accept);
 }

@@ -49,7 +49,7 @@ export function sendReply(
   if (location !== undefined) headers.push('Location', location);
   if (etag !== undefined) headers.push('ETag', etag);
   if ('approvalId' in reply) headers.push('Location', `${OPERATIONS.list_approvals.path}/${reply.approvalId}`);
-  // Each reply of an operation that moves money states whether it did. A dry run moves none.
+  // Every reply of an operation that moves money says whether it did. A dry run moves none.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');
@@ -60,7 +60,7 @@ export function sendReply(
   }
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     const report = reportRow(reply.refusedRow, context, service);
-    // For the whole batch, only 'unknown' is certain: if this row moved no money, others may have.
+    // For the whole batch, only 'unknown' can be reported: even if this row moved no money, others may have.
     context.refusedRow = { code: report.code, moneyMoved: report.moneyMoved === 'unknown' ? 'unknown' : undefined };
     reportError(service, report);
   }
@@ -71,15 +71,15 @@ export type WrittenReply = {
   readonly status: 200 | 201 | 202;
   readonly body: string;
   readonly location: string | undefined;
-  /** The version of the record, or undefined if the operation's reply has none. */
+  /** The version of the record. Undefined if the operation's reply has none. */
   readonly etag: string | undefined;
   readonly replayed: boolean | undefined;
 };
 
-/** A request that waits for an approval is accepted, and nothing is changed yet. */
+/** A request that waits for an approval is accepted, but nothing is changed yet. */
 const WAITS = { status: 202, location: undefined, etag: undefined } as const;
 
-/** Takes status, `Location` and `ETag` from the definition, and writes the record as JSON unless the reply has its text. */
+/** Takes the status, `Location` and `ETag` from the definition. Writes the record as JSON, unless the reply has its text. */
 export function writeReply(id: OperationId, reply: JsonReply<unknown> | AcceptedReply): WrittenReply {
   if ('approvalId' in reply) return { ...WAITS, body: reply.json, replayed: reply.replayed };
   const status = 'existing' in reply && reply.existing === true ? 200 : OPERATIONS[id].status;
@@ -98,7 +98,7 @@ export function writeReply(id: OperationId, reply: JsonReply<unknown> | Accepted
   };
 }
 
-/** Returns the version of a record. A reply without its version is still a success, because the operation took effect. */
+/** Returns the version of a record. If it cannot be computed, the reply is still a success, because the operation took effect. */
 function etagOf(kind: VersionedKind, record: object): string | undefined {
   try {
     return versionOf(kind, record);
@@ -107,10 +107,7 @@ function etagOf(kind: VersionedKind, record: object): string | undefined {
   }
 }
 
-/**
- * Functions that make `Location` from the record, by operation. The result is visible ASCII for any id, and never
- * shortened.
- */
+/** Functions that create `Location` from the record, by operation. For any id, the result is visible ASCII and never shortened. */
 const LOCATIONS = new Map(
   OPERATION_IDS.flatMap((id) => {
     const { location } = OPERATIONS[id];
@@ -142,13 +139,13 @@ function sendWhole(service: HttpService, context: RequestContext, whole: WholeBo
   const { status, type, body, headers } = whole;
   const bytes = Buffer.byteLength(body);
   writeHead(service, context, status, ['Content-Type', type, 'Content-Length', String(bytes), ...headers]);
-  // A body with one byte per character is ASCII. Node copies it instead of encoding it.
+  // If a body has one byte per character, it is ASCII. Node can copy it instead of encoding it.
   if (bytes === body.length) context.response.end(body, 'latin1');
   else context.response.end(body);
   noteResponse(service, context, status);
 }
 
-/** Writes the head of a success. From here on the request has a response. */
+/** Writes the head of a success. From now on, the request has a response. */
 export function writeHead(
   service: HttpService,
   context: RequestContext,
@@ -172,9 +169,9 @@ export function writeHead(
 }
 
 /**
- * Sends an export in chunks while it is read. Only a complete export gets the last chunk, which marks it as complete. If
- * reading fails, the caller stalls or the service closes, the connection ends without it, and the error log has the reason
- * under the request id.
+ * Sends an export in chunks while it is read. The last chunk marks an export as complete, so only a complete export gets it. If
+ * reading fails, the caller stalls or the service closes, the connection ends without the last chunk, and the error log has the
+ * reason under the request id.
  */
 async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
@@ -184,13 +181,12 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
   writeHead(service, context, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
   try {
     if (request.method !== 'HEAD') await streamText(service, context, csv.first, csv.rest);
-    // If the caller has disconnected, there is nothing to end.
+    // If the caller has disconnected, there is no response to end.
     if (!response.destroyed) response.end();
     noteResponse(service, context, 200);
   } catch (thrown) {
     if (thrown instanceof CallerGone && response.destroyed) return;
-    // Everything written so far, with the request id in the head, is still sent. Then the connection ends without the last
-    // chunk.
+    // Everything written so far is still sent, with the request id in the head. Then the connection ends without the last chunk.
     context.connection.end(service.settings.lingerMilliseconds);
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
@@ -241,11 +237,10 @@ function lastResort(context: RequestContext): void {
 }
 
 /**
- * Writes pieces of text as fast as the caller reads them. Each piece is loaded after the previous one was sent, so only one
- * is in memory. Ends after the last piece, or when the caller disconnects.
- *
- * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded
- * or not read in time, or the service closes.
+ * Writes pieces of text as fast as the caller reads them. Each piece is loaded after the previous one was sent, so only one is in
+ * memory. Ends after the last piece, or when the caller disconnects.
+ * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded or not
+ * read in time or if the service closes.
  */
 async function streamText(
   service: HttpService,
@@ -268,7 +263,7 @@ async function streamText(
       piece = next.value;
     }
   } finally {
-    // A load in progress may finish, but its result is not used.
+    // A load in progress may finish, but its result is discarded.
     void rest.return?.().catch(() => undefined);
   }
 }
@@ -294,7 +289,7 @@ async function waitUntilDrained(service: HttpService, context: RequestContext): 
   }
 }
 
-/** Resolves when everything written has been sent, or the connection closes. */
+/** Resolves when everything written has been sent, or when the connection closes. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -305,26 +300,25 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** A page or file that is the same for all callers, plain and compressed with gzip. */
+/** A page or file that is the same for all callers, both plain and compressed with gzip. */
 type Representation = {
   readonly type: string;
   readonly bytes: Buffer;
   readonly compressed: Buffer;
-  /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is made from it. */
+  /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is derived from it. */
   readonly tag: string;
 };
 
 type RepresentationHeaders = {
   readonly headers: readonly string[];
   readonly cacheControl: string;
-  /** The request headers, in addition to Accept-Encoding, that the content depends on. */
+  /** The request headers on which the content depends, in addition to Accept-Encoding. */
   readonly vary?: readonly string[];
 };
 
 /**
- * Responds to GET or HEAD. The response is compressed if the request accepts gzip, and a 304 if the request has the entity
- * tag. Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). Either tag
- * matches.
+ * Responds to GET or HEAD. Compresses the response if the request accepts gzip. Sends a 304 if the request has the entity tag.
+ * Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). Both tags match.
  */
 export async function sendRepresentation(
   service: HttpService,
@@ -351,7 +345,7 @@ export async function sendRepresentation(
   noteResponse(service, context, status);
 }
 
-/** Whether an Accept-Encoding header names gzip with a weight other than 0. */
+/** Returns whether an Accept-Encoding header names gzip with a weight other than 0. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   const codings = String(header ?? '')
     .toLowerCase()

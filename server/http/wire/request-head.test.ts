@@ -16,7 +16,7 @@ test.each([
   ['awaits=5', undefined],
   ['foo="wait=5', undefined],
   ['', undefined],
-])('the header Prefer: %s waits for %s seconds', (header, seconds) => {
+])('reads from the header Prefer: %s a wait of %s seconds', (header, seconds) => {
   expect(readWait(header)).toBe(seconds);
 });
 

@@ -5,7 +5,7 @@ import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { maskedText } from '../../foundation/redaction.ts';
 
-/** The headers that the service reads, each sent at most once unless stated otherwise. */
+/** The headers that the service reads. Each may be sent at most once unless stated otherwise. */
 export type RequestHead = {
   readonly host: string | undefined;
   readonly authorization: string | undefined;
@@ -28,7 +28,7 @@ export type RequestHead = {
   readonly ifUnmodifiedSince: string | undefined;
   /** All cookies. Several Cookie headers are joined. */
   readonly cookie: string | undefined;
-  /** The Console header, which pages of the console send. Repeated values are joined, so they match no valid value. */
+  /** The Console header, which pages of the console send. Repeated values are joined, so the result matches no valid value. */
   readonly console: string | undefined;
   /** Whether Idempotency-Key was sent more than once. Operations that use a key refuse this. */
   readonly idempotencyKeyTwice: boolean;
@@ -79,8 +79,7 @@ const LENGTHS: ReadonlySet<number> = new Set(SINGLE.map((name) => name.length));
 
 /**
  * Reads the head of a request from the raw headers.
- *
- * @throws {Refusal} headers_too_large, malformed_request or expectation_failed, in this order.
+ * @throws {Refusal} headers_too_large, malformed_request or expectation_failed. The first of these that applies is thrown.
  */
 export function readHead(request: IncomingMessage, maxHeaders: number): RequestHead {
   const { rawHeaders } = request;
@@ -104,7 +103,7 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
     }
   }
   const head = toHead(values, idempotencyKeyTwice);
-  // Node's parser accepts HTTP/2.0 in a request line.
+  // Node's parser also accepts HTTP/2.0 in a request line.
   if (request.httpVersionMajor !== 1) {
     throw new Refusal('malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.');
   }
@@ -151,8 +150,7 @@ function refuseExpectation(expect: string | undefined): void {
 }
 
 /**
- * Returns the path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
- *
+ * Returns the path and query of a request. A target in absolute form, as it is sent to a proxy, is accepted (RFC 9112, 3.2.2).
  * @throws {Refusal} malformed_request
  */
 export function readTarget(url: string): { readonly target: string; readonly authority: string | undefined } {
@@ -170,7 +168,7 @@ export function readTarget(url: string): { readonly target: string; readonly aut
   return { target, authority };
 }
 
-/** Separates the authority from a target in absolute form. Any other target is returned unchanged. */
+/** Separates the authority from a target in absolute form. Other targets are returned unchanged. */
 export function splitTarget(url: string): { readonly target: string; readonly authority: string | undefined } {
   const scheme = /^https?:\/\//i.exec(url)?.[0];
   if (scheme === undefined) return { target: url, authority: undefined };
@@ -188,10 +186,7 @@ export function clientRequestId(request: IncomingMessage): string | undefined {
   return containsCardNumber(id) ? undefined : id;
 }
 
-/**
- * Returns the case that the caller says it works on. An invalid value is ignored, because the request does not depend on
- * it.
- */
+/** Returns the case that the caller claims to work on. An invalid value is ignored, because the request does not depend on it. */
 export function readCaseId({ caseId }: RequestHead): string | undefined {
   return caseId !== undefined && fromWireId('case', caseId) !== undefined ? caseId : undefined;
 }
@@ -199,9 +194,8 @@ export function readCaseId({ caseId }: RequestHead): string | undefined {
 const MAX_KEY_LENGTH = 255;
 
 /**
- * Returns the idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941). Both
- * forms are the same key. Returns null if it is absent or the operation does not use one.
- *
+ * Returns the idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941). Both forms
+ * are the same key. Returns null if the header is absent or the operation does not use a key.
  * @throws {Refusal} invalid_idempotency_key
  */
 export function readIdempotencyKey(head: RequestHead, use: 'none' | 'optional' | 'required'): string | null {
@@ -263,7 +257,9 @@ export class QueryFault extends Error {
 
 export type QueryMembers = { readonly [name: string]: JsonValue };
 
-/** Reads the query of a request target. Refuses repeated parameters ({@link QueryFault}): parsers disagree about them. */
+/**
+ * Reads the query of a request target. Refuses repeated parameters ({@link QueryFault}), because parsers treat them differently.
+ */
 export function readQuery(target: string): QueryMembers {
   const parameters: { [name: string]: JsonValue } = Object.create(null);
   const start = target.indexOf('?');
@@ -300,12 +296,12 @@ function decoded(part: string): string {
 const PREFERENCE =
   /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]*)))?[ \t]*(?:;.*)?$/;
 
-/** Parts of a list between commas that are not within quotes. */
+/** Matches the parts of a list between commas that are not in quotes. */
 const PARTS = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
 
 /**
- * Returns the seconds of the preference `wait` in a Prefer header, or undefined without a valid one. As the standard
- * requires, an invalid preference is ignored, and the first of several counts.
+ * Returns the seconds of the preference `wait` in a Prefer header. Undefined if there is no valid one. As the standard requires, an
+ * invalid preference is ignored, and the first of several counts.
  */
 export function readWait(prefer: string): number | undefined {
   for (const part of prefer.match(PARTS) ?? []) {

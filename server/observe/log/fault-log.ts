@@ -1,6 +1,6 @@
 import type { Log } from './log.ts';
 
-/** An outage is over when the database has failed no request for this long. The next failure is logged in full again. */
+/** If the database has failed no request for this long, an outage is over. The next failure is logged in full again. */
 const QUIET_MILLISECONDS = 10_000;
 
 const INTERVAL_MILLISECONDS = 1_000;
@@ -8,8 +8,8 @@ const INTERVAL_MILLISECONDS = 1_000;
 type Fields = Readonly<Record<string, unknown>> & { readonly requestId: string };
 
 /**
- * Creates the function that logs faults. Each fault has its own line with its causes, except while the database is unavailable.
- * Then only the first fault has a line, and the others are counted once a second. The error log has each of them.
+ * Creates the function that logs faults. Usually, each fault has its own line with its causes. While the database is unavailable,
+ * only the first fault has a line, and the others are counted once a second. The error log contains each of them.
  */
 export function openFaultLog(log: Pick<Log, 'error'>): (fields: Fields, message: string, isOutage: boolean) => void {
   let lastAt = Number.NEGATIVE_INFINITY;

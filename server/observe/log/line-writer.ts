@@ -1,10 +1,10 @@
 import type { Writable } from 'node:stream';
 import type { LogEvent } from './log-events.ts';
 
-/** Maximum bytes buffered while the reader is slow. This is several thousand lines. */
+/** Maximum number of bytes that are buffered while the reader is slow. This is several thousand lines. */
 const MAX_BUFFERED_BYTES = 1_048_576;
 
-/** A batch is written at this length or age. A system call per line would cost more than the line. */
+/** The length or age at which a batch is written. One system call per line would cost more than the line. */
 const MAX_BATCH_LENGTH = 32_768;
 const MAX_BATCH_MILLISECONDS = 50;
 
@@ -12,15 +12,14 @@ const MAX_BATCH_MILLISECONDS = 50;
 const WARN = 40;
 
 /**
- * The destination of lines: a Node stream, which never blocks. Writing to a file descriptor would block while no process
- * reads it.
+ * The destination of lines: a Node stream, because it never blocks. Writing to a file descriptor would block while no process reads
+ * it.
  */
 export type LineStream = Pick<Writable, 'write' | 'writableLength' | 'once'>;
 
 /**
- * Writes lines to a stream, in order and never twice, without waiting for the reader. Drops lines beyond its
- * buffer, and lines that the stream fails to write, for example on a full disk. A separate line gives their number as soon
- * as there is room.
+ * Writes lines to a stream, in order and never twice, without waiting for the reader. If its buffer is full, or the stream fails to
+ * write, for example on a full disk, lines are dropped. A separate line gives their number when there is room again.
  */
 export class LineWriter {
   readonly #stream: LineStream;
@@ -28,30 +27,30 @@ export class LineWriter {
   #batch = '';
   #batchLines = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Dropped lines that are not yet reported. */
+  /** The number of dropped lines that were not reported yet. */
   #lost = 0;
   #hasFailed = false;
   #render: (lines: string) => string = (lines) => lines;
 
-  /** `onLost` is called with the number of lines of each drop. */
+  /** `onLost` is called each time lines are dropped, with their number. */
   constructor(stream: LineStream, onLost: (lines: number) => void = () => undefined) {
     this.#stream = stream;
     this.#onLost = onLost;
   }
 
-  /** From now on, writes the output of `render` instead of the lines. `render` must not add characters beyond ASCII. */
+  /** From now on, writes the output of `render` instead of the lines. `render` must not add characters that are not ASCII. */
   renderWith(render: (lines: string) => string): void {
     this.#render = render;
   }
 
-  /** Writes a line now, after the waiting ones. */
+  /** Writes a line now, after the waiting lines. */
   write(line: string): void {
     this.flush();
     this.#send(line, 1);
   }
 
   /**
-   * Writes a line soon, together with others. The line may only have ASCII characters, which are written without a
+   * Writes a line soon, together with others. The line must contain only ASCII characters, because they are written without a
    * conversion.
    */
   add(line: string): void {
@@ -82,7 +81,7 @@ export class LineWriter {
   }
 
   #put(text: string, lines: number, encoding: BufferEncoding = 'utf8'): void {
-    // A failed write may have left part of a line.
+    // A failed write may have left an incomplete line.
     const start = this.#hasFailed ? '\n' : '';
     this.#hasFailed = false;
     this.#stream.write(start + this.#render(text), encoding, (error) => {
@@ -109,7 +108,7 @@ export class LineWriter {
       lines,
       msg: `${lines} lines of the log were lost`,
     };
-    // Not counted as lost itself. If it is dropped, the number is reported again.
+    // Does not count as lost itself. If it is dropped, the number will be reported again.
     this.#put(`${JSON.stringify(record)}\n`, 0);
   }
 }

@@ -1,4 +1,4 @@
-/** The names that log lines have as `event`, in the order of docs/logs.md. They are never renamed, only added. */
+/** The names that log lines have as `event`, in the order of docs/logs.md. Names are only added, and never changed. */
 export const LOG_EVENTS = {
   service_start:
     'A process starts: its version, mode, process id, port, and the newest migration of the database. A refused start has no line, but a text with its page of the runbook.',

@@ -7,7 +7,7 @@ import { jsonWithoutSecrets, withoutSecrets } from '../../foundation/redaction.t
 import { LineWriter } from './line-writer.ts';
 import type { LogEvent } from './log-events.ts';
 
-/** Maximum characters and depth of the fields of one record. */
+/** Limits for the number of characters and the depth of the fields of one record. */
 const MAX_RECORD_LENGTH = 32_000;
 const MAX_DEPTH = 6;
 
@@ -28,10 +28,9 @@ export function chooseLogFormat(format: Configuration['logFormat']): void {
 }
 
 /**
- * Opens the log of the process: one JSON object per line on standard error, or the format of {@link chooseLogFormat}. All
- * values are redacted before they are serialised, at every level.
- *
- * A log that cannot be written never blocks the service, see {@link LineWriter}.
+ * Opens the log of the process: one JSON object per line on standard error, or the format of {@link chooseLogFormat}. All values
+ * are redacted before they are serialized, at every level.
+ * If the log cannot be written, the service is not blocked, see {@link LineWriter}.
  */
 export function openLog(level: Configuration['logLevel'], lines: LineWriter = STANDARD_ERROR): pino.Logger & Log {
   return pino(
@@ -60,7 +59,7 @@ function redacted(given: unknown): unknown {
   }
 }
 
-/** The levels by pino's numbers, with a name, and a colour if the level needs attention. */
+/** The levels by pino's numbers, with a name, and a color for levels that need attention. */
 const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters<typeof styleText>[0] | undefined]>> = {
   10: ['trace', undefined],
   20: ['debug', undefined],
@@ -78,8 +77,8 @@ type LogRecord = {
 } & Readonly<Record<string, unknown>>;
 
 /**
- * Returns lines of the log for people: the time, the level, the event, the sentence, and the other fields as `name=value`.
- * They are coloured if `stream` is a terminal with colours.
+ * Returns lines of the log for people: the time, the level, the event, the sentence, and the other fields as `name=value`. The
+ * lines are colored if `stream` is a terminal with colors.
  */
 export function asText(lines: string, stream: NodeJS.WritableStream): string {
   return lines
@@ -101,7 +100,7 @@ function textOf(line: string, stream: NodeJS.WritableStream): string {
   return parts.join(' ');
 }
 
-/** Returns a value: text without blanks unchanged, anything else as JSON. */
+/** Returns a value as text. Text without blanks stays unchanged, and everything else is JSON. */
 function shownValue(value: unknown): string {
   return typeof value === 'string' && /^[!-~]+$/.test(value) ? value : printable(JSON.stringify(value));
 }

@@ -11,12 +11,12 @@ const EVENT: LogEvent = 'request';
 
 const START = `{"level":${INFO},"time":"`;
 
-/** Paths as JSON. They are the patterns of the routes, so there are few. */
+/** Paths as JSON. Paths are the patterns of the routes, so there are only few. */
 const QUOTED = new Map<string, string>();
 
 /**
- * Opens the listener that writes the lines of requests, or returns undefined if they are off. The lines need no redaction:
- * every value is an id, a number, or one of a closed set.
+ * Opens the listener that writes the lines of requests. Returns undefined if these lines are off. They need no redaction, because
+ * every value is an id, a number, or from a closed set.
  */
 export function openRequestLog(
   which: Configuration['requestLog'],
@@ -49,7 +49,7 @@ export function traceIdOf(traceparent: string): string {
 let lastTime = 0;
 let lastTimeText = '';
 
-/** Returns the time as text. It is formatted once for all requests of a millisecond. */
+/** Returns the time as text. It is formatted once for all requests in the same millisecond. */
 function timeText(): string {
   const now = Date.now();
   if (now !== lastTime) {

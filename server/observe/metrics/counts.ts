@@ -57,8 +57,8 @@ export function countCommits(metrics: Metrics): CommitObserver {
 }
 
 /**
- * After this time without a report, the requests in the last report have ended: each has a time limit of 15 seconds, and the
- * thread reports its end a second later. A crashed thread reports nothing.
+ * After this time without a report, the requests in the last report have ended. Each has a time limit of 15 seconds, and the thread
+ * reports its end a second later. A crashed thread reports nothing.
  */
 const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 
@@ -87,7 +87,7 @@ export function countDeliveries(metrics: Metrics): (deliveries: Deliveries) => v
   };
 }
 
-/** The jobs that report their failures. The label is `task`, because a job in Prometheus is a scrape target. */
+/** The jobs that report their failures. The label is `task`, because in Prometheus a job is a scrape target. */
 export const JOBS = [
   'partitions',
   'expired_rows',
@@ -106,8 +106,8 @@ export const JOBS = [
 export type Job = (typeof JOBS)[number];
 
 /**
- * Counts every failed round of a job, so a job that always fails keeps counting. Webhook delivery retries each second and has
- * its own alerts, so several of its failures in a row count as one.
+ * Counts every failed round of a job, so the count of a job that always fails keeps growing. Webhook delivery retries each second
+ * and has its own alerts, so several of its failures in a row count as one.
  */
 export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({

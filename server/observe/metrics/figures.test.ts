@@ -4,7 +4,7 @@ import { Metrics } from './registry.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('shows no support figures before the first reading, or once they are old', async () => {
+test('shows no support figures before the first reading, or when they are old', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const metrics = new Metrics();
   const show = showSupport(metrics);

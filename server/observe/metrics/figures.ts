@@ -13,7 +13,7 @@ import { leaveOutOld } from './parts.ts';
 import { showProcessors } from './processors.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
 
-/** A missing value, such as the oldest age of an empty set, is 0: a gap in a graph would look like a failure. */
+/** Shows a missing value, such as the oldest age of an empty set, as 0, because a gap in a graph would look like a failure. */
 const orZero = (value: number | null): number => value ?? 0;
 
 export type ShownFigures = {
@@ -22,8 +22,8 @@ export type ShownFigures = {
 };
 
 /**
- * Shows the latest figures that the job has read, and nothing before the first reading. `directories` has one directory for
- * each disk that must not fill up, by a name from a closed set. `connectorIds` are the connectors in the settings.
+ * Shows the latest figures that the job has read. Before the first reading, shows nothing. `directories` names one directory for
+ * each disk that must not fill up. The names are from a closed set. `connectorIds` are the connectors in the settings.
  */
 export function showFigures(
   metrics: Metrics,
@@ -91,7 +91,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     hostKeys.set(figures.hostKeys);
     approval.set(orZero(figures.approvalPendingSeconds));
     const { booksVerifiedAt, booksVerificationSeconds, booksBalanced } = figures;
-    // Before the first verification there is nothing to show.
+    // Before the first verification, there is nothing to show.
     if (booksVerifiedAt === null) return;
     verified.set(booksVerifiedAt / 1000);
     duration.set(orZero(booksVerificationSeconds));
@@ -176,7 +176,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     const { answer } = survivalOf(figures, false);
     if (answer === 'unknown') survives.remove();
     else survives.set(answer === 'yes' ? 1 : 0);
-    // Without the right to see standbys, 0 would be a false figure.
+    // Without the right to see standbys, 0 would be wrong.
     if (figures.standbyList !== null) {
       standbys('connected').set(figures.standbyList.length);
       standbys('synchronous').set(figures.standbyList.filter(isSynchronous).length);
@@ -191,7 +191,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   };
 }
 
-/** Shows the disks of some directories. A missing directory is left out. */
+/** Shows the disks of some directories. A missing directory is omitted. */
 function showDisks(metrics: Metrics, directories: Readonly<Record<string, string>>): () => Promise<void> {
   const labels = ['directory'];
   const free = metrics.gauge({ name: 'disk_free_bytes', help: 'Free space on the disk of a directory.', labels });
@@ -209,9 +209,7 @@ function showDisks(metrics: Metrics, directories: Readonly<Record<string, string
   };
 }
 
-/**
- * Shows the latest figures of cases and incidents. Old figures are not shown, because a case would seem not to age.
- */
+/** Shows the latest figures of cases and incidents. Old figures are not shown, because it would look as if cases did not age. */
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',
@@ -249,7 +247,7 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
     const cases = figures.openCases.map((found) => ({ ...found, ...partsOf(found.urgency) }));
     for (const { byError, oldest, bySeverity } of byUrgency) {
       const own = cases.filter((found) => found.byError === byError);
-      // If no case waits, the age is 0: a gap in a graph would look like a failure.
+      // If no case waits, the age is 0, because a gap in a graph would look like a failure.
       oldest.set(Math.max(0, ...own.map(({ unansweredSeconds }) => unansweredSeconds ?? 0)));
       for (const { severity, count } of bySeverity)
         count.set(own.find((found) => found.severity === severity)?.count ?? 0);
@@ -260,7 +258,7 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
   };
 }
 
-/** Durations without a case are absent, because 0 would be a very good figure. */
+/** Shows durations. If there is no case, a duration is absent, because 0 would look very good. */
 function show(gauges: readonly BoundGauge[], values: readonly (number | null)[]): void {
   for (const [place, gauge] of gauges.entries()) {
     const value = values[place] ?? null;

@@ -23,7 +23,7 @@ export type ObservedParts = {
   readonly transfers: TransferLane;
   readonly errors: Pick<ErrorRecorder, 'figures'>;
   readonly maxSpoolBytes: number;
-  /** The job that makes backups, or undefined without BACKUP_DIR. */
+  /** The job that makes backups. Undefined if BACKUP_DIR is not set. */
   readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
   readonly processors: Pick<Processors, 'connectorIds' | 'statuses'>;
@@ -36,7 +36,7 @@ export type ServiceMetrics = {
   readonly onConnectorCall: (call: EndedCall) => void;
   readonly onJobFailure: (job: Job) => void;
   /**
-   * Begins to read figures and listens on METRICS_PORT. Resolves to the URL of the page. Throws a StartupProblem if that is
+   * Begins to read figures and to listen on METRICS_PORT. Resolves to the URL of the page. Throws a StartupProblem if that is
    * impossible.
    */
   readonly start: (parts: ObservedParts) => Promise<string>;

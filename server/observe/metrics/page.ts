@@ -6,7 +6,7 @@ import type { Metrics } from './registry.ts';
 /** How long a page is reused, so that several scrapers cost no more than one. */
 const CACHE_MILLISECONDS = 1_000;
 
-/** A scrape is one small request. A slower client is disconnected. */
+/** Time limit of a client. A scrape is one small request, so a slower client is disconnected. */
 const TIMEOUT_MILLISECONDS = 10_000;
 const MAX_HEAD_BYTES = 8_192;
 const MAX_CONNECTIONS = 64;
@@ -26,7 +26,7 @@ export async function serveMetrics(metrics: Metrics, host: string, port: number)
     (request, response) => void respond(page, request, response),
   );
   server.maxConnections = MAX_CONNECTIONS;
-  // Disconnecting a client has no other effect.
+  // Disconnects the client, with no other effect.
   server.on('clientError', (_, socket) => socket.destroy());
   const address = await listen(server, host, port).catch((error: unknown) => {
     throw explain(error, host, port);
@@ -41,7 +41,7 @@ export async function serveMetrics(metrics: Metrics, host: string, port: number)
   };
 }
 
-/** The page, rendered on request and at most once a second. */
+/** The page. It is rendered on request, but at most once a second. */
 class CachedPage {
   readonly #metrics: Metrics;
   #text: Promise<string> | undefined;

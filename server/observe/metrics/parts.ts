@@ -8,8 +8,8 @@ import type { ReadinessCheck } from '../readiness.ts';
 import type { BoundCounter, BoundGauge, Metrics } from './registry.ts';
 
 /**
- * Returns a function that sets a counter to a total that this process already keeps. The counter adds the difference
- * whenever the page is rendered.
+ * Returns a function that sets a counter to a total that this process already has. Each time the page is rendered, the difference
+ * is added to the counter.
  */
 export function follow(count: BoundCounter): (total: number) => void {
   let known = 0;
@@ -20,12 +20,12 @@ export function follow(count: BoundCounter): (total: number) => void {
   };
 }
 
-/** After four failed readings, the age of waiting work is unknown. */
+/** After this time, four readings have failed, and the age of waiting work is unknown. */
 const MAX_AGE_MILLISECONDS = 60_000;
 
 /**
- * Leaves gauges out of the page until they are set, and again when they have not been set for a minute: an age would
- * otherwise stop growing.
+ * Omits gauges from the page until they are set, and again when they have not been set for a minute, because an age would otherwise
+ * stop growing.
  */
 export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): () => void {
   for (const gauge of gauges) gauge.remove();
@@ -129,7 +129,7 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
 
 export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
 
-/** Shows the backups of the embedded server. `read` is undefined without BACKUP_DIR. */
+/** Shows the backups of the embedded server. `read` is undefined if BACKUP_DIR is not set. */
 export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
   const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
   const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
@@ -146,7 +146,7 @@ export function showBackups(metrics: Metrics, read: (() => BackupFigures) | unde
   if (read === undefined) return;
   metrics.beforePage(() => {
     const { lastCopyAt, failures: failed, coveredUntil, isCopying } = read();
-    // Before the first copy the time is 0, which counts as too old. A service takes a copy as soon as it starts.
+    // Before the first copy, the time is 0, which counts as too old. But a service makes a copy as soon as it starts.
     last.set((lastCopyAt?.getTime() ?? 0) / 1000);
     covered.set((coveredUntil?.getTime() ?? 0) / 1000);
     copying.set(isCopying ? 1 : 0);

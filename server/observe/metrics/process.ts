@@ -2,18 +2,19 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { follow } from './parts.ts';
 import type { Metrics } from './registry.ts';
 
-/** The interval of the samples. Node's figures include it: a loop without delay shows this much. */
+/** The interval of the samples. Node's figures include it: they show this much for a loop without delay. */
 const RESOLUTION_MILLISECONDS = 20;
 
 /**
- * How long the delay is collected. It is longer than the time between two scrapes, so that some scrapes see each window.
+ * The period over which the delay is collected. It is longer than the time between two scrapes, so that some scrapes see each
+ * period.
  */
 const WINDOW_MILLISECONDS = 15_000;
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
-/** Shows when the process started, its use of resources, and the delay of its event loop. `stop` ends the measurement. */
+/** Shows the start time of the process, its use of resources, and the delay of its event loop. `stop` ends the measurement. */
 export function showProcess(
   metrics: Metrics,
   { version, mode }: { readonly version: string; readonly mode: string },

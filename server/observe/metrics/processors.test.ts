@@ -26,7 +26,7 @@ test('shows attempts by connector and status, unless the figures are old', async
   const lines = await linesOf(metrics);
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="increase",status="unknown"} 2');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="increase"} 90000');
-  // No attempt waits for this connector. It shows 0, because a gap in a graph would look like a failure.
+  // No attempt waits for this connector. It still shows 0, because a gap in a graph would look like a failure.
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="simulator",status="attention"} 0');
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="simulator"} 0');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="late_approval"} 3');

@@ -20,8 +20,8 @@ const OPEN_STATUSES = [
 const OTHER_CONNECTOR = 'other';
 
 /**
- * Shows the latest figures of attempts and breaks, unless they are old. The labels are the connectors in the settings, so
- * their number is bounded.
+ * Shows the latest figures of attempts and breaks, unless they are old. The labels are the connectors in the settings, so their
+ * number is limited.
  */
 export function showProcessors(metrics: Metrics, connectorIds: readonly string[]): (figures: ProcessorFigures) => void {
   const open = metrics.gauge({
@@ -57,7 +57,7 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
       const own = openAttempts.filter(({ connectorId: id }) =>
         connector === OTHER_CONNECTOR ? !connectorIds.includes(id) : id === connector,
       );
-      // The service does not start while such attempts are open, so there are none unless another process has other settings.
+      // The service does not start while such attempts are open. So there are none, unless another process has different settings.
       if (connector === OTHER_CONNECTOR && own.length === 0) {
         for (const gauge of [unknown, ...byStatus.map(({ count }) => count)]) gauge.remove();
         continue;
@@ -103,7 +103,7 @@ const OUTCOMES = [
   'unknown',
 ] as const satisfies readonly Answer['outcome'][];
 
-/** In seconds. A call ends after 12: 2 to connect, 10 for the answer. */
+/** In seconds. A call ends after 12 seconds: 2 to connect, and 10 for the answer. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type CallCounts = {

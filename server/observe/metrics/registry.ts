@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Metric, Registry } from 'prom-client';
 const PREFIX = 'transfer_service_';
 
 /**
- * A counter for one combination of labels. It is bound once, because looking up labels costs more than the rest of an
+ * A counter for one combination of labels. It is bound once, because looking up the labels costs more than the rest of an
  * observation.
  */
 export type BoundCounter = { readonly inc: (by?: number) => void };
@@ -14,13 +14,14 @@ export type BoundGauge = { readonly set: (value: number) => void; readonly remov
 export type BoundHistogram = { readonly observe: (value: number) => void };
 
 /**
- * The name without the prefix, its description, and the names of its labels. Label values come from closed sets only.
+ * The name of a metric without the prefix, its description, and the names of its labels. Values of labels must come from closed
+ * sets.
  */
 export type Definition = { readonly name: string; readonly help: string; readonly labels?: readonly string[] };
 
 /**
- * The counts of a histogram for one combination of labels: the count within each bound but above the one before, and the
- * total.
+ * The counts of a histogram for one combination of labels: for each bound, the number of values within it but above the previous
+ * bound, and the total.
  */
 export type Counted = {
   readonly labels: Readonly<Record<string, string>>;
@@ -29,12 +30,12 @@ export type Counted = {
   readonly count: number;
 };
 
-/** The content of a page: the metrics, and functions that set the metrics that are only read on request. */
+/** The content of a page: the metrics, and the functions that set metrics which are read only on request. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #readers: (() => void)[] = [];
 
-  /** Creates a counter. The returned function takes the values of the labels, in their order. */
+  /** Creates a counter. The returned function takes the values of the labels in the same order. */
   counter({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundCounter {
     const counter = new Counter({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
     return (...values) => counter.labels(...values);
@@ -42,7 +43,7 @@ export class Metrics {
 
   gauge({ name, help, labels = [] }: Definition): (...values: readonly string[]) => BoundGauge {
     const gauge = new Gauge({ name: PREFIX + name, help, labelNames: [...labels], registers: [this.#registry] });
-    // A gauge without labels would be 0 until it is set, like a measured value.
+    // Otherwise a gauge without labels would be 0 until it is set, as if 0 had been measured.
     if (labels.length === 0) gauge.remove();
     return (...values) => {
       const bound = gauge.labels(...values);
@@ -62,7 +63,7 @@ export class Metrics {
     return (...values) => histogram.labels(...values);
   }
 
-  /** Adds a histogram that is counted by another part and read for every rendering. */
+  /** Adds a histogram that another part counts. It is read each time the page is rendered. */
   shownHistogram({ name, help }: Definition, bounds: readonly number[], read: () => readonly Counted[]): void {
     const metric = {
       name: PREFIX + name,
@@ -71,13 +72,13 @@ export class Metrics {
       aggregator: 'sum',
       get: async () => ({ ...metric, values: read().flatMap((counted) => linesOf(metric.name, bounds, counted)) }),
     };
-    // The registry only uses these properties. Its own histogram cannot be filled with counts.
+    // The registry uses only these properties. Its own histogram cannot be filled with existing counts.
     this.#registry.registerMetric(metric as unknown as Metric);
   }
 
   /**
-   * Registers a function that runs before every rendering, at most once a second. It must only read the memory of this
-   * process.
+   * Registers a function that runs each time before the page is rendered, at most once a second. It may only read the memory of
+   * this process.
    */
   beforePage(read: () => void): void {
     this.#readers.push(read);
@@ -94,7 +95,7 @@ export class Metrics {
   }
 }
 
-/** Returns the values of a histogram as the registry renders them: each bucket includes all before it. */
+/** Returns the values of a histogram in the form that the registry renders: each bucket includes all smaller ones. */
 function linesOf(
   name: string,
   bounds: readonly number[],

@@ -21,10 +21,10 @@ const NO_CODE = 'ok';
 
 const DISCONNECTED = 'disconnected';
 
-/** The label of codes that an operation does not define, such as one requested from a sandbox. */
+/** The label of codes that the operation does not define, such as a code requested from a sandbox. */
 const OTHER_CODE = 'other';
 
-/** Shows the responses. The status follows from the code, so it adds no series. */
+/** Shows the responses. The status is determined by the code, so it adds no series. */
 export function showRequests(metrics: Metrics, responses: ResponseCounter): void {
   const requests = metrics.counter({
     name: 'requests_total',

@@ -12,7 +12,7 @@ import { countCalls, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
 import { CODES_WITHOUT_OPERATION, codesOf, showRequests } from './requests.ts';
 
-// Labels come from closed sets, so their number is bounded. A Prometheus keeps every series in memory.
+// Labels come from closed sets, so their number is limited. This matters because Prometheus keeps every series in memory.
 
 const entry = {
   path: undefined,
@@ -35,7 +35,7 @@ function fillRequests(metrics: Metrics): void {
     count({ ...entry, operation, status: OPERATIONS[operation].status });
     count({ ...entry, operation, status: undefined });
     for (const code of codesOf(operation)) count({ ...entry, operation, code, status: ERRORS[code].status });
-    // Truncated exports, and rows of batches.
+    // Exports that were cut off, and rows of batches.
     count({ ...entry, operation, code: `unknown_${operation}`, status: 200 });
     count({ ...entry, operation, code: 'card_not_found', status: 404 });
   }
@@ -145,7 +145,7 @@ test('counts responses that cannot say whether money moved', async () => {
   const count = countRequests(metrics);
   const create = { ...entry, operation: 'create_transfer', code: 'unknown_create_transfer', status: 500 } as const;
   for (const moneyMoved of ['no', 'yes', 'unknown', undefined] as const) count({ ...create, moneyMoved });
-  // A transfer that waits for a processor, alone and in a batch with a refused row.
+  // A transfer that waits for a processor: once alone, and once in a batch with a refused row.
   const waits = { ...entry, moneyMoved: 'unknown' } as const;
   count({ ...waits, operation: 'create_transfer', status: 201 });
   count({ ...waits, operation: 'create_transfer_batch', code: 'card_not_found', status: 200 });

@@ -12,26 +12,28 @@ import type { RequestTrace } from '../../calls/trace.ts';
 import { TracedRequest } from './traced.ts';
 
 /**
- * Maximum number of waiting spans. More are dropped. A transfer has five, so this is a few seconds at the maximum sampling
- * rate.
+ * Maximum number of waiting spans. Further spans are dropped. A transfer has five, so this is enough for a few seconds at the
+ * maximum sampling rate.
  */
 const MAX_WAITING = 2_048;
 
 const MAX_SENT = 512;
 
-/** How long a span waits for others. */
+/** How long a span waits for others, so that they are sent together. */
 const GATHER_MILLISECONDS = 1_000;
 
 /** Time limit of a request to the collector, including retries. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** Maximum number of concurrent requests to the collector: one in flight, and all waiting spans when the service stops. */
+/**
+ * Maximum number of concurrent requests to the collector: one in flight, and enough for all waiting spans when the service stops.
+ */
 const MAX_REQUESTS = MAX_WAITING / MAX_SENT + 1;
 
 /** Time for sending the last spans when the service stops. */
 const STOP_MILLISECONDS = 1_000;
 
-/** A group has one link per request. A batch has one link per group. */
+/** A group has one link per request, and a batch has one link per group. */
 const MAX_LINKS = 1_024;
 
 export type TraceSettings = {
@@ -45,16 +47,15 @@ export type TraceSettings = {
 
 export type Traces = {
   /**
-   * Begins the trace of a request, or returns undefined if it is not traced. `beganAt` is in the time of
-   * `performance.now()`.
+   * Begins the trace of a request. Returns undefined if the request is not traced. `beganAt` is in the time of `performance.now()`.
    */
   readonly begin: (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Opens the export of traces. `onFailure` is called for the first of several failures in a row, with the number of lost
- * spans. Nothing is registered globally, so no library creates spans automatically.
+ * Opens the export of traces. `onFailure` is called with the number of lost spans, for the first of several failures in a row.
+ * Nothing is registered globally, so libraries do not create spans automatically.
  */
 export function openTraces(
   { endpoint, headers, ratio, serviceName }: TraceSettings,
@@ -72,13 +73,13 @@ export function openTraces(
     maxQueueSize: MAX_WAITING,
     maxExportBatchSize: MAX_SENT,
     scheduledDelayMillis: GATHER_MILLISECONDS,
-    // The exporter stops earlier and reports the reason.
+    // Longer than the exporter's own time limit, so that the exporter stops first and reports the reason.
     exportTimeoutMillis: 2 * TIMEOUT_MILLISECONDS,
   });
   const service = resourceFromAttributes({ 'service.name': serviceName, 'service.version': VERSION });
   const provider = new TracerProvider({
     resource: defaultResource().merge(service),
-    // The sampler has already chosen the requests, so every span here is exported regardless of the caller's flags.
+    // The requests were already chosen, so every span here is exported, regardless of the caller's flags.
     sampler: new AlwaysOnSampler(),
     spanLimits: { linkCountLimit: MAX_LINKS },
     spanProcessors: [processor],
@@ -92,7 +93,7 @@ export function openTraces(
   };
 }
 
-/** Waits for work to end, successfully or not, for at most this many milliseconds. */
+/** Waits until work has ended, successfully or not, but at most this many milliseconds. */
 async function withinTime(work: Promise<void>, milliseconds: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, milliseconds);
@@ -103,20 +104,21 @@ async function withinTime(work: Promise<void>, milliseconds: number): Promise<vo
 }
 
 /**
- * Maximum requests per second that are traced at the request of their callers: callers must not decide the cost of tracing.
+ * Maximum number of requests per second that are traced because their callers ask for it. There is a limit because callers must not
+ * decide the cost of tracing.
  */
 const MAX_WANTED_PER_SECOND = 10;
 
 /**
- * Hex digits of a trace id that are compared with the ratio. Other samplers compare the same digits, so all choose the same
- * traces.
+ * The number of hex digits of a trace id that are compared with the ratio. Other samplers compare the same digits, so all of them
+ * choose the same traces.
  */
 const COMPARED_DIGITS = 13;
 
 /** The flag that a caller sets if it records the trace. */
 const SAMPLED = 1;
 
-/** Decides which requests are traced, before any other work on the trace. */
+/** Decides which requests are traced before doing any other work on a trace. */
 export class Sampler {
   readonly #ratio: number;
   #second = 0;
@@ -127,7 +129,7 @@ export class Sampler {
     this.#ratio = ratio;
   }
 
-  /** Whether to trace a request. `now` is in the time of `performance.now()`. */
+  /** Returns whether to trace a request. `now` is in the time of `performance.now()`. */
   takes(traceparent: string | undefined, now: number): boolean {
     if (traceparent === undefined) return Math.random() < this.#ratio;
     const share = Number.parseInt(traceparent.slice(35 - COMPARED_DIGITS, 35), 16) / 16 ** COMPARED_DIGITS;
@@ -161,7 +163,7 @@ export class ReportingExporter implements SpanExporter {
     this.#onFailure = onFailure;
   }
 
-  /** Passes spans on. `onResult` is called once, when the collector has them or the exporter stops retrying. */
+  /** Passes spans on. `onResult` is called once: when the collector has received them, or when the exporter stops retrying. */
   export(spans: ReadableSpan[], onResult: OnResult): void {
     this.#exporter.export(spans, (result) => {
       const { error } = result;
@@ -181,7 +183,10 @@ export class ReportingExporter implements SpanExporter {
   }
 }
 
-/** Replaces the exporter's error for a status, because it contains the text of the answer, which must not be logged. */
+/**
+ * Returns a replacement for the exporter's error about a status, because that error contains the text of the answer, which must not
+ * be logged.
+ */
 function causeOf(error: Error): Error {
   return 'code' in error && typeof error.code === 'number'
     ? new Error(`the answer has the status ${error.code}`)

@@ -11,10 +11,10 @@ import {
 import { toWireId } from '../../../domain/identifier.ts';
 import type { EndedRequest, GroupTrace, RequestTrace } from '../../calls/trace.ts';
 
-/** The time when `performance.now()` was 0, by this machine's current clock. It is the origin of all times of a trace. */
+/** Returns the time when `performance.now()` was 0, by this machine's current clock. It is the origin of all times of a trace. */
 const originNow = (): number => Date.now() - performance.now();
 
-/** Returns the context for a span below the caller's span. */
+/** Returns the context for a span that is a child of the caller's span. */
 function contextOf(traceparent: string | undefined): Context {
   if (traceparent === undefined) return ROOT_CONTEXT;
   return trace.setSpanContext(ROOT_CONTEXT, {
@@ -25,7 +25,7 @@ function contextOf(traceparent: string | undefined): Context {
   });
 }
 
-/** A traced request: one span for the request, one for each wait in the lane, and a link to each group that it was in. */
+/** A traced request. It has one span for the request, one for each wait in the lane, and a link to each group that included it. */
 export class TracedRequest implements RequestTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
@@ -54,7 +54,7 @@ export class TracedRequest implements RequestTrace {
     return group;
   }
 
-  /** Called when a group with this request has begun. */
+  /** Called when a group that includes this request has begun. */
   join({ spanContext, beganAt }: TracedGroup): void {
     this.#span.addLink({ context: spanContext });
     const startTime = this.origin + (this.#submittedAt ?? beganAt);
@@ -79,19 +79,19 @@ export class TracedRequest implements RequestTrace {
   }
 }
 
-/** A group of transfers with a traced request. It is a separate trace, because many requests share it. */
+/** A group of transfers that includes a traced request. It has a separate trace, because many requests share it. */
 class TracedGroup implements GroupTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
   readonly #origin: number;
-  /** In the time of `performance.now()`. The group's requests wait until then. */
+  /** When the group began, in the time of `performance.now()`. Until then, its requests wait. */
   readonly beganAt = performance.now();
   #loadedAt: number | undefined;
   #decidedAt: number | undefined;
 
   constructor(tracer: Tracer, requests: readonly TracedRequest[]) {
     this.#tracer = tracer;
-    // Uses the origin of a request, so that its spans and the group's spans are in their real order.
+    // Uses the origin of a request, so that the times of the request's spans and the group's spans can be compared.
     this.#origin = requests[0]?.origin ?? originNow();
     const links = requests.map(({ spanContext }) => ({ context: spanContext }));
     this.#span = tracer.startSpan('group', { startTime: this.#origin + this.beganAt, links }, ROOT_CONTEXT);
@@ -118,7 +118,7 @@ class TracedGroup implements GroupTrace {
     ];
     const context = trace.setSpan(ROOT_CONTEXT, this.#span);
     for (const { name, begin, end } of steps) {
-      // The group ended in the step without an end. Later steps never began.
+      // The group ended in the step that has no end. Later steps never began.
       if (begin === undefined) continue;
       const step = this.#tracer.startSpan(name, { startTime: this.#origin + begin }, context);
       this.#end(step, end ?? now, end === undefined && outcome === 'failed');

@@ -20,7 +20,7 @@ export const TONES: Readonly<Record<ErrorType, string>> = {
   'Process Error': 'process',
 };
 
-/** A symbol for each type, so that no information is conveyed by colour alone. */
+/** A symbol for each type, so that color is not the only way to see the type. */
 export const SIGNS: Readonly<Record<ErrorType, string>> = {
   'Request Error': '◆',
   'Server Error': '■',
@@ -62,7 +62,7 @@ function facts(code: ErrorCode): Html {
     ['Status', `${status} ${STATUS_CODES[status] ?? ''}`],
     ['Type', html`<span class="kind">${SIGNS[type]} ${type}</span>`],
     ['Resolved by', resolverOf(code)],
-    // `yes` if the money has moved and only the response could not be made.
+    // `yes` if the money has moved and only the response failed.
     ['Money moved', moneyMoved === 'no' ? 'no' : 'no, unknown or yes'],
     ['Retryable', retryable ? 'yes' : 'no'],
     ['Since', `version ${since}`],
@@ -108,7 +108,7 @@ ${listing('With Sandbox-Provoke', curlOf(provoking, base, '-i'))}`
 ${unknownOutcome !== undefined && listing('With Sandbox-Provoke, and an unknown outcome', curlOf(unknownOutcome, base, '-i'))}`;
 }
 
-/** Says where to find a code that no operation of the service returns. */
+/** Returns where a code occurs if no operation of the service returns it. */
 function whereInstead(code: ErrorCode): string {
   if (ERRORS[code].sample.isOnTransfer === true) {
     return 'A transfer that a processor did not carry out has it as its error: when you read it, and in its event transfer.failed.';

@@ -90,7 +90,7 @@ function row(code: ErrorCode): Html {
 `;
 }
 
-/** Renders the codes that every operation has. Within a family, they differ only in the operation. */
+/** Renders the codes that every operation has. Within such a family, codes differ only in the name of the operation. */
 function operationFamilies(): Html {
   return html`<section class="group" aria-labelledby="of-operations">
 <h3 id="of-operations">Two codes for each operation</h3>

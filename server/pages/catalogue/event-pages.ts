@@ -110,7 +110,7 @@ ${reading !== undefined && html`<p>Read the event:</p>${listing('Command', readi
 ${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
 }
 
-/** The headings of the page, in order, by the first word of a type. */
+/** The headings of the page, in order. The keys are the first words of the types. */
 const SUBJECTS: Readonly<Record<string, string>> = {
   transfer: 'Transfers',
   reversal: 'Reversals',
@@ -129,7 +129,7 @@ function subjectOf(type: EventType): string {
 }
 
 /**
- * The parts of a text that are set as code: text in backticks, names of types, operations and fields, and fields with a
+ * Matches the parts of a text that are shown as code: text in backticks, names of types, operations and fields, and fields with a
  * value.
  */
 const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z_]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;

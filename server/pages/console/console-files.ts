@@ -8,7 +8,7 @@ import { type StoredBody, storedBody } from '../page-cache.ts';
 
 export type ConsoleFile = StoredBody & {
   readonly type: string;
-  /** Whether its name contains a hash of its content, so that it never changes. */
+  /** Whether the name contains a hash of the content. If so, the file never changes. */
   readonly isHashed: boolean;
 };
 
@@ -29,12 +29,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = 'index.html';
 
-/** Compression happens once per process. The files have half a megabyte. */
+/** The best compression is affordable, because it happens once per process, for half a megabyte. */
 const BEST = { level: constants.Z_BEST_COMPRESSION } as const;
 
 /**
- * The files of the built console. The first request reads and compresses all of them, so that files of two builds never
- * mix, and later requests do not wait for the disk.
+ * The files of the built console. The first request reads and compresses all of them. So files of two builds never mix, and later
+ * requests do not wait for the disk.
  */
 export class ConsoleFiles {
   readonly #folder: string;
@@ -45,9 +45,9 @@ export class ConsoleFiles {
   }
 
   /**
-   * Returns the file at a path below /console: an asset, or else the page, which shows the screen of the path.
-   *
-   * @throws {Refusal} route_not_found, if there is no such asset or the console is not built
+   * Returns the file at a path below /console. It is an asset or, for any other path, the page, which shows the screen for the
+   * path.
+   * @throws {Refusal} route_not_found if there is no such asset, or if the console is not built
    */
   async find(path: string): Promise<ConsoleFile> {
     this.#files ??= readAll(this.#folder);

@@ -3,9 +3,9 @@ import { RUNBOOK } from '../../foundation/runbook.ts';
 /** A guide, served at /guides/<slug>. */
 export type Guide = {
   readonly slug: string;
-  /** Its name in the navigation. The title is the first line of the file. */
+  /** The guide's name in the navigation. Its title is the first line of the file. */
   readonly name: string;
-  /** The question that it answers, in a sentence, for the list of guides. */
+  /** A sentence for the list of guides: the question that the guide answers. */
   readonly about: string;
   /** The path of its Markdown file, from the root of the project. */
   readonly file: string;
@@ -13,7 +13,7 @@ export type Guide = {
 
 export type GuideGroup = { readonly name: string; readonly guides: readonly Guide[] };
 
-/** The guides in the order of a newcomer's questions. Each guide in "More" is about one subject. */
+/** The guides, in the order of a newcomer's questions. Each guide in "More" is about a single subject. */
 export const GUIDE_GROUPS: readonly GuideGroup[] = [
   {
     name: 'Start',

@@ -9,12 +9,12 @@ export type GuideSection = { readonly id: string; readonly title: string };
 export type RenderedGuide = {
   readonly title: string;
   readonly sections: readonly GuideSection[];
-  /** The first paragraph, which says what the reader can do afterwards. */
+  /** The first paragraph. It says what the reader can do after reading. */
   readonly lead: Html | undefined;
   readonly content: Html;
 };
 
-/** The labels of listings, by the language of their fence. */
+/** The labels of listings, by the language after their fence. */
 const LABELS: Readonly<Record<string, string>> = {
   sh: 'Terminal',
   bash: 'Terminal',
@@ -40,13 +40,13 @@ export function renderGuide(file: string, text: string, picture: (path: string) 
   return {
     title: plainText(title?.tokens ?? []),
     lead: hasLead ? new Html(marked.parser([first])) : undefined,
-    // The parser calls the renderer, which fills the sections.
+    // The parser calls the renderer, and that fills `sections`.
     content: new Html(marked.parser(hasLead ? rest.slice(1) : rest)),
     sections,
   };
 }
 
-/** Labels the listing of a file with the file's name, which is in backticks in the line above it. */
+/** Adds the name of a file to its listing. The name is in backticks in the line above. */
 function nameListings(tokens: readonly Token[]): void {
   let above = '';
   for (const token of tokens) {
@@ -77,7 +77,7 @@ function rendererOf(file: string, sections: GuideSection[], picture: (path: stri
       html`<figure class="picture">${new Html(picture(href))}<figcaption>${text}</figcaption></figure>`.toString(),
     paragraph({ tokens }) {
       const content = this.parser.parseInline(tokens);
-      // A figure cannot be inside a paragraph.
+      // HTML does not allow a figure inside a paragraph.
       return content.startsWith('<figure') ? `${content}\n` : `<p>${content}</p>\n`;
     },
     code: ({ text, lang = '' }) => listingOf(text, lang).toString(),
@@ -90,7 +90,7 @@ function rendererOf(file: string, sections: GuideSection[], picture: (path: stri
       const head = token.header.every(({ text }) => text === '') ? '' : `<thead><tr>${header}</tr></thead>\n`;
       return `<div class="table" tabindex="0"><table>${head}<tbody>${rows.join('')}</tbody></table></div>\n`;
     },
-    // Guides contain no HTML. Text that looks like HTML is shown as text.
+    // Guides contain no HTML, so text that looks like HTML is shown as text.
     html: ({ text }) => html`${text}`.toString(),
   };
 }
@@ -101,7 +101,7 @@ function listingOf(text: string, lang: string): Html {
   return listing(LABELS[lang] ?? 'Example', text);
 }
 
-/** Returns the commands in a terminal listing: the lines with a prompt and their continuation lines. */
+/** Returns the commands in a listing of a terminal: lines with a prompt, and their continuation lines. */
 function commandsOf(text: string): string {
   const typed: string[] = [];
   let command = '';

@@ -9,12 +9,12 @@ import { GUIDE_GROUPS, GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.t
 import { type GuideSection, renderGuide } from './guide-markdown.ts';
 import { withoutDiagrams, withServedLinks } from './guide-text.ts';
 
-/** A page with at least this many sections begins with a table of contents. */
+/** Pages with at least this many sections begin with a table of contents. */
 const MIN_SECTIONS_FOR_CONTENTS = 4;
 
 const ALL: ReadonlyMap<string, Guide> = new Map([...GUIDES, ...RUNBOOK_GUIDES].map((guide) => [guide.slug, guide]));
 
-/** Finds the guide of a path, which may end in `.md`. Throws a Refusal, route_not_found, if there is no such guide. */
+/** Finds the guide of a path, which may end in `.md`. If there is none, throws a Refusal: route_not_found. */
 export function findGuide(name: string): { readonly guide: Guide; readonly isData: boolean } {
   const isData = name.endsWith('.md');
   const slug = isData ? name.slice(0, -3) : name;
@@ -94,7 +94,7 @@ function withBase(text: string, base: string): string {
   return text.replaceAll('http://localhost:8080', base).replaceAll('localhost:8080', new URL(base).host);
 }
 
-/** Returns a drawing as part of a page, without its own stylesheet. The stylesheet of the page applies. */
+/** Returns a drawing for inclusion in a page, without its own stylesheet. The stylesheet of the page applies to it. */
 export function drawing(file: string): Html {
   const svg = readFileSync(placeOf(file), 'utf8');
   return new Html(svg.replace(/^<\?xml.*?\?>\s*/, '').replace(/<style>.*?<\/style>\s*/s, ''));

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { placeOf } from '../../../installation.mjs';
 import { GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 
-/** Returns a Markdown text as the page shows it: with its diagrams as tables, and without its comments. */
+/** Returns a Markdown text in the form that the page shows: with tables instead of diagrams, and without comments. */
 export function withoutDiagrams(text: string): string {
   return text
     .replaceAll(/```mermaid\n(.*?)```\n/gs, (_whole, diagram: string) => transitionTable(diagram))
@@ -11,8 +11,8 @@ export function withoutDiagrams(text: string): string {
 }
 
 /**
- * Returns a Mermaid state diagram as a Markdown table of its transitions, because no script draws diagrams on the pages.
- * Transitions from one state with the same cause share a row.
+ * Returns a Mermaid state diagram as a Markdown table of its transitions, because the pages have no script that draws diagrams.
+ * Transitions from the same state with the same cause share a row.
  */
 function transitionTable(diagram: string): string {
   const transitions = diagram.split('\n').flatMap((line) => {
@@ -43,8 +43,8 @@ const PATHS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the target of a guide's link on the service: a link to the file of a guide becomes a link to its page. Returns
- * null for a file that is not served. Such a link is shown as plain text.
+ * Returns the target of a guide's link on the service. A link to the file of a guide becomes a link to its page. Returns null for a
+ * file that is not served. Such a link is shown as plain text.
  */
 export function servedLink(file: string, link: string): string | null {
   if (/^(https?:|mailto:|#|\/)/.test(link)) return link;
@@ -55,7 +55,8 @@ export function servedLink(file: string, link: string): string | null {
 }
 
 /**
- * Returns the served Markdown of a guide: links to guides lead to their Markdown, and links to unserved files become text.
+ * Returns the Markdown of a guide for serving: links to guides lead to their Markdown, and links to files that are not served
+ * become text.
  */
 export function withServedLinks(file: string, text: string): string {
   return text.replaceAll(/!?\[([^\]]+)\]\(([^()\s]+)\)/g, (whole, label: string, link: string) => {
@@ -64,7 +65,7 @@ export function withServedLinks(file: string, text: string): string {
   });
 }
 
-/** Gives each heading of a page the id that GitHub gives it, so that a link to it works in both places. */
+/** Returns a function that gives each heading of a page the same id as GitHub does, so that links to it work in both places. */
 export function headingIds(): (text: string) => string {
   const used = new Map<string, number>();
   return (text) => {
@@ -88,7 +89,7 @@ export type GuideText = {
   readonly lead: string;
 };
 
-/** Splits a guide into sections for the search. It uses patterns, because a Markdown parser takes ten times as long. */
+/** Splits a guide into sections for the search. It uses regular expressions, because a Markdown parser takes ten times as long. */
 export function sectionsOf({ file }: Guide): readonly GuideText[] {
   const idOf = headingIds();
   const text = withoutDiagrams(readFileSync(placeOf(file), 'utf8')).replaceAll(/^```.*?^```$/gms, '');

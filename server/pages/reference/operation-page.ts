@@ -15,7 +15,7 @@ const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
   required: 'required',
 };
 
-/** Returns the page of one operation: its description on the left, a request and its response on the right. */
+/** Returns the page of an operation: its description on the left, a request and its response on the right. */
 export function operationPage(id: OperationId, context: PageContext): Page {
   const { method, path, summary, params, body, query } = OPERATIONS[id];
   const sections = sectionsOf(context.mode);
@@ -60,7 +60,7 @@ ${adjacent(id, context)}
   };
 }
 
-/** Renders the request in each language. The stylesheet alone shows the language that the reader has chosen. */
+/** Renders the request in each language. The stylesheet shows only the language that the reader has chosen. */
 function request(id: OperationId, { url, needsKey: isKeyed }: PageContext): Html {
   // Requests of connectors are signed instead.
   const needsKey = isKeyed && isOfClients(id);

@@ -13,7 +13,7 @@ const CONTENT_TYPE =
   '`application/json`, or for a PATCH `application/merge-patch+json`. Not needed with curl, as in the examples. Some programs ' +
   'send `text/plain` unless told otherwise, which is refused.';
 
-/** Returns the first page of the reference: the common parts of all requests, and a list of the operations. */
+/** Returns the first page of the reference: the parts that all requests have in common, and a list of the operations. */
 export function referencePage(context: PageContext): Page {
   const sections = sectionsOf(context.mode);
   return {
@@ -76,7 +76,7 @@ ${listing('Requests', paths.map((path) => `curl -i ${url}${path}`).join('\n'))}
 </section>`;
 }
 
-/** Renders the operations of a section. Their ids are anchors for links of earlier versions. */
+/** Renders the operations of a section. Their ids serve as anchors for links of earlier versions. */
 function sectionOf({ title, description, operations }: Section): Html {
   return html`<section class="group" aria-labelledby="${anchorOf(title)}"><h2 id="${anchorOf(title)}">${title}</h2>
 <p>${description}</p>
@@ -89,10 +89,7 @@ function sectionOf({ title, description, operations }: Section): Html {
 `;
 }
 
-/**
- * Returns the sections of the reference with the operations that a service serves. Sandbox operations appear only in a
- * sandbox.
- */
+/** Returns the sections of the reference, with the operations that a service has. Sandbox operations appear only in a sandbox. */
 export function sectionsOf(mode: 'sandbox' | 'live'): readonly Section[] {
   return SECTIONS.map((section) => ({
     ...section,
@@ -104,7 +101,7 @@ export function isServed(id: OperationId, mode: 'sandbox' | 'live'): boolean {
   return mode === 'sandbox' || OPERATIONS[id].reach !== 'sandbox';
 }
 
-/** Renders the contents of the reference, next to each of its pages. `current` is the operation of the page. */
+/** Renders the contents of the reference, which are next to each of its pages. `current` is the operation of the page. */
 export function navigation(sections: readonly Section[], current?: OperationId): Html {
   return html`<div class="side">
 <p><a href="/docs"${current === undefined && html` aria-current="page"`}>All operations</a></p>

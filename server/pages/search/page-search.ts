@@ -19,17 +19,17 @@ import { type FieldList, fieldAnchor } from '../page-layout.ts';
 
 export type PageSearch = {
   readonly errors: (query: string) => readonly ErrorHit[];
-  /** Returns all entries except errors, best first. In live mode, without the entries of the sandbox. */
+  /** Returns all entries except errors, best first. In live mode, entries about the sandbox are omitted. */
   readonly others: (query: string, mode: 'sandbox' | 'live') => readonly Found[];
 };
 
 let made: Promise<PageSearch> | undefined;
 
-/** Returns the search over everything. Its index is built at the first search, because many services are never searched. */
+/** Returns the search over everything. Its index is built for the first search, because many services are never searched. */
 export function pageSearch(): Promise<PageSearch> {
   if (made === undefined) {
     made = make();
-    // After a failure, the next search tries again.
+    // If this fails, the next search tries again.
     made.catch(() => {
       made = undefined;
     });
@@ -55,14 +55,13 @@ async function make(): Promise<PageSearch> {
   };
 }
 
-/** Returns the results of one kind whose scores are close to the best of that kind. */
+/** Returns the results of one kind whose scores are close to the best score of that kind. */
 export function nearestOf(found: readonly Found[], kind: EntryKind): readonly Found[] {
   return nearest(found.filter(({ entry }) => entry.kind === kind));
 }
 
 /**
- * Returns entries for everything on the pages except error codes. Yields to other work before it reads the file of each
- * guide.
+ * Returns entries for everything on the pages except error codes. Before it reads the file of each guide, it lets other work run.
  */
 async function pageEntries(): Promise<readonly SearchEntry[]> {
   const entries: SearchEntry[] = [...OPERATION_IDS.map(operationEntry), ...EVENT_TYPES.map(eventEntry)];
@@ -119,7 +118,7 @@ function operationEntry(id: OperationId): SearchEntry {
   };
 }
 
-/** Other names for an operation that its texts do not contain. */
+/** Other names for operations, for words that their texts do not contain. */
 const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   create_transfer: [
     'load a card',
@@ -172,7 +171,7 @@ const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
 
 type Place = { readonly id: OperationId; readonly field: Field; readonly anchor: string };
 
-/** Returns the fields of requests and responses, one entry for each name, because operations share most of them. */
+/** Returns the fields of requests and responses. There is one entry for each name, because operations share most names. */
 function fieldEntries(): readonly SearchEntry[] {
   const places = OPERATION_IDS.flatMap((id): readonly Place[] => {
     const { body, query, reply } = OPERATIONS[id];

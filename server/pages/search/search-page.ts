@@ -9,7 +9,7 @@ import { type Html, html } from '../page-html.ts';
 import { breakable, type Page, type PageContext } from '../page-layout.ts';
 import { nearestOf, pageSearch } from './page-search.ts';
 
-/** The parts of the documentation that can be searched separately. `search` is all of them. */
+/** The parts of the documentation that can be searched separately. `search` means all of them. */
 export type SearchSection = 'search' | 'errors' | 'events' | 'docs' | 'guides';
 
 type Group = {
@@ -19,12 +19,12 @@ type Group = {
   readonly rows: readonly Html[];
 };
 
-/** Maximum results of each kind if several kinds are shown. */
+/** Maximum number of results of each kind if several kinds are shown. */
 const MAX_BESIDE_OTHERS = 5;
-/** Maximum results if one kind is shown. */
+/** Maximum number of results if only one kind is shown. */
 const MAX_ALONE = 30;
 
-/** A kind is shown only if its best score is at least this share of the best score of all. */
+/** A kind is shown only if its best score is at least this share of the best score overall. */
 const MIN_SHARE = 0.2;
 
 const EXAMPLES = ['wrong password', 'blocked card', 'refund', 'partial capture', '409', 'transfer.failed'] as const;
