@@ -60,7 +60,7 @@ import { openTransferLane, type TransferLane } from './subjects/transfers/lane.t
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
-// Invariant: A failed start closes everything it has opened, including its port, and ends the process
+// Invariant: A failed start closes everything that it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`
 // Tested by: `test/start/failed-start.test.ts`
 
@@ -95,8 +95,8 @@ export type StartReports = {
 };
 
 /**
- * Runs the service on an open database: migrates the schema, connects the parts and listens. If the start fails, it first
- * closes everything it has opened, including the port and the database, and then rejects.
+ * Runs the service on an open database: migrates the schema, connects the parts and listens. If the start fails, closes everything
+ * that it has opened, including the port and the database, and then rejects.
  */
 export async function runService(
   configuration: Configuration,
@@ -160,7 +160,7 @@ async function startParts(
     ...{ handlers, ...credentials.gateway },
     ...{ findSupport: incidents.find, verifyNotice: processors.verifyNotice, ready: readiness.find },
   });
-  // Opens the connection reserved for transfers before other connections use up its slot.
+  // Opens the connection that is reserved for transfers before other connections take its slot.
   void readiness.warmUp();
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
   ending.add(reports.stop);
@@ -174,7 +174,7 @@ async function startParts(
   ending.add(() => Promise.all([metrics?.stop(), traces?.stop()]));
   const server = openHttp(configuration, gateway, { log, errors, responses, traces });
   let jobs: ReturnType<typeof startJobs> | undefined;
-  // In parallel, because requests in progress and jobs are independent.
+  // Stopped in parallel, because requests in progress and jobs are independent.
   ending.add(() => Promise.all([jobs?.stop(), processors.stop(), server.close()]));
   const observed = { ...shared, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const metricsUrl = await metrics?.start({ ...observed, onFailure: report('figures', UNREAD_FIGURES) });
@@ -202,7 +202,7 @@ function gatewayOf(
   return { ...parts, mode, keyless, supportContact, findProgram, demoProgramId: DEMO_PROGRAM_ID };
 }
 
-/** Opens the transfer lane, and connects it to the parts that follow its commits. */
+/** Opens the transfer lane, and connects the parts that must be notified of its commits. */
 function openLane(
   { application }: Databases,
   parts: Pick<JobParts, 'metrics'> & {
@@ -292,7 +292,9 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
   });
 }
 
-/** Returns a factory of functions that count each failure of a job and log the first of several in a row. */
+/**
+ * Returns a function that creates a reporter for a job. The reporter counts each failure, and logs the first of several in a row.
+ */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
   return (job: Job, sentence: string): OnFailure =>
     (error, isRepeated) => {
@@ -368,7 +370,7 @@ function startJobs(
   return { stop: () => Promise.all(jobs.map((job) => job.stop())) };
 }
 
-/** Publishes the settings for the `config` command. A failure does not stop the service. */
+/** Publishes the settings for the `config` command. If that fails, the service continues. */
 async function publishSettings(configuration: Configuration, port: number, log: Log): Promise<() => Promise<void>> {
   const settings = showConfiguration(configuration).split('\n');
   const onFailure = (error: unknown): void =>

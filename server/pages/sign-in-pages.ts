@@ -7,8 +7,8 @@ import type { Page } from './page-layout.ts';
 const COMMON = { section: 'console', data: undefined } as const;
 
 /**
- * Opens the console after a sign-in. A page does this instead of a redirect, because browsers send no SameSite=Strict cookie
- * while they follow redirects from another site.
+ * Returns the page that opens the console after a sign-in. It is a page and not a redirect, because browsers send no
+ * SameSite=Strict cookie while they follow redirects from another site.
  */
 export function signedInPage(path: string): Page {
   return {
@@ -23,7 +23,7 @@ export function signedInPage(path: string): Page {
 
 export type ProgramLink = { readonly name: string; readonly path: string };
 
-/** Asks for the card program of the session. */
+/** Returns the page that asks for the card program of the session. */
 export function chooseProgramPage(programs: readonly ProgramLink[]): Page {
   return {
     ...COMMON,
@@ -48,7 +48,7 @@ export function signedOutPage(): Page {
   };
 }
 
-/** Explains to a person why the sign-in did not succeed. */
+/** Returns the page that tells a person why the sign-in did not succeed. */
 export function signInErrorPage({ Message, Code }: ErrorRecord, requestId: string): Page {
   return {
     ...COMMON,

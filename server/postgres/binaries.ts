@@ -30,12 +30,10 @@ type PackagedBinaries = { directory: string; version: string; links: PackagedLin
 const ASK_FOR_DATABASE_URL = 'Set DATABASE_URL to your PostgreSQL 15 or later.';
 
 /**
- * Finds the PostgreSQL that npm installed for this platform, and makes it runnable for the server's user: in its place if that
- * user can reach it, otherwise as a copy.
- *
- * @param copiesDirectory where a copy goes if one is needed; the server's user can reach it.
- * @throws StartupProblem if there is none for this platform, or if it does not run here (for example, with musl instead of
- * glibc).
+ * Finds the PostgreSQL that npm has installed for this platform, and makes it runnable for the server's user. If that user can
+ * reach it, it stays in its place. Otherwise it is copied.
+ * @param copiesDirectory the directory for a copy, if one is needed. The server's user must be able to reach it.
+ * @throws StartupProblem if there is none for this platform, or if it does not run here (for example, with musl instead of glibc).
  */
 export async function findBinaries(
   user: ServerUser,
@@ -84,7 +82,7 @@ function parseVersion(manifest: unknown): string {
   throw new TypeError('package.json has no version');
 }
 
-/** Paths in the package's list begin with `native/`. The result is relative to that directory. */
+/** Parses the package's list of links. Its paths begin with `native/`, and the result is relative to that directory. */
 function parseLinks(links: unknown): PackagedLink[] {
   if (!Array.isArray(links)) throw new TypeError('pg-symlinks.json is not a list');
   return links.map((link: unknown) => {
@@ -95,7 +93,7 @@ function parseLinks(links: unknown): PackagedLink[] {
   });
 }
 
-/** Creates the library links that the package's own install script would create. False if this user may not. */
+/** Creates the links to libraries that the package's own install script would create. Returns false if this user may not. */
 async function linkLibraries({ directory, links }: PackagedBinaries): Promise<boolean> {
   for (const { source, target } of links) {
     try {
@@ -110,7 +108,10 @@ async function linkLibraries({ directory, links }: PackagedBinaries): Promise<bo
   return true;
 }
 
-/** Undefined if it runs, otherwise the obstacle: a code of the operating system, or the loader's message. */
+/**
+ * Returns undefined if the server runs. Otherwise returns the obstacle: an error code of the operating system, or the loader's
+ * message.
+ */
 async function tryRunning(binaries: PostgresBinaries, user: ServerUser): Promise<string | undefined> {
   try {
     const options = { cwd: '/', env: { LC_ALL: 'C' }, ...user.spawnAs };
@@ -123,8 +124,8 @@ async function tryRunning(binaries: PostgresBinaries, user: ServerUser): Promise
 }
 
 /**
- * Copies the binaries to a directory named after their version and content. The copy is made under a temporary name, so it is
- * never partial. An existing copy is checked file by file, because a power cut may leave files of a finished copy empty.
+ * Copies the binaries to a directory named after their version and content. The copy is created under a temporary name, so it is
+ * never partial. An existing copy is checked file by file, because after a power failure, files of a finished copy may be empty.
  */
 async function copyBinaries(
   packaged: PackagedBinaries,
@@ -163,7 +164,7 @@ async function copyBinaries(
   return binariesIn(target);
 }
 
-/** Lists the files that a server needs. Static libraries and build settings are only for compilers. */
+/** Lists the files that a server needs. Static libraries and build settings are omitted, because only compilers need them. */
 async function listFiles(directory: string): Promise<PackagedFile[]> {
   const files: PackagedFile[] = [];
   for (const part of ['bin', 'lib', 'share']) {
@@ -196,7 +197,10 @@ async function copyOne(from: string, to: string, path: string): Promise<void> {
   await chmod(join(to, path), isProgram ? 0o755 : 0o644);
 }
 
-/** Replaces a directory. Another starter may have finished the same copy in the meantime. A damaged older copy is replaced. */
+/**
+ * Replaces a directory. Another process that starts may have finished the same copy in the meantime. A damaged older copy is
+ * replaced.
+ */
 async function replaceDirectory(from: string, to: string, isDone: () => Promise<boolean>): Promise<void> {
   try {
     await rename(from, to);
@@ -209,7 +213,10 @@ async function replaceDirectory(from: string, to: string, isDone: () => Promise<
   }
 }
 
-/** Removes the leftovers of killed starters. A recent copy may belong to a starter that is working on another data directory. */
+/**
+ * Removes unfinished copies of killed starts. A recent one is kept, because it may belong to a start that is working on another
+ * data directory.
+ */
 async function removeAbandonedCopies(directory: string, prefix: string): Promise<void> {
   const abandonedBefore = Date.now() - 600_000;
   for (const entry of await readdir(directory)) {

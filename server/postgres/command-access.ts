@@ -9,7 +9,7 @@ import { chooseServerUser, findLedger, isClaimed, SYSTEM_DIRECTORY } from './led
 import { connectAsSuperuser, SERVER_PORT, SERVICE_NAME } from './postgres-server.ts';
 import { findRunningPostgres } from './processes.ts';
 
-/** A command's access to the ledger, through the PostgreSQL of the running service or one started for the command. */
+/** A command's access to the ledger, through the PostgreSQL of the running service or a PostgreSQL started for the command. */
 export type CommandAccess = {
   readonly connection: EmbeddedPostgres['connection'];
   /** Stops the server if this process started it. */
@@ -17,16 +17,15 @@ export type CommandAccess = {
 };
 
 /**
- * The maximum wait while the service's PostgreSQL is not running. The service may be about to start it, or to end. The wait for a
- * running PostgreSQL has no limit.
+ * Maximum wait while the service's PostgreSQL is not running. The service may be about to start it, or about to end. If PostgreSQL
+ * is running, there is no limit.
  */
 const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command. Uses the PostgreSQL that the service runs there. If none is
- * running, this function starts one, and `close` stops it.
- *
+ * Opens the ledger of a data directory for a command. Uses the PostgreSQL of the service if it is running there. Otherwise, this
+ * function starts one, and `close` stops it.
  * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */
 export async function openLedgerForCommand(
@@ -36,7 +35,7 @@ export async function openLedgerForCommand(
 ): Promise<CommandAccess> {
   let owner: string | undefined;
   const say = (seconds: number): void => {
-    // Without an owner the command starts PostgreSQL itself, which reports its progress.
+    // If there is no owner, the command starts PostgreSQL itself, and that reports its own progress.
     if (owner !== undefined) options.onProgress?.(`Still waiting for the PostgreSQL of ${owner} (${seconds} s).`);
   };
   const noteOwner = (error: DataDirectoryInUse): void => {
@@ -85,16 +84,16 @@ function describeUnreachable(dataDirectory: string, error: DataDirectoryInUse, o
 
 type Outcome =
   | { readonly socketDirectory: string }
-  /** `isAlive`: the server is running but not ready yet. */
+  /** `isAlive` means that the server is running but not ready yet. */
   | { readonly obstacle: string; readonly isAlive: boolean };
 
-/** The obstacle while the service has not yet created the database. */
+/** The obstacle if the service has not created the database yet. */
 const BEING_SET_UP = 'it is being set up';
 
 /** SQLSTATE of a server that is starting or recovering. */
 const CANNOT_CONNECT_NOW = '57P03';
 
-/** Finds the socket of the server that runs on a data directory, and checks that the server uses these files. */
+/** Finds the socket of the server that runs on a data directory. Checks that the server uses these files. */
 async function findServerOf({
   dataDirectory,
   systemDirectory = SYSTEM_DIRECTORY,
@@ -121,7 +120,7 @@ async function findServerOf({
   }
 }
 
-/** Returns why the server behind a socket uses other files or is not ready. Returns undefined if it can be used. */
+/** Returns the reason if the server at a socket uses other files or is not ready. Returns undefined if it can be used. */
 async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
   const client = await connectAsSuperuser(socketDirectory);
   try {
@@ -142,7 +141,7 @@ async function findDifference(socketDirectory: string, ledger: string): Promise<
   }
 }
 
-/** The system identifier of a PostgreSQL cluster: the first eight bytes of its control file. */
+/** Reads the system identifier of a PostgreSQL cluster, which is the first eight bytes of its control file. */
 async function readIdentifier(ledger: string): Promise<string> {
   const handle = await open(join(ledger, 'global', 'pg_control'), 'r');
   try {

@@ -35,52 +35,51 @@ import { Supervisor, type SupervisorReports, type SupervisorState } from './supe
 export type EmbeddedPostgres = {
   /** The options that `pg` needs to connect. `host` is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; database: string };
-  /** The same as a URL, for the DATABASE_URL of a second process of the same user on this machine. */
+  /** The same connection as a URL, for the DATABASE_URL of a second process of the same user on this machine. */
   url: string;
   /** The real location of PostgreSQL's files. */
   dataDirectory: string;
-  /** Whether that is outside the requested data directory, because PostgreSQL's user cannot reach it there. */
+  /** Whether the files are outside the requested data directory, because PostgreSQL's user cannot reach them there. */
   moved: boolean;
-  /** The archive of its WAL, and the state recorded there. Undefined without BACKUP_DIR. */
+  /** The archive of the ledger's WAL, and the state that is recorded there. Undefined if BACKUP_DIR is not set. */
   archive: ClaimedArchive | undefined;
-  /** Path of PostgreSQL's own log, at most about 8 MB. The previous log has `.1` appended. */
+  /** The path of PostgreSQL's own log, which has at most about 8 MB. The previous log has `.1` appended to its name. */
   serverLog: string;
-  /** The server's main process, or undefined while there is none. */
+  /** Returns the id of the server's main process. Undefined while there is none. */
   processId(): number | undefined;
   state(): SupervisorState;
   isDiskFull(): boolean;
-  /** Sandbox only: stops the server until `resume`. Does nothing if it is already stopped. */
+  /** For the sandbox only. Stops the server until `resume` is called. Does nothing if it is already stopped. */
   pause(): Promise<void>;
-  /** Resolves when the server accepts connections again. Keeps trying until then. */
+  /** Starts the server again. Resolves when it accepts connections. Keeps trying until then. */
   resume(): Promise<void>;
-  /** Stops the server for good, in less than 4 s, and releases the data directory. */
+  /** Stops the server permanently, in less than 4 s, and releases the data directory. */
   stop(): Promise<void>;
 };
 
 export type EmbeddedPostgresOptions = {
-  /** Created if it is missing, unless a ledger must exist. */
+  /** The data directory. It is created if it is missing, unless a ledger must exist. */
   dataDirectory: string;
-  /** Set if a ledger must already exist. Nothing is created if there is none. The text says where the path comes from. */
+  /** Set if a ledger must already exist. If there is none, nothing is created. `origin` says where the path comes from. */
   existing?: { readonly origin: string };
-  /** BACKUP_DIR: where the server archives its WAL. */
+  /** BACKUP_DIR, the directory for archived WAL. */
   backupDirectory?: string | null;
-  /** Memory for pages of the server's tables, in MB. 256 by default. */
+  /** Memory for the pages of the server's tables, in MB. The default is 256. */
   sharedBuffers?: number;
-  /** The command that needs it, for the message to the next process. Null for the service. */
+  /** The command that opens the ledger, for the message to the next process. Null for the service. */
   task?: string | null;
-  /** Called with the current step of a slow start, as one sentence for people. */
+  /** Called with the current step of a slow start, as a sentence for people. */
   onProgress?: (line: string) => void;
-  /** Called each time the server ended unexpectedly or could not be started again. */
+  /** Called each time the server has ended unexpectedly or could not be started again. */
   onServerExit?: (description: string) => void;
-  /** Where root puts files that PostgreSQL's user must reach, but cannot reach in their usual place. */
+  /** The directory where root puts files if PostgreSQL's user cannot reach them in their usual place. */
   systemDirectory?: string;
 };
 
 /**
- * Starts the PostgreSQL that npm installed with the service, on the ledger of a data directory, and keeps it running.
- * The order matters: the lock is taken before anything is read. So any remains found there (an orphaned server, a half-made
- * ledger) have certainly lost their owner.
- *
+ * Starts the PostgreSQL that npm has installed with the service, on the ledger of a data directory, and keeps it running.
+ * The order matters: the lock is taken before anything is read. So if there are remains, such as a server without a service or an
+ * unfinished ledger, their owner has certainly ended.
  * @throws StartupProblem if the data directory or this machine cannot be used in its current state.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -131,7 +130,7 @@ async function startLocked(
 ): Promise<EmbeddedPostgres> {
   const { systemDirectory = SYSTEM_DIRECTORY } = options;
   const placement = await placeLedger(asked, user, systemDirectory);
-  // A copied data directory points to the ledger of its original, whose service may be running.
+  // A copied data directory refers to the ledger of the original, whose service may be running.
   if (placement.moved) {
     locks.push(await lockDataDirectory(placement.home, options.dataDirectory, options.task));
   }
@@ -141,7 +140,7 @@ async function startLocked(
   await removeUnfinishedRestores(placement.home, reports.onProgress);
   const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
   if (!placement.exists) {
-    // It existed before the lock was taken.
+    // The ledger existed before the lock was taken.
     if (options.existing !== undefined)
       throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
@@ -197,7 +196,7 @@ function describe(
     async stop() {
       isStopped = true;
       await supervisor.end();
-      // Only an empty directory is removed. A remaining one does no harm.
+      // Only an empty directory is removed. If it remains, it does no harm.
       await rmdir(socketDirectory).catch(() => undefined);
       releaseAll(locks);
     },

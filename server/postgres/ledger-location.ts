@@ -5,28 +5,28 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { makeDirectories } from '../foundation/data-directory.ts';
 import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
 
-/** The operating system user that PostgreSQL runs as. It refuses to run as root. */
+/** The operating system user for PostgreSQL, which refuses to run as root. */
 export type ServerUser = {
-  /** As the owner of files. Never negative. */
+  /** The user id as shown for files. Never negative. */
   uid: number;
   gid: number;
   name: string;
-  /** The user of the service itself, who connects. */
+  /** The name of the service's own user, who connects to the server. */
   serviceName: string;
   differs: boolean;
-  /** Options for `spawn`. Empty if it is the user of the service. */
+  /** Options for `spawn`. Empty if the service's own user runs PostgreSQL. */
   spawnAs: { uid?: number; gid?: number };
 };
 
 export type Placement = {
-  /** The directory that contains `postgresql` with PostgreSQL's files. The user of the service owns it. */
+  /** The directory that contains `postgresql` with PostgreSQL's files. It belongs to the user of the service. */
   home: string;
   dataDirectory: string;
   moved: boolean;
   exists: boolean;
 };
 
-/** Root's directory for files that PostgreSQL's user must reach. */
+/** Root's directory for files that PostgreSQL's user must be able to reach. */
 export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
 
 const LOCATION_FILE = 'postgresql-location';
@@ -36,8 +36,7 @@ const MAJOR_VERSION = 18;
 
 /**
  * Chooses the user that runs PostgreSQL: the service's user, or `nobody` if the service runs as root.
- *
- * @throws StartupProblem if the user has no name, which PostgreSQL requires.
+ * @throws StartupProblem if the user has no name, because PostgreSQL requires one.
  */
 export async function chooseServerUser(): Promise<ServerUser> {
   if (!process.getuid || !process.getgid) {
@@ -64,7 +63,7 @@ export async function chooseServerUser(): Promise<ServerUser> {
     return { ...own, name: serviceName, serviceName, differs: false, spawnAs: {} };
   }
   const nobody = await lookUpNobody();
-  // macOS writes the id of `nobody` as -2. Files carry it unsigned, and `spawn` accepts it only signed.
+  // macOS writes the id of `nobody` as -2. Files have the id unsigned, and `spawn` accepts it only signed.
   const own = { uid: nobody.uid >>> 0, gid: nobody.gid >>> 0 };
   const spawnAs = { uid: nobody.uid | 0, gid: nobody.gid | 0 };
   return { ...own, name: nobody.name, serviceName, differs: true, spawnAs };
@@ -83,7 +82,7 @@ async function lookUpNobody(): Promise<{ name: string; uid: number; gid: number 
   );
 }
 
-/** The first directory of a path that a user cannot traverse, or undefined. Real paths only. */
+/** Returns the first directory of a path that a user cannot pass through. Undefined if there is none. Only for real paths. */
 export async function findObstacle(path: string, user: ServerUser): Promise<string | undefined> {
   if (!user.differs) return undefined;
   const parts = [path];
@@ -97,13 +96,12 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 }
 
 /**
- * Finds the location of a data directory's ledger. If an earlier start created a ledger, that is its location. Otherwise it is
- * inside the data directory, or below the system directory if the server's user cannot reach it.
+ * Finds the location of a data directory's ledger. If an earlier start has created a ledger, that is its location. Otherwise it is
+ * inside the data directory, or below the system directory if the server's user cannot reach the data directory.
  * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
- *
- * @param asked real path of the requested data directory, locked by the caller.
+ * @param asked the real path of the requested data directory, which the caller has locked.
  * @param systemDirectory root's directory for files that other users must reach.
- * @throws StartupProblem if an earlier ledger is missing, belongs to another user or PostgreSQL version, or if there are two.
+ * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if there are two.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);
@@ -116,10 +114,9 @@ export async function placeLedger(asked: string, user: ServerUser, systemDirecto
 }
 
 /**
- * PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}. Undefined if there are none. Creates
- * nothing, and the data directory does not have to exist.
- *
- * @param asked real path of the data directory; the caller does not have to lock it.
+ * Returns PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}. Undefined if there are none.
+ * Creates nothing, and the data directory does not have to exist.
+ * @param asked the real path of the data directory. The caller does not have to lock it.
  */
 export async function findLedger(
   asked: string,
@@ -132,7 +129,7 @@ export async function findLedger(
   return join(home, 'postgresql');
 }
 
-/** The directory that contains `postgresql`, or undefined if there is no ledger yet. */
+/** Returns the directory that contains `postgresql`. Undefined if there is no ledger yet. */
 async function findHome(asked: string, user: ServerUser, systemDirectory: string): Promise<string | undefined> {
   const recorded = await readLocation(asked);
   const away = awayFrom(asked, systemDirectory);
@@ -197,7 +194,8 @@ async function readLocation(asked: string): Promise<string | undefined> {
 }
 
 /**
- * Records the location of the ledger for later starts. The path is relative if it is inside, so that the directory can be moved.
+ * Records the location of the ledger for later starts. If it is inside the data directory, the path is relative, so that the
+ * directory can be moved.
  */
 export async function recordLocation(asked: string, placement: Placement): Promise<void> {
   const path = join(asked, LOCATION_FILE);
@@ -250,7 +248,7 @@ async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<vo
   }
 }
 
-/** Creates the system directory, and one below it, which the server's user can traverse and only root can write. */
+/** Creates the system directory and a directory inside it. The server's user can pass through both, and only root can write. */
 async function makeReachable(directory: string, systemDirectory: string, user: ServerUser): Promise<void> {
   await openSystemDirectory(systemDirectory, user);
   try {
@@ -262,7 +260,7 @@ async function makeReachable(directory: string, systemDirectory: string, user: S
   }
 }
 
-/** Creates the system directory, or checks that only root can write to the existing one. */
+/** Creates the system directory. If it exists, checks that only root can write to it. */
 export async function openSystemDirectory(systemDirectory: string, user: ServerUser): Promise<string> {
   try {
     await makeDirectories(systemDirectory, 0o755);
@@ -296,15 +294,15 @@ async function verifyRootOwned(directory: string): Promise<void> {
   );
 }
 
-/** A short name for a path, the same at every start. */
+/** Returns a short name for a path. It is the same at every start. */
 export function shortHash(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 12);
 }
 
 /**
  * Creates a private directory for the server's socket. Its path is short, because a socket path has at most 107 bytes (103 on
- * macOS). Any user can create a directory of that name in /tmp. So a directory that is not exclusively ours is not used, because
- * its owner could put another socket in it.
+ * macOS). Any user can create a directory with that name in /tmp. So a directory that is not exclusively ours is not used, because
+ * its owner could put a different socket there.
  */
 export async function claimSocketDirectory(placement: Placement, user: ServerUser): Promise<string> {
   const name = `transfer-service-${shortHash(placement.dataDirectory)}`;
@@ -325,7 +323,7 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
   );
 }
 
-/** Creates the socket directory again if it was removed as a temporary file. Throws if it now belongs to another user. */
+/** Creates the socket directory again if it was removed as a temporary file. Throws if it now belongs to a different user. */
 export async function restoreSocketDirectory(path: string, user: ServerUser): Promise<void> {
   const outcome = await claim(path, user);
   if (outcome !== 'claimed') throw new Error(`the socket directory ${path} is ${outcome}`);
@@ -352,7 +350,7 @@ async function claim(path: string, user: ServerUser): Promise<'claimed' | 'forei
   return (await isClaimed(path, user)) ? 'claimed' : 'foreign';
 }
 
-/** Whether only the server's user can create a socket in a directory. */
+/** Returns whether only the server's user can create a socket in a directory. */
 export async function isClaimed(path: string, user: ServerUser): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isDirectory() === true && found.uid === user.uid && (found.mode & 0o777) === 0o700;

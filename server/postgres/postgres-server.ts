@@ -18,84 +18,85 @@ export type ServerSetup = {
   socketDirectory: string;
   user: ServerUser;
   serverLog: string;
-  /** Settings in addition to, or instead of, the settings of every server. */
+  /** Settings that are added to the settings of every server, or replace them. */
   settings?: Readonly<Record<string, string>>;
 };
 
 export type ServerProcess = {
   child: ChildProcess;
-  /** Resolves when the process has ended or could not be spawned. The text says how. Never rejects. */
+  /** Resolves when the process has ended or could not be started, to a text that says how. Never rejects. */
   exited: Promise<string>;
 };
 
-/** The name of the service's role and of its database. */
+/** The name of the service's role, and of its database. */
 export const SERVICE_NAME = 'transfer_service';
-/** Part of the socket's file name. Nothing listens on a network. */
+/** The port is only part of the socket's file name. The server does not listen on a network. */
 export const SERVER_PORT = 5432;
 const SUPERUSER = 'postgres';
 const IDENTITY_MAP = 'transfer_service';
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
-/** SQLSTATEs of a server that is alive but not ready: starting, recovering or shutting down. */
+/** The SQLSTATEs of a server that is alive but not ready, because it is starting, recovering or shutting down. */
 const NOT_READY_CODES = new Set(['57P03', 'ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
-/** SQLSTATE of a server without a free connection, for example when the pools reconnect first. */
+/** The SQLSTATE of a server without a free connection, for example because the pools reconnected first. */
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * The server's settings, each with its reason. They are set on the command line, so they follow every upgrade of the service, and
- * postgresql.conf and ALTER SYSTEM cannot weaken the settings that keep committed money on disk.
+ * Returns the server's settings, each with its reason. They are on the command line, so they change with every upgrade of the
+ * service, and neither postgresql.conf nor ALTER SYSTEM can weaken the settings that keep committed money on disk.
  */
 function settingsFor(socketDirectory: string): Record<string, string> {
   return {
-    // Only processes of this machine reach the server, through the private directory of the socket.
+    // Only processes on this machine can reach the server, through the private directory of the socket.
     listen_addresses: '',
     unix_socket_directories: `"${socketDirectory}"`,
     unix_socket_permissions: '0700',
     port: String(SERVER_PORT),
-    // Confirmed transfers survive a power failure, so never trade these for speed.
+    // Confirmed transfers must survive a power failure, so never trade these settings for speed.
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
-    // Enough for backups and a standby, without a restart when an operator adds one.
+    // Enough for backups and a standby, so that an operator can add a standby without a restart.
     wal_level: 'replica',
-    // For a small ledger, and small enough for a machine with 1 GB.
+    // Enough for a small ledger, and small enough for a machine with 1 GB.
     shared_buffers: '256MB',
-    // As before PostgreSQL 18, each process reads for itself. I/O workers gain little if the pages are in memory, and with them a
-    // recovery after a crash was once seen to wait forever (README.md).
+    // Each process reads for itself, as before PostgreSQL 18. If the pages are in memory, I/O workers gain little. With them, a
+    // recovery after a crash once seemed to wait forever (README.md).
     io_method: 'sync',
-    // In containers that limit huge pages, trying to use them can end in SIGBUS.
+    // In containers that limit huge pages, an attempt to use them can end in SIGBUS.
     huge_pages: 'off',
-    // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
+    // Enough for the pools of three service processes at once (at most 27 each), the loops, and a person with psql.
     max_connections: '100',
-    // After a checkpoint, each page goes to the WAL in full once more, so load must not force a checkpoint every few seconds ...
+    // After a checkpoint, each page is written to the WAL in full once more. So load must not force a checkpoint every few seconds
+    // ...
     max_wal_size: '4GB',
-    // ... and these pages are not compressed: this build only has pglz, which takes longer than writing them.
+    // ... and these pages are not compressed, because this build only has pglz, which takes longer than writing them.
     wal_compression: 'off',
-    // Vacuum marks each page of new rows once. Before the next checkpoint that costs little. After it, the mark makes the page go
-    // to the WAL in full. So vacuum runs soon, and not when a fifth of a large table is new.
+    // Vacuum marks each page of new rows once. Before the next checkpoint, that costs little. After it, the mark makes PostgreSQL
+    // write the page to the WAL in full. So vacuum must run soon, and not only when a fifth of a large table is new.
     autovacuum_naptime: '10s',
     autovacuum_vacuum_insert_threshold: '10000',
     autovacuum_vacuum_insert_scale_factor: '0',
-    // After a crash, all writes since the last checkpoint are replayed, while the service returns errors.
+    // After a crash, all writes since the last checkpoint are replayed. During that time, the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // The collector rotates by size but never removes or truncates files. The supervisor limits the one file instead.
+    // The log collector rotates by size but never removes or truncates files. So the supervisor limits the single file instead.
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
-    // The detail of a failed statement quotes the row, and rows contain customers' texts. So details are not logged.
+    // The details of a failed statement quote the row, and rows contain customers' texts. So details must not be logged.
     log_error_verbosity: 'terse',
     log_parameter_max_length_on_error: '0',
     lc_messages: 'C',
-    // Distinguishes several servers in the list of processes.
+    // Distinguishes the servers in the list of processes.
     cluster_name: 'transfer-service',
   };
 }
 
-/** Starts the server process in its own process group, so that Ctrl-C in a terminal only reaches the service. */
+/** Starts the server in its own process group, so that Ctrl-C in a terminal reaches only the service. */
 export function spawnServer(setup: ServerSetup): ServerProcess {
   const settings = Object.entries({ ...settingsFor(setup.socketDirectory), ...setup.settings }).flatMap(
     ([name, value]) => ['-c', `${name}=${value}`],
@@ -124,9 +125,8 @@ export function spawnServer(setup: ServerSetup): ServerProcess {
 
 /**
  * Creates the data directory of a new ledger. `initdb` works under a temporary name, so the directory is never partial.
- *
- * @param home the directory that contains it, locked by the caller.
- * @throws StartupProblem with the last message of `initdb` if it fails.
+ * @param home the directory that contains it, which the caller has locked.
+ * @throws StartupProblem with the last message of `initdb` if that fails.
  */
 export async function createDataDirectory(home: string, binaries: PostgresBinaries, user: ServerUser): Promise<void> {
   const temporary = join(home, `postgresql.new-${randomBytes(6).toString('hex')}`);
@@ -159,7 +159,7 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
   }
 }
 
-/** Removes the leftovers of starts that were killed during `initdb`. The caller holds the lock of `home`. */
+/** Removes unfinished directories of starts that were killed during `initdb`. The caller must hold the lock of `home`. */
 export async function removeUnfinishedDataDirectories(home: string): Promise<void> {
   for (const entry of await readdir(home)) {
     if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
@@ -168,8 +168,8 @@ export async function removeUnfinishedDataDirectories(home: string): Promise<voi
 }
 
 /**
- * Writes who may log in: processes of the service's user and of the server's user, as any role, identified by the kernel. There
- * is no password that could be lost.
+ * Writes the rules for access: processes of the service's user and of the server's user may connect as any role. The kernel
+ * identifies them, so there is no password that could be lost.
  */
 export async function writeAccessRules(dataDirectory: string, user: ServerUser): Promise<void> {
   const heading = '# Written by the Transfer Service at each start of PostgreSQL.';
@@ -178,7 +178,7 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
   const rules = { 'pg_hba.conf': [`local all all peer map=${IDENTITY_MAP}`], 'pg_ident.conf': identities };
   for (const [name, lines] of Object.entries(rules)) {
     const path = join(dataDirectory, name);
-    // Never written in its place: as root, that would follow a link that the server's user may have put there.
+    // The file is not overwritten: as root, that would follow a link that the server's user may have put there.
     await rm(`${path}.new`, { force: true });
     await writeFile(`${path}.new`, `${[heading, ...lines].join('\n')}\n`, { flag: 'wx', mode: 0o644 });
     await chown(`${path}.new`, user.uid, user.gid);
@@ -187,8 +187,8 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
 }
 
 /**
- * Connects as the superuser, which the access rules allow the service's user. Waits for a slow server. If the server ends, it
- * closes its socket, which ends the attempt.
+ * Connects as the superuser, which the access rules allow to the service's user. Waits for a slow server. If the server ends, its
+ * socket closes, and that ends the attempt.
  */
 export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
   const client = new Client({
@@ -199,7 +199,7 @@ export async function connectAsSuperuser(socketDirectory: string, database: stri
     ssl: false,
     application_name: 'transfer-service launcher',
   });
-  // Without a listener, Node ends the service when the server drops this connection.
+  // Without a listener, Node would end the service when the server drops this connection.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -211,10 +211,10 @@ export async function connectAsSuperuser(socketDirectory: string, database: stri
 }
 
 export type Waiting = {
-  /** Ends the wait, without an error, when the server process is gone or no longer wanted. */
+  /** Ends the wait without an error when the server process has ended or is no longer wanted. */
   signal: AbortSignal;
   /**
-   * Whether every error means "not yet". Only a first start benefits from an early failure. Later starts must succeed in the end.
+   * Whether every error means "not yet". An early failure is useful only at a first start. Later starts must succeed in the end.
    */
   isPatient: boolean;
   onProgress: (line: string) => void;
@@ -223,9 +223,8 @@ export type Waiting = {
 
 /**
  * Waits until the server accepts connections, even if its recovery is slow.
- *
  * @returns whether it accepts them.
- * @throws the server's answer if it is not "not yet", unless the wait is patient.
+ * @throws the server's answer if it does not mean "not yet" and the wait is not patient.
  */
 export async function waitUntilAccepting(socketDirectory: string, waiting: Waiting): Promise<boolean> {
   const say = (seconds: number): void => waiting.onProgress(`PostgreSQL is still starting (${seconds} s).`);
@@ -250,7 +249,8 @@ async function tryUntilAccepting(socketDirectory: string, { signal, isPatient }:
 }
 
 /**
- * Whether an error means "not yet". Errors of a connection attempt that timed out or was dropped have no code, only a message.
+ * Returns whether an error means "not yet". If a connection attempt timed out or was dropped, the error has no code, only a
+ * message.
  */
 function meansNotYet(error: unknown): boolean {
   if (NOT_READY_CODES.has(codeOf(error) ?? '')) return true;
@@ -273,10 +273,10 @@ export async function provision(socketDirectory: string): Promise<void> {
   }
 }
 
-/** A starting or stopping server's log lines about clients that connect too early or too late. */
+/** Matches the log lines of a starting or stopping server about clients that connect too early or too late. */
 const NOT_READY_ANSWER = /FATAL: +the database system is /;
 
-/** The last line of a log that gives a reason, without its prefix: the last fatal one, if there is one. */
+/** Returns the last line of a log that gives a reason, without its prefix. If there are fatal lines, returns the last of them. */
 export function lastReasonIn(log: string): string | undefined {
   const lines = log
     .split('\n')

@@ -9,22 +9,24 @@ import { codeOf } from '../foundation/startup-problem.ts';
 
 export type EndingStep = { signal: NodeJS.Signals; waitMilliseconds: number };
 
-/** PostgreSQL's three shutdowns: fast (disconnects clients, writes a checkpoint), immediate (recovers later), none. */
+/**
+ * PostgreSQL's three ways to stop: fast (disconnects clients, writes a checkpoint), immediate (needs a recovery later), and a kill.
+ */
 const END_ORPHAN: readonly EndingStep[] = [
   { signal: 'SIGINT', waitMilliseconds: 3_000 },
   { signal: 'SIGQUIT', waitMilliseconds: 2_000 },
   { signal: 'SIGKILL', waitMilliseconds: 2_000 },
 ];
 
-/** Backends without a parent have nothing left to save, and SIGINT would only cancel their statement. */
+/** For backends without a parent. They have nothing to save, and SIGINT would only cancel their statement. */
 const END_LEFTOVERS: readonly EndingStep[] = [
   { signal: 'SIGQUIT', waitMilliseconds: 1_000 },
   { signal: 'SIGKILL', waitMilliseconds: 2_000 },
 ];
 
 /**
- * Whether a process is still running. A zombie is not. If process 1 does not reap its children (in many containers), an orphan
- * that ends stays a zombie forever.
+ * Returns whether a process is still running. A zombie is not. In many containers, process 1 does not reap its children. There, a
+ * process without a parent stays a zombie forever after it has ended.
  */
 export function isAlive(processId: number): boolean {
   if (!processExists(processId)) return false;
@@ -38,12 +40,11 @@ export function isAlive(processId: number): boolean {
 }
 
 /**
- * Stops every PostgreSQL process that still works on a data directory, and removes traces that would wrongly block a new server.
- * The caller holds the lock of the data directory, so any server there has lost its service. It must end before a new server
- * starts. Otherwise a transaction of the dead service could still commit after its outcome was settled.
- *
- * @param dataDirectory real path of PostgreSQL's files.
- * @param socketDirectory the private socket directory, which is emptied.
+ * Stops every PostgreSQL process that still works on a data directory, and removes files that would wrongly prevent a new server
+ * from starting. The caller holds the lock of the data directory, so the service of any server there has ended. The server must end
+ * before a new one starts. Otherwise a transaction of the dead service could still commit after its outcome was resolved.
+ * @param dataDirectory the real path of PostgreSQL's files.
+ * @param socketDirectory the private directory of the socket. It is emptied.
  */
 export async function clearLeftovers(
   dataDirectory: string,
@@ -53,15 +54,15 @@ export async function clearLeftovers(
   await endServerOf(dataDirectory, onProgress);
   const pidFile = join(dataDirectory, 'postmaster.pid');
   const remaining = await readProcessId(pidFile);
-  // PostgreSQL takes any process with the recorded id for a server and refuses to start, although the id may belong to another
-  // program by now. With a dead id the file stays: PostgreSQL then checks the shared memory that it names.
+  // PostgreSQL takes any process with the recorded id for a server, and refuses to start, although a different program may have
+  // that id by now. If no process has the id, the file stays: PostgreSQL then checks the shared memory that the file names.
   if (remaining !== undefined && processExists(remaining) && !(await isPostgresOf(remaining, dataDirectory))) {
     await rm(pidFile, { force: true });
   }
   for (const entry of await readdir(socketDirectory)) await rm(join(socketDirectory, entry), { force: true });
 }
 
-/** Stops every PostgreSQL process that works on a data directory. The caller holds the lock that its service lost. */
+/** Stops every PostgreSQL process that works on a data directory. The caller must hold the lock that its service had. */
 export async function endServerOf(dataDirectory: string, onProgress: (line: string) => void): Promise<void> {
   const recorded = await readProcessId(join(dataDirectory, 'postmaster.pid'));
   if (recorded !== undefined && (await isPostgresOf(recorded, dataDirectory))) {
@@ -72,10 +73,10 @@ export async function endServerOf(dataDirectory: string, onProgress: (line: stri
   if (leftovers.length > 0) await endProcesses(leftovers, END_LEFTOVERS);
 }
 
-/** PostgreSQL's record in its data directory while it runs. */
+/** The record that a running PostgreSQL keeps in its data directory. */
 export type RunningPostgres = { readonly processId: number; readonly socketDirectory: string };
 
-/** The PostgreSQL that works on a data directory, or undefined if none does. Rejects if the files may not be read. */
+/** Returns the PostgreSQL that works on a data directory. Undefined if there is none. Rejects if the files cannot be read. */
 export async function findRunningPostgres(dataDirectory: string): Promise<RunningPostgres | undefined> {
   let text: string;
   try {
@@ -84,7 +85,7 @@ export async function findRunningPostgres(dataDirectory: string): Promise<Runnin
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  // One value per line: process, data directory, start, port, socket directory. The file is written line by line.
+  // There is one value per line: process, data directory, start, port, socket directory. PostgreSQL writes the file line by line.
   const [processId = '', , , , socketDirectory = ''] = text.split('\n');
   const running = { processId: Number.parseInt(processId, 10), socketDirectory };
   if (!(running.processId > 0) || socketDirectory === '') return undefined;
@@ -100,14 +101,14 @@ async function readProcessId(pidFile: string): Promise<number | undefined> {
   }
 }
 
-/** Sends each step's signal to the processes that are still running. Ends as soon as no process is left. */
+/** Sends the signal of each step to the processes that are still running. Ends when no process is left. */
 async function endProcesses(processIds: readonly number[], steps: readonly EndingStep[]): Promise<void> {
   for (const { signal, waitMilliseconds } of steps) {
     for (const processId of processIds.filter(isAlive)) {
       try {
         process.kill(processId, signal);
       } catch {
-        // It ended in between, or we may not end it. The wait below shows which.
+        // The process has ended in the meantime, or this user may not end it. The wait below shows which is the case.
       }
     }
     const deadline = performance.now() + waitMilliseconds;
@@ -128,7 +129,7 @@ async function isPostgresOf(processId: number, dataDirectory: string): Promise<b
   }
 }
 
-/** Every process of a PostgreSQL server keeps the data directory as its working directory. */
+/** Returns whether a process works in the data directory, because every process of a PostgreSQL server does. */
 async function worksIn(processId: number, dataDirectory: string): Promise<boolean> {
   try {
     const name = (await readFile(`/proc/${processId}/comm`, 'utf8')).trim();
@@ -138,7 +139,10 @@ async function worksIn(processId: number, dataDirectory: string): Promise<boolea
   }
 }
 
-/** Empty without /proc. There PostgreSQL's own check of its shared memory makes the new server wait. */
+/**
+ * Returns the PostgreSQL processes of a data directory. Empty on systems without /proc. There, PostgreSQL's own check of its shared
+ * memory makes the new server wait.
+ */
 async function postgresProcessesOf(dataDirectory: string): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const found: number[] = [];
@@ -152,7 +156,7 @@ async function postgresProcessesOf(dataDirectory: string): Promise<number[]> {
 
 const TEMPORARY = /^postgresql\.restore-[0-9a-f]{12}$/;
 
-/** Removes the leftovers of killed restores, and stops their servers. The caller holds the lock of `home`. */
+/** Removes unfinished restores that were killed, and stops their servers. The caller must hold the lock of `home`. */
 export async function removeUnfinishedRestores(home: string, onProgress: (line: string) => void): Promise<void> {
   for (const name of await readdir(home)) {
     if (!TEMPORARY.test(name)) continue;

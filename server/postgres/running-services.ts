@@ -19,18 +19,18 @@ export type RunningService = {
   /** RFC 3339. */
   readonly startedAt: string;
   readonly port: number;
-  /** `NAME=value`, without secrets. */
+  /** The settings as `NAME=value`, without secrets. */
   readonly settings: readonly string[];
 };
 
 /**
- * Each process has its own numbered directory here, locked while the process lives. Several can share a data directory, because
- * processes with a DATABASE_URL keep only errors in it.
+ * The directory that contains a numbered directory for each process. A process locks its own while it lives. Several processes can
+ * share a data directory, because processes with a DATABASE_URL keep only errors there.
  */
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
 
-/** Publishes that this process is running, with its settings. Returns a function that withdraws it. */
+/** Publishes that this process is running, with its settings. The returned function withdraws that. */
 export async function announceService(
   dataDirectory: string,
   facts: Pick<RunningService, 'port' | 'settings'>,
@@ -39,7 +39,7 @@ export async function announceService(
   const file = join(directory, FILE);
   const service = { processId: process.pid, host: hostname(), startedAt: new Date().toISOString(), ...facts };
   try {
-    // Written to a temporary file and renamed, so that readers never see a partial file.
+    // Written to a temporary file that is then renamed, so that readers never see a partial file.
     await rm(`${file}.new`, { force: true });
     await writeFile(`${file}.new`, `${JSON.stringify(service, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
     await rename(`${file}.new`, file);
@@ -54,7 +54,7 @@ export async function announceService(
 }
 
 async function lockNumber(parent: string): Promise<{ readonly directory: string; readonly lock: DataDirectoryLock }> {
-  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
+  // This may create the data directory, which PostgreSQL's user must be able to pass through.
   await makeDirectories(parent, 0o711);
   for (let number = 1; ; number += 1) {
     const directory = join(parent, String(number));
@@ -69,10 +69,9 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 }
 
 /**
- * The services that run with a data directory, as they published it. Creates and changes nothing. Must not be called by a process
- * that has announced itself.
- *
- * @throws the error of the operating system if this user may not read it.
+ * Returns the services that run with a data directory, as they have published it. Creates and changes nothing. A process that has
+ * announced itself must not call it.
+ * @throws the error of the operating system if this user may not read the directory.
  */
 export function findRunningServices(dataDirectory: string): readonly RunningService[] {
   const parent = join(dataDirectory, DIRECTORY);
@@ -82,7 +81,7 @@ export function findRunningServices(dataDirectory: string): readonly RunningServ
     const owner = findLockOwner(directory);
     if (owner === undefined || owner === 'unknown') continue;
     const service = read(join(directory, FILE));
-    // The file of a killed process remains until the next process with that number writes its own.
+    // The file of a killed process remains until the next process with the same number writes its own file.
     if (service?.processId === owner.processId && service.host === owner.host) services.push(service);
   }
   return services;

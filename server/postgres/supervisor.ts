@@ -13,7 +13,7 @@ import {
 } from './postgres-server.ts';
 import { clearLeftovers } from './processes.ts';
 
-/** `failed` means that the last attempt to start it again failed. The next one follows within two seconds. */
+/** `failed` means that the last attempt to start it again has failed. The next attempt follows within two seconds. */
 export type SupervisorState = 'running' | 'starting' | 'stopped' | 'failed';
 
 export type SupervisorReports = {
@@ -21,7 +21,10 @@ export type SupervisorReports = {
   onServerExit: (description: string) => void;
 };
 
-/** Fast, immediate, kill: 3.8 s at most. An immediate shutdown loses nothing, but moves work to the next start. */
+/**
+ * First a fast shutdown, then an immediate one, then a kill: 3.8 s at most. An immediate shutdown loses nothing, but the next start
+ * takes longer.
+ */
 const END_SERVER = [
   { signal: 'SIGINT', waitMilliseconds: 2_500 },
   { signal: 'SIGQUIT', waitMilliseconds: 800 },
@@ -29,25 +32,26 @@ const END_SERVER = [
 ] as const;
 
 /**
- * The first restart is immediate. Then the delay doubles up to the maximum. Restarts never stop, because a full disk can recover.
+ * The first restart is immediate. Then the delay doubles, up to the maximum. Restarts continue forever, because a full disk may get
+ * room again.
  */
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const LAST_BACKOFF_MILLISECONDS = 2_000;
-/** A server that ran this long was healthy, so its next restart is immediate again. */
+/** If a server ran for this long, it was healthy, so the next restart is immediate again. */
 const HEALTHY_MILLISECONDS = 10_000;
 
-/** Temporary errors of a start shortly after a server was killed. */
+/** Errors that are temporary when a server starts shortly after another was killed. */
 const TEMPORARY_ERRORS = /pre-existing shared memory block|lock file ".*" already exists/;
 const TEMPORARY_ERRORS_MILLISECONDS = 15_000;
 
 const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
 
-/** The log and the previous one together always stay below about twice this. */
+/** The size at which the log is emptied. The log and the previous log together stay below about twice this size. */
 const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
-/** Less than a server writes to its log and its lock file while it starts. */
+/** A server that starts writes more than this to its log and its lock file. */
 const MIN_FREE_BYTES = 65_536;
-/** How much of the end of the log is read to find out why the server ended. */
+/** Number of bytes at the end of the log that are read to find out why the server has ended. */
 const LOG_TAIL_BYTES = 16_384;
 
 /**
@@ -56,7 +60,7 @@ const LOG_TAIL_BYTES = 16_384;
  *     stopped --begin--> starting --accepts--> running --ends--> starting | failed --accepts--> running ...
  *     any --pause--> stopped, until begin
  *
- * One loop at a time does all the starting; `pause` withdraws the request, ends the process and waits for the loop.
+ * One loop at a time starts the server. `pause` withdraws the request, ends the process and waits for the loop.
  */
 export class Supervisor {
   readonly #setup: ServerSetup;
@@ -64,7 +68,7 @@ export class Supervisor {
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
   #isDiskFull = false;
-  /** The last request. `#wanted` is the value for the current loop. */
+  /** The last request. `#wanted` has the same value for the current loop. */
   #requested: 'run' | 'stop' = 'stop';
   #wanted = false;
   #loop: Promise<void> | undefined;
@@ -80,7 +84,7 @@ export class Supervisor {
     process.on('exit', this.#onProcessExit);
   }
 
-  /** If the service ends without `stop`, for example through an uncaught exception, it still stops its server. */
+  /** Stops the server even if the service ends without `stop`, for example because of an uncaught exception. */
   readonly #onProcessExit = (): void => {
     this.#server?.child.kill('SIGINT');
   };
@@ -98,9 +102,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts the server and resolves when it accepts connections. From then on the server is restarted whenever it ends.
-   *
-   * @param persistent whether to keep trying if it fails before it ever accepted connections.
+   * Starts the server, and resolves when it accepts connections. From then on, the server is restarted each time it ends.
+   * @param persistent whether to keep trying if it fails before it has ever accepted connections.
    * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped during the
    * start.
    */
@@ -120,12 +123,12 @@ export class Supervisor {
     await this.#accepting.promise;
   }
 
-  /** A method, because a `pause` may have come while `begin` waited. */
+  /** A method, because `pause` may have been called while `begin` waited. */
   #isStopRequested(): boolean {
     return this.#requested === 'stop';
   }
 
-  /** Stops the server until `begin`. Resolves when its process is gone. */
+  /** Stops the server until `begin` is called. Resolves when its process has ended. */
   async pause(): Promise<void> {
     this.#requested = 'stop';
     this.#wanted = false;
@@ -134,7 +137,7 @@ export class Supervisor {
     await this.#loop;
   }
 
-  /** `pause` for good. */
+  /** Stops the server permanently. */
   async end(): Promise<void> {
     clearInterval(this.#logTimer);
     await this.pause();
@@ -174,7 +177,7 @@ export class Supervisor {
     return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
   }
 
-  /** Runs the server once, from removing its predecessor's leftovers to its end. Never throws. */
+  /** Runs the server once, from the removal of its predecessor's remains to its end. Never throws. */
   async #runOnce(isPatient: boolean): Promise<{ accepted: boolean; ranMilliseconds: number; description: string }> {
     const { dataDirectory, socketDirectory, serverLog, user } = this.#setup;
     if (this.#state === 'stopped') this.#state = 'starting';
@@ -189,7 +192,7 @@ export class Supervisor {
       await writeAccessRules(dataDirectory, user);
       await this.#boundLog();
       logBegin = await sizeOf(serverLog);
-      // If it was paused in the meantime, `pause` found no process to end, so none may start after it.
+      // If it was paused in the meantime, `pause` found no process to end. So no process may start now.
       if (!this.#wanted) return { accepted, ranMilliseconds: 0, description: ending };
       const server = spawnServer(this.#setup);
       this.#server = server;
@@ -212,12 +215,13 @@ export class Supervisor {
     return { accepted, ranMilliseconds, description: words === undefined ? ending : `${ending}: ${words}` };
   }
 
-  /** Why the server ended, according to its log, or to its disk if that has no room for a log. */
+  /** Returns why the server ended: from its log or, if there was no room for a log, from its disk. */
   async #findReason(logBegin: number, accepted: boolean): Promise<string | undefined> {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
     const words = lastReasonIn(tail);
-    // If a start fails because the disk is full, it logs this in the middle of its log. A server that was running may have recovered from it.
+    // If a start fails because the disk is full, that is in the middle of the log. A server that was running may have recovered
+    // from it.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;
@@ -237,7 +241,8 @@ export class Supervisor {
   }
 
   /**
-   * Keeps the log small. The server appends, so the file can be emptied while it runs. Lines written during the copy may be lost.
+   * Keeps the log small. The server appends to the file, so the file can be emptied while it runs. Lines that are written during
+   * the copy may be lost.
    */
   async #boundLog(): Promise<void> {
     const { serverLog } = this.#setup;
@@ -246,7 +251,7 @@ export class Supervisor {
       await copyFile(serverLog, `${serverLog}.1`);
       await truncate(serverLog);
     } catch (error) {
-      // A full disk must not keep the log from being emptied.
+      // The log must be emptied even if the disk is full.
       if (codeOf(error) === 'ENOSPC') await truncate(serverLog).catch(() => undefined);
     }
   }
@@ -267,7 +272,7 @@ async function endServer(server: ServerProcess): Promise<void> {
   }
 }
 
-/** Whether a log stays empty because its disk is full, so that nothing else shows why the server ended. */
+/** Returns whether a log is empty because its disk is full. Then nothing else shows why the server ended. */
 async function hasNoRoom(path: string): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(dirname(path));
@@ -281,7 +286,10 @@ async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
-/** Reads the end of the text appended to a file since it had a given size, or of the whole file if it was emptied in between. */
+/**
+ * Reads the end of the text that was appended to a file since it had a given size. If the file was emptied in the meantime, reads
+ * the end of the whole file.
+ */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {
     const handle = await open(path, 'r');

@@ -6,26 +6,26 @@ import { openConnectorRules } from '../foundation/connector-settings.ts';
 import { type AddressRules, hostOf } from '../foundation/networks.ts';
 import { withoutSecrets } from '../foundation/redaction.ts';
 
-// Invariant: Sign-in sends requests only to the host of OIDC_ISSUER, only to public addresses or those in
+// Invariant: Sign-in sends requests only to the host of OIDC_ISSUER, only to public addresses or addresses in
 //   WEBHOOK_ALLOWED_NETWORKS, and over TLS unless the address is loopback
 // Kept by: this file; `server/background/outbound/send.ts` checks each address
 // Tested by: `test/security/sign-in/tokens.test.ts`
 
-/** Discovery documents, key sets and tokens of people in hundreds of groups are far smaller. */
+/** Maximum size of an answer. Discovery documents, key sets and tokens of people in hundreds of groups are far smaller. */
 const MAX_BYTES = 1_048_576;
 
 const DOOR_LIMITS: SendLimits = {
   ...SEND_LIMITS,
-  // A person waits for the whole request.
+  // Short, because a person is waiting for the whole request.
   connectTimeoutMilliseconds: 3_000,
   answerTimeoutMilliseconds: 8_000,
   maxReadBytes: MAX_BYTES + 1,
   maxKeptBytes: MAX_BYTES,
-  // People sign in rarely, and a code must not be sent twice.
+  // Without idle connections, a code is never sent twice. The cost is small, because people rarely sign in.
   maxIdleConnections: 0,
 };
 
-/** Google's endpoints are on other hosts than its issuer, and always the same. */
+/** Further hosts of an issuer. Google's endpoints are on other hosts than its issuer, and these are always the same. */
 const OTHER_HOSTS: Readonly<Record<string, readonly string[]>> = {
   'accounts.google.com': ['oauth2.googleapis.com', 'www.googleapis.com', 'openidconnect.googleapis.com'],
 };
@@ -34,7 +34,7 @@ export type DoorSettings = {
   readonly issuer: string;
   /** Networks and addresses that are allowed in addition to public ones. */
   readonly allowedNetworks: readonly string[];
-  /** Certificates in PEM that are trusted in addition to Node's, or null. */
+  /** Certificates in PEM that are trusted in addition to Node's. Null if there are none. */
   readonly ca: string | null;
 };
 
@@ -45,12 +45,15 @@ export class ProviderOutage extends Error {
 
 export type Door = {
   readonly fetch: CustomFetch;
-  /** The difference of the provider's clock from this machine's in its last answer, in milliseconds, or undefined. */
+  /**
+   * How far the provider's clock was ahead of this machine's at its last answer, in milliseconds. Undefined before the first
+   * answer.
+   */
   readonly clockAhead: () => number | undefined;
   readonly close: () => void;
 };
 
-/** Opens the only way to the provider: a `fetch` for its client that sends through the service's outbound door. */
+/** Opens the only way to the provider: a `fetch` for its client, which sends through the service's outbound sender. */
 export function openDoor(settings: DoorSettings, limits: SendLimits = DOOR_LIMITS): Door {
   const sender = openSender({ rules: openRules(settings), ca: settings.ca }, limits);
   let ahead: number | undefined;
@@ -83,7 +86,7 @@ export function openDoor(settings: DoorSettings, limits: SendLimits = DOOR_LIMIT
   return { fetch, clockAhead: () => ahead, close: () => sender.close() };
 }
 
-/** Writes JSON without escapes in names, because the provider's client reads it with JSON.parse: see `parseJson`. */
+/** Writes JSON without escapes in names, because the provider's client reads it with JSON.parse. See `parseJson`. */
 function plainJson(text: string, contentType: string | null): string {
   if (!text.includes('\\') || !/\bjson\b/i.test(contentType ?? '')) return text;
   try {

@@ -12,8 +12,8 @@ const PROVIDER = 'OpenID provider';
 const ROLES = 'roles';
 
 /**
- * Checks the settings of sign-in against the provider: discovery, the client and its redirect URI, scopes and clocks. With a
- * token or claims (JSON) of a person, also says which roles they would give. Signs no one in.
+ * Checks the settings of sign-in with the provider: discovery, the client and its redirect URI, scopes and clocks. If a token or
+ * the claims (JSON) of a person are given, also reports the roles that they would give. Signs no one in.
  */
 export async function examineSignIn(settings: SignInSettings, claims: string | undefined): Promise<readonly Check[]> {
   const provider = openProvider(settings);
@@ -37,7 +37,9 @@ export async function examineSignIn(settings: SignInSettings, claims: string | u
   }
 }
 
-/** Asks the provider for a sign-in without a person. It refuses that with an error page if it does not know the redirect URI. */
+/**
+ * Asks the provider for a sign-in without a person. If the provider does not know the redirect URI, it refuses with an error page.
+ */
 async function examineRedirect(
   { publicUrl, scopes }: SignInSettings,
   { configuration, fetch }: FoundProvider,
@@ -50,7 +52,7 @@ async function examineRedirect(
     prompt: 'none',
     state: 'doctor',
     nonce: 'doctor',
-    // Of a verifier that no one has.
+    // The challenge of a verifier that no one has.
     code_challenge: 'doctor'.padEnd(43, '-'),
     code_challenge_method: 'S256',
   });
@@ -94,7 +96,7 @@ function examineScopes({ scopes, roleClaim }: SignInSettings, { configuration }:
   return [ok(name, `${scopes}${listed}`)];
 }
 
-/** Says what a token or claims would become. The signature of a token is checked if the provider could be read. */
+/** Reports the roles that a token or claims would give. Checks the signature of a token if the provider's keys could be read. */
 async function examineClaims(
   { issuer, clientId, roles, roleClaim }: SignInSettings,
   found: FoundProvider | undefined,

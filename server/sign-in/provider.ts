@@ -10,7 +10,7 @@ import {
 } from 'openid-client';
 import { type Door, type DoorSettings, openDoor, ProviderOutage } from './door.ts';
 
-// Invariant: The keys of the provider are fetched again for an unknown kid, at most every 30 s
+// Invariant: If a kid is unknown, the keys of the provider are fetched again, at most every 30 s
 // Kept by: `createRemoteJWKSet` of jose with KEY_PAUSE_MILLISECONDS
 // Tested by: `test/security/sign-in/tokens.test.ts`
 
@@ -19,7 +19,7 @@ export const CLOCK_SKEW_SECONDS = 60;
 
 const KEY_PAUSE_MILLISECONDS = 30_000;
 
-/** Providers rarely change their endpoints, but a change should not require a restart. */
+/** How long a discovery document is used. Providers rarely change their endpoints, but a change must not require a restart. */
 const DISCOVERY_MILLISECONDS = 3_600_000;
 
 export type ProviderSettings = DoorSettings & { readonly clientId: string; readonly clientSecret: string };
@@ -32,7 +32,7 @@ export type FoundProvider = {
 };
 
 export type Provider = {
-  /** Reads the discovery document on first use. A failure is tried again on the next use. Throws a ProviderOutage. */
+  /** Reads the discovery document on first use. If that fails, the next use tries again. Throws a ProviderOutage. */
   readonly find: () => Promise<FoundProvider>;
   readonly clockAhead: Door['clockAhead'];
   readonly close: () => void;
@@ -90,7 +90,7 @@ async function discover(settings: ProviderSettings, door: Door): Promise<FoundPr
   return { configuration, keys, fetch: door.fetch };
 }
 
-/** Compares exactly. URLs that differ only in a trailing slash name different issuers. */
+/** Compares exactly, because URLs that differ only in a slash at the end name different issuers. */
 function requireIssuer(expected: string, found: string): void {
   if (found === expected) return;
   const isSlash = found.replace(/\/$/, '') === expected.replace(/\/$/, '');

@@ -6,13 +6,13 @@ import { ProviderOutage } from './door.ts';
 
 const MAX_QUOTED = 200;
 
-/** Quotes a text of the provider, in one line of printable characters. */
+/** Quotes a text from the provider, on one line and with printable characters only. */
 export function quote(text: unknown): string {
   const printable = String(text).replaceAll(/[\p{C}\s]+/gu, ' ');
   return `'${printable.slice(0, MAX_QUOTED)}'`;
 }
 
-/** Refuses a sign-in, and notes `reason` for the audit log. */
+/** Refuses a sign-in. `reason` is for the audit log. */
 export function refuseSignIn(
   code: RefusalCode,
   message: string,
@@ -34,7 +34,7 @@ export function unavailable(problem: string): Refusal {
   return refuseSignIn('provider_unavailable', problem, 'provider unavailable', { endsIn: 1_000 });
 }
 
-/** Returns the refusal for an error of the provider's client, or the error itself if it is a bug. */
+/** Returns the refusal for an error of the provider's client. If the error is a bug, returns it unchanged. */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof Refusal) return error;
   const outage = outageIn(error);
@@ -71,7 +71,7 @@ function providerRefusal(code: string, description: string | undefined, status: 
   );
 }
 
-/** Errors whose answer of the provider is none that a working provider sends. */
+/** Errors that mean that the provider's answer could not come from a working provider. */
 const UNUSABLE = [
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
   'OAUTH_RESPONSE_IS_NOT_JSON',
@@ -130,7 +130,7 @@ function ofToken(error: joseErrors.JOSEError): Refusal {
   return identityRefused(`The identity token of the provider ${problem}.`, 'token: signature');
 }
 
-/** Whether the key set could not be fetched: jose throws its base class then. */
+/** Returns whether the key set could not be fetched. In that case, jose throws its base class. */
 function isFetchProblem(error: joseErrors.JOSEError): boolean {
   return error.code === 'ERR_JOSE_GENERIC';
 }

@@ -46,11 +46,11 @@ export type SignInSettings = ProviderSettings & {
   readonly scopes: string;
   readonly roleClaim: string;
   readonly roles: readonly RoleRule[];
-  /** The origin that people use. The redirect URI comes from it, never from the Host of a request. */
+  /** The origin that people use. The redirect URI is derived from it, never from the Host of a request. */
   readonly publicUrl: string;
 };
 
-/** Called with a sentence for the log, and facts. */
+/** Called with a sentence for the log, and with facts. */
 export type OnNotice = (sentence: string, facts: Readonly<Record<string, unknown>>) => void;
 
 export type RunningSignIn = SignIn & { readonly close: () => void };
@@ -104,7 +104,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
     begin: (wish) => noted('begin', () => begin(settings, provider.find, wish)),
     finish: (parameters, login, newDeadline) => noted('finish', () => finish(parameters, login, newDeadline)),
     signOutUrl: async () => {
-      // A provider that is down must not keep anyone from signing out here.
+      // Even if the provider is down, people must be able to sign out here.
       const found = await provider.find().catch(() => undefined);
       if (found?.configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
       const back = { post_logout_redirect_uri: `${publicUrl}${SIGNED_OUT_PATH}` };
@@ -166,7 +166,7 @@ function checkLogin(parameters: URLSearchParams, login: LoginState | undefined):
 
 type Identity = Claims & { readonly sub: string };
 
-/** Exchanges the code, and returns the claims of the person with the provider's id of its session. */
+/** Exchanges the code. Returns the claims of the person and the provider's id of its own session. */
 async function readIdentity(
   { issuer, clientId, roleClaim, publicUrl }: SignInSettings,
   { configuration, keys }: FoundProvider,
@@ -186,7 +186,7 @@ async function readIdentity(
   const isComplete = valuesOfClaim(claims, roleClaim).problem === null && claims.name !== undefined;
   if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, providerSession };
   const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch((error: unknown) => {
-    // Entra ID has this endpoint on another host, and sends everything in the token.
+    // Entra ID has this endpoint on another host, but sends all claims in the token.
     if (valuesOfClaim(claims, roleClaim).problem === null) return {};
     throw error;
   });
@@ -198,7 +198,9 @@ type Decided =
   | { readonly kind: 'one_program'; readonly access: readonly Access[]; readonly programId: string }
   | { readonly kind: 'choice'; readonly programIds: readonly string[] };
 
-/** Returns what the claims allow. Refuses a person without a role, and says what was looked at. */
+/**
+ * Returns the permissions that the claims give. Refuses a person without a role, with a message that says which values were found.
+ */
 function decide(
   { roleClaim, roles }: SignInSettings,
   claims: Identity,
@@ -239,7 +241,7 @@ export function noRoleMessage(
 }
 
 function describe(claims: Identity): { readonly name: string; readonly email: string | null } {
-  // A claim of invisible characters only names no one.
+  // A claim that contains only invisible characters names no one.
   const names = [claims.name, claims.preferred_username, claims.email].map((claim) =>
     typeof claim === 'string' ? plain(claim) : '',
   );
@@ -254,7 +256,7 @@ function plain(text: string): string {
     .slice(0, MAX_NAME_CHARACTERS);
 }
 
-/** Returns when the person authenticated. Without `auth_time` it may have been long ago, so it counts as such. */
+/** Returns when the person authenticated. If there is no `auth_time`, it may have been long ago, so it counts as long ago. */
 function authenticatedAt({ auth_time: seconds }: Identity): Date {
   return new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, Date.now()) : 0);
 }

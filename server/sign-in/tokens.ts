@@ -7,7 +7,7 @@ import { CLOCK_SKEW_SECONDS } from './provider.ts';
 import { refusalOf, refuseSignIn, unavailable } from './refusals.ts';
 
 // Invariant: A token of the provider counts only with a signature by one of the provider's public keys
-// Kept by: `verified`, which accepts no symmetric algorithm and not `none`
+// Kept by: `verified`, which accepts neither a symmetric algorithm nor `none`
 // Tested by: `test/security/sign-in/tokens.test.ts`
 
 const ALGORITHMS = [
@@ -35,18 +35,18 @@ export async function verified(token: string, { issuer, clientId, keys }: TokenR
     clockTolerance: CLOCK_SKEW_SECONDS,
     requiredClaims: ['iat'],
   });
-  // Read again, because jose uses JSON.parse: see `parseJson`.
+  // The token is parsed again here, because jose uses JSON.parse. See `parseJson`.
   return parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims & JWTPayload;
 }
 
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** How old a logout token may be. Providers send it at once. Its id is remembered for this time. */
+/** Maximum age of a logout token. Providers send it immediately. Its id is remembered for this time. */
 const MAX_LOGOUT_SECONDS = 300;
 
-/** Reads logout tokens (OpenID Connect Back-Channel Logout 1.0), each once. */
+/** Reads logout tokens (OpenID Connect Back-Channel Logout 1.0). Each is accepted once. */
 export function openLogoutTokens(issuer: string, now: () => number = Date.now) {
-  /** The ids of tokens, with the time when they are too old anyway, in milliseconds since 1970. */
+  /** The ids of tokens, with the times when the tokens will be too old, in milliseconds since 1970. */
   const seen = new Map<string, number>();
 
   return async (token: string, rules: Omit<TokenRules, 'issuer'>): Promise<EndedByProvider> => {

@@ -29,7 +29,7 @@ const MIN_SHARE = 0.2;
 
 const EXAMPLES = ['wrong password', 'blocked card', 'refund', 'partial capture', '409', 'transfer.failed'] as const;
 
-/** Answers to frequent searches that no entry covers. */
+/** Answers to frequent searches for which there is no entry. */
 const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   {
     words: /signature/i,
@@ -97,7 +97,7 @@ function groupsOf(errors: readonly ErrorHit[], others: readonly Found[]): readon
     group('guides', 'Guides', nearestOf(others, 'guide'), guideRow),
   ];
   const best = Math.max(...groups.map(({ score }) => score));
-  // An error code in the query scores higher than any words. Entries that match the words are still shown below it.
+  // An error code in the query scores higher than any words. Entries that match the words are still shown below the code.
   const least = Math.min(best, Math.max(0, ...others.map(({ score }) => score))) * MIN_SHARE;
   return groups
     .filter(({ score, rows }) => rows.length > 0 && score >= least)
@@ -114,7 +114,7 @@ ${rows.length > max && shown === 'search' && html`<p><a href="/${section}?q=${en
 </section>`;
 }
 
-/** Renders one result for all codes of a family, because they differ only in the operation. */
+/** Renders one result for all codes of a family, because these codes differ only in the operation. */
 function errorRow({ code, cause, family }: ErrorHit): Html {
   const { status, type, meaning } = ERRORS[code];
   const sign = html`<span class="kind" aria-hidden="true">${SIGNS[type]}</span> <span class="number">${status}</span>`;

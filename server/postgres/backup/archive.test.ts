@@ -48,7 +48,7 @@ test('leaves a full file and a shorter file unchanged', async () => {
   expect((await stat(join(directory.wal, NAME))).size).toBe(1_000);
 });
 
-test("follows no link, because the directory belongs to PostgreSQL's user", async () => {
+test("does not follow links, because the directory belongs to PostgreSQL's user", async () => {
   const target = join(path, 'secret');
   await writeFile(target, Buffer.alloc(SEGMENT_BYTES));
   await rm(join(directory.wal, NAME));

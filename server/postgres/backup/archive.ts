@@ -5,10 +5,10 @@ import { codeOf } from '../../foundation/startup-problem.ts';
 import type { BackupDirectory } from './backup-directory.ts';
 import { SEGMENT_BYTES } from './wal-files.ts';
 
-/** Files of the archiver that are older than this belong to a failed attempt. */
+/** If a temporary file of the archiver is older than this, its attempt has failed. */
 const ABANDONED_MILLISECONDS = 120_000;
 
-/** The smallest saving that is worth a new file. */
+/** The smallest saving for which a new file is worthwhile. */
 const MIN_HOLE_BYTES = 1_048_576;
 
 const TAIL_CHUNK_BYTES = 131_072;
@@ -17,7 +17,7 @@ export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(wal));
 }
 
-/** Removes the files that failed attempts of the archiver left behind, for example on a full disk. */
+/** Removes files that failed attempts of the archiver have left, for example on a full disk. */
 export async function removeAbandoned(wal: string): Promise<void> {
   for (const name of await readdir(wal)) {
     if (!name.startsWith('archtemp.') && !name.startsWith('.')) continue;
@@ -28,13 +28,13 @@ export async function removeAbandoned(wal: string): Promise<void> {
 }
 
 /**
- * Frees the disk space of the zeros at the end of a WAL file, without changing its content. PostgreSQL begins a new file at least
- * once a minute. Every file has 16 MB, so a file that ended early is mostly zeros.
+ * Frees the disk space of the zeros at the end of a WAL file without changing its content. PostgreSQL begins a new file at least
+ * once a minute. Every file has 16 MB, so a file that was ended early is mostly zeros.
  */
 export async function punchHole({ wal, user }: BackupDirectory, name: string): Promise<void> {
   const path = join(wal, name);
   const temporary = join(wal, `.sparse-${name}`);
-  // PostgreSQL's user owns the directory. A link there must not lead to files of the service's user.
+  // PostgreSQL's user owns the directory. If there is a link, it must not lead to files of the service's user.
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { size, mtime, atime } = await source.stat();
@@ -56,7 +56,7 @@ export async function punchHole({ wal, user }: BackupDirectory, name: string): P
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // The file was removed in the meantime, or the disk has no room for the new file. Both cases are harmless.
+    // Either the file was removed in the meantime, or the disk has no room for the new file. Neither does harm.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
   } finally {
     await source.close();

@@ -18,13 +18,13 @@ import { flushDirectory } from '../../foundation/data-directory.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
 import { findObstacle, type ServerUser } from '../ledger-location.ts';
 
-/** A checked directory for backups. `wal` belongs to PostgreSQL's user, everything else to the service's user. */
+/** A directory for backups that was checked. `wal` belongs to PostgreSQL's user, everything else to the service's user. */
 export type BackupDirectory = {
-  /** Real path. */
+  /** The real path. */
   readonly path: string;
-  /** Files of the WAL, written by PostgreSQL's archiver. */
+  /** The directory of WAL files. PostgreSQL's archiver writes them. */
   readonly wal: string;
-  /** A directory for each copy of the ledger's files. */
+  /** The directory that contains a directory for each copy of the ledger's files. */
   readonly base: string;
   readonly user: ServerUser;
 };
@@ -35,9 +35,8 @@ export const BASE_DIRECTORY = 'base';
 /**
  * Checks BACKUP_DIR and creates its missing subdirectories. It does not create the directory itself: if a disk were not mounted,
  * the backups would be on the disk of the ledger.
- *
  * @param places real paths that must be separate from it: the data directory and the directory of PostgreSQL's files.
- * @throws StartupProblem if it cannot be used.
+ * @throws StartupProblem if BACKUP_DIR cannot be used.
  */
 export async function openBackupDirectory(
   asked: string,
@@ -69,7 +68,7 @@ export async function openBackupDirectory(
   return { path, wal, base, user };
 }
 
-/** The directory of a backup that is only read, for example by a restore. */
+/** Returns the directory of a backup that will only be read, for example by a restore. */
 export async function findBackupDirectory(
   asked: string,
   origin: string,
@@ -102,7 +101,7 @@ async function findDirectory(asked: string): Promise<string> {
   throw refuse(asked, 'it is not a directory. Set BACKUP_DIR to a directory');
 }
 
-/** The loss of one of the two directories must not include the other. */
+/** Throws if one directory is inside the other, because both would be lost together. */
 function requireApart(asked: string, path: string, place: string): void {
   const isIn = (inner: string, outer: string): boolean => `${inner}${sep}`.startsWith(`${outer}${sep}`);
   if (!isIn(path, place) && !isIn(place, path)) return;
@@ -126,7 +125,8 @@ async function makePrivate(path: string): Promise<void> {
 }
 
 /**
- * Writes a file, because permissions do not show whether a network file system allows it. A full disk does not prevent the start.
+ * Tests the directory by writing a file, because permissions do not show whether a network file system allows it. A full disk does
+ * not prevent the start.
  */
 async function tryToWrite(directory: string): Promise<void> {
   const path = join(directory, `.try-${process.pid}`);
@@ -157,7 +157,7 @@ function refuse(asked: string, reason: string, cause?: unknown): StartupProblem 
   );
 }
 
-/** Replaces a small file as a whole. The file is on disk when this returns. */
+/** Replaces the whole content of a small file. When this returns, the file is on disk. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   await rm(`${path}.new`, { force: true });
   const handle = await open(`${path}.new`, 'wx', 0o600);

@@ -15,48 +15,48 @@ import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files
 
 export type BackupStatus = {
   readonly lastCopyAt: Date | undefined;
-  /** When a copy, or the maintenance of the archive, last failed, and why. Kept after a later success. */
+  /** When a copy or the maintenance of the archive last failed, and why. It is kept after a later success. */
   readonly lastFailureAt: Date | undefined;
   readonly lastFailure: string | undefined;
   readonly failures: number;
-  /** All commits until then can be restored. About half a minute ago if all is well. */
+  /** All commits until this time can be restored. If all is well, it is about half a minute ago. */
   readonly coveredUntil: Date | undefined;
   readonly isCopying: boolean;
 };
 
 export type BackupJobParts = {
   readonly directory: BackupDirectory;
-  /** The state when the server was started. */
+  /** The state at the start of the server. */
   readonly state: ArchiveState;
   readonly socketDirectory: string;
   readonly dataDirectory: string;
   readonly retentionDays: number;
   readonly onCopy: (name: string) => void;
-  /** Called for the first of several identical failures in a row. */
+  /** Called for the first of several equal failures in a row. */
   readonly onFailure: (problem: string) => void;
 };
 
 /**
- * How often written WAL is handed to the archiver. Two such intervals, plus the time for a file to arrive, are less than the
- * minute that may be lost at most.
+ * How often written WAL is given to the archiver. Two such intervals, plus the time for a file to arrive, are less than a minute,
+ * the maximum loss.
  */
 const INTERVAL_MILLISECONDS = 25_000;
 
-/** How often copies and the whole archive, which may have a hundred thousand files, are checked. */
+/** How often copies and the whole archive are checked. The archive may have a hundred thousand files. */
 const CARE_MILLISECONDS = 600_000;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** The archiver stores a file at once. After a failure it tries again a minute later. */
+/** Usually, the archiver stores a file immediately. After a failure, it tries again a minute later. */
 const ARCHIVER_MILLISECONDS = 5_000;
 const LOOK_MILLISECONDS = 200;
 const LATE_MILLISECONDS = 60_000;
 const STALE_MILLISECONDS = 600_000;
 
-/** Time for the thread to remove an unfinished copy. */
+/** Time for the thread to remove a copy that is not finished. */
 const STOP_MILLISECONDS = 1_500;
 
-/** Maintains the backups while the service runs: takes copies, watches the archive, deletes files that are too old. */
+/** Maintains the backups while the service runs: takes copies, monitors the archive, and deletes files that are too old. */
 export class BackupJob {
   readonly #parts: BackupJobParts;
   readonly #end = new AbortController();
@@ -65,15 +65,15 @@ export class BackupJob {
   #worker: Worker | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #copying: Promise<unknown> = Promise.resolve();
-  /** By the monotonic clock, like all waits, because the time of day may be set back. */
+  /** The time of the next check, by the monotonic clock, as for all waits, because the time of day may be set back. */
   #nextCare = 0;
   #nextRetention = 0;
   /**
-   * The WAL last handed to the archiver, until it is in the archive, and when: by the clock of the database, and by the monotonic
-   * one.
+   * The WAL that was last given to the archiver, until it is in the archive. Its times are by the clock of the database, and by the
+   * monotonic clock.
    */
   #handedOver: { readonly time: Date; readonly at: number; readonly segment: string } | undefined;
-  /** Number of the first file without a hole. */
+  /** The number of the first file that has not been shrunk. */
   #shrunk: number | undefined;
   #failing: string | undefined;
 
@@ -106,7 +106,7 @@ export class BackupJob {
     const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
     await Promise.race([Promise.all([this.#running, this.#copying]), late]);
     await this.#worker?.terminate();
-    // A restored ledger then does not have to wait. If this cannot be written, it waits.
+    // With this record, a restored ledger does not have to wait. If it cannot be written, that ledger waits.
     await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
   }
 
@@ -144,7 +144,7 @@ export class BackupJob {
     this.#status = { ...this.#status, lastCopyAt };
     if (isCopyDue(last, names, this.#state.timeline, new Date())) {
       if (await this.#hasCopyElsewhere()) return;
-      // The first copy comes soon, because until then there is no backup.
+      // The first copy is taken soon, because until then there is no backup.
       this.#copying = this.#copy(last === undefined);
     } else if (performance.now() >= this.#nextRetention) {
       if (await this.#hasCopyElsewhere()) return;
@@ -158,7 +158,7 @@ export class BackupJob {
     }
   }
 
-  /** Whether the `backup` command is running. Then there is nothing to do, and nothing has failed. */
+  /** Whether the `backup` command is running. If so, there is nothing to do, and nothing has failed. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
       (await lockCopies(this.#parts.dataDirectory)).release();
@@ -169,7 +169,7 @@ export class BackupJob {
     }
   }
 
-  /** Ends the current WAL file if it contains anything, unless the archiver still has earlier ones to store. */
+  /** Ends the current WAL file if it contains anything, unless the archiver still has earlier files to store. */
   async #handOver(): Promise<void> {
     const client = await connectAsSuperuser(this.#parts.socketDirectory);
     try {
@@ -180,7 +180,7 @@ export class BackupJob {
       const [row] = rows;
       const now = clock.rows[0]?.now;
       if (row === undefined || now === undefined) return;
-      // The position after the last byte. If nothing was written, the start of the next file.
+      // `row.position` is the position after the last byte. If nothing was written, it is the start of the next file.
       const number = segmentAt(parsePosition(row.position) - 1n);
       this.#handedOver = { time: now, at: performance.now(), segment: segmentName({ timeline: row.timeline, number }) };
     } finally {
@@ -188,7 +188,7 @@ export class BackupJob {
     }
   }
 
-  /** Waits briefly for the archiver. If it needs longer, the next round checks again. */
+  /** Waits a short time for the archiver. If that is not enough, the next round checks again. */
   async #awaitArchiver(): Promise<void> {
     const handedOver = this.#handedOver;
     if (handedOver === undefined) return;
@@ -197,11 +197,11 @@ export class BackupJob {
       if (performance.now() > deadline) break;
       await sleep(LOOK_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal });
     }
-    // Its file was deleted with the files that no copy needs.
+    // The file was deleted, together with the files that no copy needs.
     if (performance.now() - handedOver.at > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 
-  /** Throws if the archiver has not stored a file before its next retry is due. */
+  /** Throws if the archiver has not stored a file before its next retry. */
   #requireArchived(): void {
     const handedOver = this.#handedOver;
     if (handedOver === undefined || performance.now() - handedOver.at < LATE_MILLISECONDS) return;
@@ -211,7 +211,7 @@ export class BackupJob {
     );
   }
 
-  /** Records in the directory for backups that this ledger is alive, and until when the backup is complete. */
+  /** Records in the backup directory that this ledger is alive, and up to which time the backup is complete. */
   async #noteArchived(): Promise<void> {
     this.#end.signal.throwIfAborted();
     const { directory } = this.#parts;
@@ -237,13 +237,13 @@ export class BackupJob {
     await this.#shrink(handedOver.segment);
   }
 
-  /** Shrinks the files since the last call. Files that a killed process did not shrink stay unchanged. */
+  /** Shrinks the files since the last call. If a killed process did not shrink a file, it stays as it is. */
   async #shrink(name: string): Promise<void> {
     const segment = parseSegment(name);
     if (segment === undefined) return;
     for (let number = this.#shrunk ?? segment.number; number <= segment.number; number += 1) {
       if (this.#end.signal.aborted) return;
-      // A problem with one file must not hold up the files after it.
+      // A problem with one file must not delay the files after it.
       this.#shrunk = number + 1;
       await punchHole(this.#parts.directory, segmentName({ timeline: segment.timeline, number }));
     }

@@ -25,21 +25,21 @@ import {
 } from './manifest.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A copy of the ledger is complete, on disk and restorable, or does not count as a copy
+// Invariant: A copy of the ledger is complete, on disk and restorable. Otherwise it does not count as a copy
 // Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own checksum
 // Tested by: `test/embedded/backup-failures.test.ts`
 
 export type CopySource = {
-  /** Directory of the socket of the ledger's server. */
+  /** The directory of the socket of the ledger's server. */
   readonly socketDirectory: string;
-  /** The service's data directory, which contains the lock for copies. */
+  /** The service's data directory. It contains the lock for copies. */
   readonly dataDirectory: string;
   readonly wal: string;
   readonly base: string;
 };
 
 export type CopyOptions = {
-  /** Whether the checkpoint at its beginning is written at once instead of over minutes, like other checkpoints. */
+  /** Whether the checkpoint at the beginning is written immediately. Otherwise, it takes minutes, like other checkpoints. */
   readonly fast: boolean;
   readonly signal?: AbortSignal;
   readonly onProgress?: (line: string) => void;
@@ -47,21 +47,23 @@ export type CopyOptions = {
   readonly archiveTimeoutMilliseconds?: number;
 };
 
-/** A quarter of the speed of a modest disk: 100 GB take an hour, and transfers are not affected. */
+/** A quarter of the speed of a modest disk. At this rate, 100 GB take an hour, and transfers are not affected. */
 const BYTES_PER_SECOND = 32 * 1_048_576;
 
-/** Longer than the archiver waits before it tries again. A copy whose WAL is not archived cannot be restored. */
+/**
+ * Longer than the archiver's pause before it tries again. Without this wait, a copy whose WAL is not archived could not be
+ * restored.
+ */
 const ARCHIVE_TIMEOUT_MILLISECONDS = 180_000;
 const LOOK_MILLISECONDS = 200;
 
 const LOCK_DIRECTORY = 'backup-lock';
 
 /**
- * Takes a copy of the ledger's files while the ledger is in use. The copy is complete, on disk and with the WAL it needs, or it
- * does not exist.
- *
+ * Takes a copy of the ledger's files while the ledger is in use. The result is a complete copy on disk, with the WAL that it needs,
+ * or no copy.
  * @returns its name and its contents.
- * @throws StartupProblem with the operator's possible action.
+ * @throws StartupProblem that says what the operator can do.
  */
 export async function takeCopy(
   source: CopySource,
@@ -74,7 +76,7 @@ export async function takeCopy(
     try {
       return await copyThrough(client, source, options);
     } finally {
-      // Without pg_backup_stop, the end of the session ends the backup.
+      // If pg_backup_stop was not called, the end of the session ends the backup.
       await client.end().catch(() => undefined);
     }
   } catch (error) {
@@ -86,7 +88,7 @@ export async function takeCopy(
   }
 }
 
-/** Another process is taking a copy, or removing old ones. */
+/** Another process is taking a copy or removing old copies. */
 export class CopyInProgress extends StartupProblem {
   constructor(processId: number | undefined) {
     const who = processId === undefined ? 'Another process' : `Process ${processId}`;
@@ -94,7 +96,7 @@ export class CopyInProgress extends StartupProblem {
   }
 }
 
-/** Locks copies, so that one process at a time takes copies and removes old ones. */
+/** Locks the copies, so that only one process at a time takes copies or removes old ones. */
 export async function lockCopies(dataDirectory: string): Promise<DataDirectoryLock> {
   const directory = join(dataDirectory, LOCK_DIRECTORY);
   await makeDirectories(directory, 0o700);
@@ -195,8 +197,8 @@ async function describeServer(client: Client, wal: string): Promise<ServerFacts>
 }
 
 /**
- * Throws {@link StartupProblem} if there is too little room. Otherwise the copy would fill the disk, and the archiver would also
- * fail.
+ * Throws {@link StartupProblem} if there is too little room. Otherwise the copy would fill the disk, and then the archiver would
+ * fail, too.
  */
 async function requireRoom(base: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(base);
@@ -219,7 +221,7 @@ async function startBackup(client: Client, fast: boolean): Promise<{ position: s
 
 type Stop = { readonly position: string; readonly label: string; readonly time: Date; readonly timeline: number };
 
-/** Ends the backup. The time is read afterwards, because recovery must not stop before the end of the backup. */
+/** Ends the backup. The time is read afterwards, because a recovery must not stop before the end of the backup. */
 async function stopBackup(client: Client): Promise<Stop> {
   const { rows } = await client.query<{ position: string; label: string }>(
     'select lsn::text as position, labelfile as label from pg_backup_stop(false)',
@@ -231,7 +233,7 @@ async function stopBackup(client: Client): Promise<Stop> {
   const timeline = parseSegment(after?.file ?? '')?.timeline;
   if (stop === undefined || after === undefined || timeline === undefined)
     throw new Error('pg_backup_stop returned nothing');
-  // Rounded up, because PostgreSQL's clock has microseconds.
+  // Rounded up, because PostgreSQL's clock counts microseconds.
   return { ...stop, time: new Date(after.time.getTime() + 1), timeline };
 }
 
@@ -267,7 +269,7 @@ async function describeMissing(client: Client, wal: string, file: string): Promi
   );
 }
 
-/** Removes the leftovers of a killed process. The caller holds the lock of copies. */
+/** Removes everything that a killed process has left. The caller must hold the lock of the copies. */
 async function removeUnfinished(base: string): Promise<void> {
   for (const name of await readdir(base)) {
     if (name.startsWith(UNFINISHED)) await rm(join(base, name), { recursive: true, force: true, maxRetries: 3 });

@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, StartupProblem } from '../../foundation/startup-problem.ts';
 import type { CopiedFile } from './manifest.ts';
 
-/** Bytes read and written at once: large enough for a disk, and a pause of a millisecond for everything else in the process. */
+/**
+ * Number of bytes that are read and written at once. This is efficient for a disk, and blocks the process for only a millisecond.
+ */
 const CHUNK_BYTES = 1_048_576;
 
 /** Files that PostgreSQL creates again when it starts, or that must not be copied. */
@@ -19,7 +21,7 @@ const LEFT_OUT = new Set([
   'backup_manifest',
   'current_logfiles',
 ]);
-/** Directories that a server needs, without their files. */
+/** Directories that a server needs, but without their files. */
 const LEFT_EMPTY = new Set([
   'pg_wal',
   'pg_replslot',
@@ -30,10 +32,10 @@ const LEFT_EMPTY = new Set([
   'pg_stat_tmp',
   'pg_subtrans',
 ]);
-/** Contains where recovery begins, so it is copied last and read until two readings agree. */
+/** This file says where the recovery begins. So it is copied last, and read until two readings agree. */
 const CONTROL_FILE = 'global/pg_control';
 
-/** Limits the bytes per second of a copy, and ends it when it is no longer wanted. */
+/** Limits the number of bytes per second of a copy, and ends the copy when it is no longer wanted. */
 export class Pace {
   readonly #bytesPerSecond: number;
   readonly #signal: AbortSignal | undefined;
@@ -57,12 +59,12 @@ export class Pace {
   }
 }
 
-/** The copied files and directories, with paths relative to the source and the target. */
+/** The copied files and directories. Their paths are relative to the source and the target. */
 export type CopiedFiles = { readonly directories: readonly string[]; readonly files: readonly CopiedFile[] };
 
 /**
- * Copies the files of a running PostgreSQL, between pg_backup_start and pg_backup_stop. Files may change, grow and vanish during
- * the copy, because the WAL contains the missing changes.
+ * Copies the files of a running PostgreSQL between pg_backup_start and pg_backup_stop. During the copy, files may change, grow and
+ * disappear, because the WAL contains the missing changes.
  */
 export async function copyLedgerFiles(from: string, to: string, pace: Pace): Promise<CopiedFiles> {
   const directories: string[] = [];
@@ -72,7 +74,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
       const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
       if (isLeftOut(path, entry.name)) continue;
       const isLeftEmpty = LEFT_EMPTY.has(path);
-      // The WAL may be on a separate disk, behind a link.
+      // The WAL may be on a separate disk, to which a link leads.
       if (entry.isDirectory() || (isLeftEmpty && entry.isSymbolicLink())) {
         directories.push(path);
         await mkdir(join(to, path), { mode: 0o700 });
@@ -101,7 +103,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
 }
 
 function isLeftOut(path: string, name: string): boolean {
-  // Temporary files of queries, caches that are created again, and the temporary names of access rules.
+  // These are temporary files of queries, caches that are created again, and temporary names of access rules.
   return (
     LEFT_OUT.has(path) || name.startsWith('pgsql_tmp') || name.startsWith('pg_internal.init') || name.endsWith('.new')
   );
@@ -112,7 +114,7 @@ function ifVanished(error: unknown): [] {
   throw error;
 }
 
-/** Copies a file, flushed to disk, and returns the checksum of the written bytes. Undefined if the file has vanished. */
+/** Copies a file and flushes it to disk. Returns the checksum of the written bytes. Undefined if the file has disappeared. */
 export async function copyOne(
   from: string,
   to: string,
@@ -156,7 +158,7 @@ async function writeAll(target: FileHandle, chunk: Buffer): Promise<void> {
   }
 }
 
-/** Writes a small file, flushed to disk. Returns its size and checksum. */
+/** Writes a small file and flushes it to disk. Returns its size and checksum. */
 export async function writeFileWhole(path: string, content: Buffer): Promise<[bytes: number, sha256: string]> {
   const handle = await open(path, 'wx', 0o600);
   try {

@@ -1,4 +1,4 @@
-// Takes a copy of the ledger in a separate thread, so that reading and hashing gigabytes delays no request.
+// Takes a copy of the ledger in a separate thread, so that reading and hashing gigabytes does not delay requests.
 import { parentPort, workerData } from 'node:worker_threads';
 import { StartupProblem } from '../../foundation/startup-problem.ts';
 import { type CopySource, takeCopy } from './base-copy.ts';

@@ -5,14 +5,14 @@ import { parseJson } from '../../../domain/parse-json.ts';
 import { codeOf } from '../../foundation/startup-problem.ts';
 import { parsePosition, segmentAt } from './wal-files.ts';
 
-/** The contents of a copy of the ledger's files, and the facts that a restore needs about it. */
+/** The contents of a copy of the ledger's files, and the facts that a restore needs to know about it. */
 export type Manifest = {
   readonly format: 1;
-  /** The identifier of the PostgreSQL cluster: the same for a ledger and everything restored from it. */
+  /** The identifier of the PostgreSQL cluster. It is the same for a ledger and everything that was restored from it. */
   readonly systemIdentifier: string;
   readonly postgresVersion: number;
   readonly timeline: number;
-  /** The WAL between these positions is part of the copy. */
+  /** The start and the end of the WAL that is part of the copy. */
   readonly startPosition: string;
   readonly stopPosition: string;
   /** RFC 3339, by the clock of the database. A restore can go to any time from `endedAt` on. */
@@ -23,11 +23,11 @@ export type Manifest = {
   readonly files: readonly CopiedFile[];
 };
 
-/** Path relative to the copy, size in bytes, SHA-256 in hex. */
+/** The path relative to the copy, the size in bytes, and the SHA-256 in hex. */
 export type CopiedFile = readonly [path: string, bytes: number, sha256: string];
 
 export type Copy = {
-  /** The name of its directory: the time when it began. */
+  /** The name of the copy's directory: the time when the copy began. */
   readonly name: string;
   readonly path: string;
   /** Undefined if the copy cannot be used. */
@@ -37,7 +37,7 @@ export type Copy = {
 
 export const FILES_DIRECTORY = 'files';
 export const MANIFEST_FILE = 'manifest.json';
-/** SHA-256 of the manifest, so that a damaged manifest does not vouch for damaged files. */
+/** The SHA-256 of the manifest. Without it, a damaged manifest could match damaged files. */
 export const MANIFEST_SUM_FILE = 'manifest.sha256';
 
 export function sumOf(text: string): string {
@@ -48,18 +48,21 @@ export function segmentsOf({ startPosition, stopPosition }: Manifest): {
   readonly first: number;
   readonly last: number;
 } {
-  // The position after the end may be the first one of the next file, which the copy does not need.
+  // The position after the end may be the first position of the next file, which the copy does not need.
   return { first: segmentAt(parsePosition(startPosition)), last: segmentAt(parsePosition(stopPosition) - 1n) };
 }
 
 const COPY_NAME = /^\d{8}T\d{6}Z$/;
 
-/** The name of a copy that begins at a time: `20300131T120000Z`. */
+/** Returns the name of a copy that begins at a time, such as `20300131T120000Z`. */
 export function copyName(time: Date): string {
   return time.toISOString().replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
 }
 
-/** The copies in `base`, oldest first, including unusable ones. Unfinished copies have another name. */
+/**
+ * Returns the copies in `base`, oldest first, including unusable ones. Copies that are not finished have a different name and are
+ * not included.
+ */
 export async function listCopies(base: string): Promise<readonly Copy[]> {
   const names = (await readdir(base)).filter((name) => COPY_NAME.test(name)).sort();
   return Promise.all(names.map((name) => readCopy(join(base, name), name)));
@@ -84,13 +87,13 @@ async function readManifest(path: string): Promise<Manifest> {
   const text = await readFile(join(path, MANIFEST_FILE), 'utf8');
   const sum = (await readFile(join(path, MANIFEST_SUM_FILE), 'utf8')).trim();
   if (sumOf(text) !== sum) throw new Error('its manifest is damaged');
-  // Only this service writes it, and the checksum proves that it is unchanged.
+  // Only this service writes the file, and the checksum proves that it is unchanged.
   const manifest = parseJson(text) as Manifest;
   if (manifest.format !== 1) throw new Error(`its format, ${manifest.format}, is not known to this version`);
   return manifest;
 }
 
-/** The first file of a copy that is missing or has another size. A restore compares the contents. */
+/** Returns the first file of a copy that is missing or has the wrong size. Only a restore compares the contents. */
 export async function findIncompleteFile({ path, manifest }: Copy): Promise<string | undefined> {
   for (const [file, bytes] of manifest?.files ?? []) {
     const size = await stat(join(path, FILES_DIRECTORY, file)).then(
@@ -102,10 +105,10 @@ export async function findIncompleteFile({ path, manifest }: Copy): Promise<stri
   return undefined;
 }
 
-/** The prefix of a copy's name until the copy is complete. */
+/** The prefix of a copy's name while the copy is not complete. */
 export const UNFINISHED = '.unfinished-';
 
-/** A copy that is being taken, or was left behind by a killed process. */
+/** A copy that is being taken, or that a killed process has left. */
 export type Unfinished = {
   /** RFC 3339. */
   readonly startedAt: string;
@@ -119,7 +122,7 @@ export async function findUnfinished(base: string): Promise<readonly Unfinished[
     if (date === undefined) continue;
     let bytes = 0;
     for (const path of await readdir(join(base, name), { recursive: true }).catch(() => [])) {
-      // Files appear and disappear during the copy.
+      // Files can appear and disappear during the copy.
       const file = await stat(join(base, name, path)).catch(() => undefined);
       if (file?.isFile() === true) bytes += file.size;
     }

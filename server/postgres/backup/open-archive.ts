@@ -5,14 +5,13 @@ import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './owne
 export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
 
 export type OpenArchive = {
-  /** Makes the ledger, which now exists, the owner of the directory. The ledger's server is not running yet. */
+  /** Makes the ledger, which exists now, the owner of the directory. Call it before the ledger's server runs. */
   readonly claim: () => Promise<ClaimedArchive>;
 };
 
 /**
  * Checks BACKUP_DIR before any work for a ledger. Undefined if it is not set.
- *
- * @param dataDirectory real path of the data directory.
+ * @param dataDirectory the real path of the data directory.
  * @throws StartupProblem if the ledger cannot be backed up there.
  */
 export async function openArchive(
@@ -35,10 +34,10 @@ export async function openArchive(
 export function archiveSettings({ wal }: BackupDirectory): Record<string, string> {
   return {
     archive_mode: 'on',
-    // Without a shell, and flushed to disk before PostgreSQL may remove its own file.
+    // This library uses no shell, and flushes the file to disk before PostgreSQL may remove its own copy.
     archive_library: 'basic_archive',
     'basic_archive.archive_directory': wal,
-    // The service itself ends files more often. This applies when it cannot.
+    // Usually, the service itself ends files more often. This setting applies when it cannot.
     archive_timeout: '60s',
   };
 }

@@ -11,33 +11,33 @@ import { parseHistoryName, parseSegment } from './wal-files.ts';
 // Kept by: an id per data directory, and timelines (`backup/ownership.ts`)
 // Tested by: `test/embedded/backups.test.ts`
 
-// Two ledgers that archive into one directory would corrupt each other's backups. Ledgers restored from the same backup have the
-// same PostgreSQL identifier, so each data directory also has an id.
+// If two ledgers archived into one directory, they would corrupt each other's backups. Ledgers that were restored from the same
+// backup have the same PostgreSQL identifier, so each data directory also has an id.
 
-/** The archiving ledger's record in the directory for backups. */
+/** The record of the archiving ledger in the backup directory. */
 export type ArchiveState = {
   readonly format: 1;
   readonly systemIdentifier: string;
-  /** The id of the data directory that archives, and its path for people. */
+  /** The id of the data directory that archives. The path is for people. */
   readonly owner: string;
   readonly host: string;
   readonly dataDirectory: string;
-  /** When the owner was last active, RFC 3339. Null if it was stopped and released the directory. */
+  /** When the owner was last active, in RFC 3339. Null if it was stopped and has released the directory. */
   readonly seenAt: string | null;
   readonly timeline: number;
-  /** All commits until then are in the archive. Null before the first file. RFC 3339. */
+  /** All commits until this time are in the archive. Null before the first file. RFC 3339. */
   readonly coveredUntil: string | null;
-  /** The last WAL file that this requires. */
+  /** The last WAL file that is needed for this. */
   readonly coveredSegment: string | null;
 };
 
-/** A data directory's record about itself. */
+/** The record of a data directory about itself. */
 type Owner = { readonly id: string; readonly directory: string };
 
 const STATE_FILE = 'archive.json';
 const OWNER_FILE = 'backup-owner.json';
 
-/** Three times the interval between two reports that an owner is alive. */
+/** Three times the interval at which an owner reports that it is alive. */
 const ALIVE_MILLISECONDS = 90_000;
 
 /** Offsets in global/pg_control of PostgreSQL 18. */
@@ -45,7 +45,7 @@ const TIMELINE_OFFSET = 48;
 
 export async function readArchiveState(path: string): Promise<ArchiveState | undefined> {
   const text = await readIfThere(join(path, STATE_FILE));
-  // Only this service writes it, and never in part.
+  // Only this service writes the file, and it never leaves a partial one.
   return text === undefined ? undefined : (parseJson(text) as ArchiveState);
 }
 
@@ -53,7 +53,7 @@ export async function writeArchiveState(path: string, state: ArchiveState): Prom
   await writeWhole(join(path, STATE_FILE), `${JSON.stringify(state, null, 2)}\n`);
 }
 
-/** Reads the identifier and the timeline of PostgreSQL's files, for a server that was stopped. */
+/** Reads the identifier and the timeline from PostgreSQL's files. The server must have been stopped. */
 export async function readControlFile(
   ledger: string,
 ): Promise<{ readonly systemIdentifier: string; readonly timeline: number }> {
@@ -66,7 +66,7 @@ export async function readControlFile(
   }
 }
 
-/** Throws {@link StartupProblem} if a start would create a new ledger although there are backups of one. */
+/** Throws {@link StartupProblem} if a start would create a new ledger although there are backups of a ledger. */
 export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
   if ((await readArchiveState(path)) === undefined) return;
   throw new StartupProblem(
@@ -78,10 +78,9 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
 }
 
 /**
- * Makes a ledger the owner of a directory for backups. The ledger's server is not running yet.
- *
- * @param dataDirectory real path of the data directory.
- * @param ledger real path of PostgreSQL's files.
+ * Makes a ledger the owner of a backup directory. Call it before the ledger's server runs.
+ * @param dataDirectory the real path of the data directory.
+ * @param ledger the real path of PostgreSQL's files.
  * @throws StartupProblem if the directory has backups of another ledger, or of another copy of this ledger that still archives.
  */
 export async function claimBackupDirectory(
@@ -115,7 +114,7 @@ export async function claimBackupDirectory(
     owner: owner.id,
     host: hostname(),
     dataDirectory,
-    // The job of the service reports that it is alive. A command must leave nothing that others would wait for.
+    // Only the job of the service reports that the owner is alive. A command must leave nothing for which others would wait.
     seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,
@@ -134,7 +133,7 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
 }
 
 /**
- * Throws if another ledger still uses the directory. A restored ledger replaces the previous one, unless that one is still
+ * Throws if another ledger still uses the directory. A restored ledger replaces the previous ledger, unless that one is still
  * active.
  */
 async function requireFree(
@@ -171,8 +170,8 @@ async function requireFree(
 }
 
 /**
- * Copies the histories of timelines. PostgreSQL archives a history when its timeline begins, and a restore begins it without
- * archiving.
+ * Copies the histories of timelines. Usually, PostgreSQL archives a history when the timeline begins, but a restore begins a
+ * timeline without archiving.
  */
 async function copyHistories({ wal, user }: BackupDirectory, ledger: string): Promise<void> {
   const source = join(ledger, 'pg_wal');

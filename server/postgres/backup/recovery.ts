@@ -17,7 +17,7 @@ export type RecoveryTask = {
   readonly setup: ServerSetup;
   readonly wal: string;
   readonly timeline: number;
-  /** The time of the last wanted commit, or undefined for all. */
+  /** The time of the last commit to restore. Undefined for all commits. */
   readonly time: RestoreTime;
   readonly onProgress: (line: string) => void;
 };
@@ -26,11 +26,11 @@ export type Recovery =
   | {
       readonly kind: 'recovered';
       readonly server: ServerProcess;
-      /** Time of the last transaction that was replayed, or undefined if there was none after the copy. */
+      /** The time of the last transaction that was replayed. Undefined if there was none after the copy. */
       readonly lastTransactionAt: Date | undefined;
       /** Number of the WAL file that contains the last record. */
       readonly lastSegment: number | undefined;
-      /** PostgreSQL's message about a record that it could not read. */
+      /** PostgreSQL's message about a record that it could not read. Undefined if there was none. */
       readonly damage: string | undefined;
     }
   | {
@@ -41,13 +41,13 @@ export type Recovery =
     }
   | { readonly kind: 'failed'; readonly reason: string; readonly isDiskFull: boolean };
 
-/** PostgreSQL's log messages about a damaged record. At the regular end of an archive it logs none. */
+/** Matches PostgreSQL's log messages about a damaged record. At the regular end of an archive, there are none. */
 const DAMAGE =
   /(?:incorrect resource manager data checksum|invalid magic number|invalid info bits|unexpected pageaddr|invalid record (?:offset|length)|invalid resource manager ID|record with incorrect prev-link|invalid contrecord length|there is no contrecord flag|out-of-sequence timeline ID|WAL file is from different database system|archive file ".*" has wrong size)[^\n]*/;
 const TOO_EARLY = /recovery ended before configured recovery target was reached/;
 
 /**
- * Replays the WAL on a copy in the server's data directory. Once it accepts connections, the server keeps running, on a new
+ * Replays the WAL on a copy in the server's data directory. When the server accepts connections, it keeps running, on a new
  * timeline.
  */
 export async function recover(task: RecoveryTask): Promise<Recovery> {
@@ -79,16 +79,16 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
   return { kind: 'failed', reason: damage ?? lastReasonIn(log) ?? ending, isDiskFull: isDiskFull(log) };
 }
 
-/** The settings of a recovery. PostgreSQL reads the target time before it knows names of zones, even `Z`. */
+/** Returns the settings of a recovery. PostgreSQL reads the target time before it knows names of time zones, even `Z`. */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
-    // The shell gets the path unchanged, and PostgreSQL replaces the character after a percent sign.
+    // The quotes keep the path unchanged in the shell. PostgreSQL would replace a percent sign and the character after it.
     restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
     recovery_target_timeline: String(timeline),
     ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),
     recovery_target_inclusive: 'on',
     recovery_target_action: 'promote',
-    // No session may read the books before recovery has ended.
+    // Sessions must not read the books before the recovery has ended.
     hot_standby: 'off',
     archive_mode: 'off',
   };
@@ -113,7 +113,7 @@ async function readLastTransaction(socketDirectory: string): Promise<Date | unde
   }
 }
 
-/** Marks the files for PostgreSQL as a copy that needs recovery. */
+/** Marks the files as a copy, so that PostgreSQL begins a recovery. */
 export async function markForRecovery(dataDirectory: string): Promise<void> {
   await writeFile(join(dataDirectory, 'recovery.signal'), '', { flag: 'wx', mode: 0o600 });
 }

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const path of made.splice(0)) await rm(path, { recursive: true });
 });
 
-/** The manifest of a copy from a day of January 2020. The copy needs only the WAL file with this number. */
+/** Returns the manifest of a copy from a day of January 2020. The copy needs only the WAL file with this number. */
 function manifestOf(day: number, number: number): Manifest {
   const file = `0/${number.toString(16).toUpperCase()}000`;
   const endedAt = new Date(Date.UTC(2020, 0, day)).toISOString();
@@ -46,7 +46,7 @@ function surveyOf(numbers: readonly number[], ...firsts: readonly number[]) {
 
 const namesOf = (candidates: readonly Candidate[]) => candidates.map(({ copy }) => copy.name);
 
-test('restores the latest time only from copies without a later gap', () => {
+test('restores the latest time only from copies that have no gap after them', () => {
   const plan = planRestore(surveyOf([2, 3, 8, 9, 10], 2, 8, 10), undefined);
   expect(namesOf(plan.candidates)).toEqual(['3', '2']);
   expect(plan.beforeGap?.copy.name).toBe('1');

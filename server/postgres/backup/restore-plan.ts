@@ -16,21 +16,21 @@ import {
   segmentName,
 } from './wal-files.ts';
 
-/** The time to restore to, or undefined for everything in the backup. */
+/** The time up to which to restore. Undefined for everything in the backup. */
 export type RestoreTime = Date | undefined;
 
 export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };
 
 export type RestorePlan = {
-  /** Newest first. If one turns out to be damaged, the next is used. */
+  /** The copies to try, newest first. If one is damaged, the next one is used. */
   readonly candidates: readonly Candidate[];
-  /** For a restore to the latest: the newest copy that allows a restore only up to a gap in the WAL. */
+  /** For a restore to the latest time: the newest copy if it has a gap in the WAL after it. */
   readonly beforeGap: Candidate | undefined;
   readonly timeline: number;
   readonly state: ArchiveState | undefined;
 };
 
-/** The seconds that can be restored: from a copy until the end of the WAL that follows it. */
+/** The times that can be restored: from the end of a copy to the end of the WAL after it. */
 export type BackupSurvey = {
   readonly copies: readonly Copy[];
   readonly timeline: number;
@@ -38,7 +38,9 @@ export type BackupSurvey = {
   readonly candidates: readonly Candidate[];
 };
 
-/** Surveys the contents of a directory for backups for a timeline, by default the timeline of the ledger that archived last. */
+/**
+ * Examines the contents of a backup directory for a timeline. By default, this is the timeline of the ledger that archived last.
+ */
 export async function surveyBackups(
   { path, wal, base }: { readonly path: string; readonly wal: string; readonly base: string },
   asked?: number,
@@ -54,7 +56,7 @@ export async function surveyBackups(
   return { copies, timeline, state, candidates: markBroken(candidates) };
 }
 
-/** A copy proves that WAL existed up to the copy's end, even if that WAL is gone. */
+/** A copy proves that there was WAL up to the copy's end, even if that WAL is missing now. */
 function markBroken(candidates: readonly Candidate[]): readonly Candidate[] {
   const end = Math.max(-1, ...candidates.map(({ manifest }) => segmentsOf(manifest).last));
   return candidates.map((candidate) => {
@@ -82,14 +84,16 @@ async function readBranches(wal: string, timeline: number): Promise<readonly Bra
   }
 }
 
-/** Whether recovery from a copy leads to a timeline. */
+/** Returns whether a recovery from a copy leads to a timeline. */
 function isOnTheWay(manifest: Manifest, timeline: number, branches: readonly Branch[]): boolean {
   if (manifest.timeline === timeline) return true;
   const branch = branches.find((one) => one.timeline === manifest.timeline);
   return branch !== undefined && parsePosition(manifest.stopPosition) <= branch.end;
 }
 
-/** Throws {@link StartupProblem} that lists the possible times, if the requested time cannot be restored. */
+/**
+ * Returns how to restore the requested time. If that is impossible, throws {@link StartupProblem} that lists the possible times.
+ */
 export function planRestore({ copies, timeline, state, candidates }: BackupSurvey, time: RestoreTime): RestorePlan {
   const usable = candidates.filter(({ manifest, chain }) => (chain.last?.number ?? -1) >= segmentsOf(manifest).last);
   const [oldest] = usable;
@@ -97,7 +101,7 @@ export function planRestore({ copies, timeline, state, candidates }: BackupSurve
   if (time === undefined) {
     const newest = usable.at(-1) ?? oldest;
     if (newest.chain.isBroken) throw describeGap(newest, state);
-    // A restore from a copy before a gap ends at the gap, and would miss everything after it.
+    // A restore from a copy before a gap ends at the gap, and would lack everything after it.
     const whole = usable.filter(({ chain }) => !chain.isBroken);
     const beforeGap = usable.findLast(({ chain }) => chain.isBroken);
     return { candidates: whole.toReversed(), beforeGap, timeline, state };

@@ -25,8 +25,8 @@ import { markForRecovery, type Recovery, recover } from './recovery.ts';
 import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A restore to a time contains every transfer acknowledged before it and none sent after it, or it says
-//   what is missing and leaves nothing
+// Invariant: A restore to a time contains every transfer that was acknowledged before it, and none that was sent after it.
+//   Otherwise, it says what is missing and leaves nothing
 // Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
 // Tested by: `verification/campaigns/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
 
@@ -43,7 +43,7 @@ export type RecoveredLedger = {
 };
 
 export type RestoreOptions = {
-  /** The target directory, which is created if it is missing. It must not contain a ledger yet. */
+  /** The target directory. It is created if it is missing, and must not contain a ledger. */
   readonly dataDirectory: string;
   readonly source: { readonly wal: string; readonly base: string };
   readonly plan: RestorePlan;
@@ -52,16 +52,15 @@ export type RestoreOptions = {
   readonly systemDirectory?: string;
 };
 
-/** While one file waits for the disk, others are read. */
+/** The number of files that are read at once. While one file waits for the disk, others can be read. */
 const FILES_AT_ONCE = 4;
 
-/** Space for the WAL of a recovery, in addition to the files of the copy. */
+/** The space that the WAL of a recovery needs, in addition to the files of the copy. */
 const SPARE_BYTES = 128 * 1_048_576;
 
 /**
- * Restores a ledger to a time, into a data directory that has none. Until `keep` is called, the ledger has a temporary name that
- * no service takes for a ledger.
- *
+ * Restores a ledger to a time, into a data directory that has no ledger. Until `keep` is called, it has a temporary name, so that
+ * no service uses it as a ledger.
  * @throws StartupProblem if there is a ledger, or if the backup is incomplete.
  */
 export async function restoreLedger(options: RestoreOptions): Promise<RecoveredLedger> {
@@ -103,7 +102,7 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
   }
 }
 
-/** Throws if PostgreSQL's user cannot read the WAL. Files copied from elsewhere often belong to another user. */
+/** Throws if PostgreSQL's user cannot read the WAL. Files that were copied from elsewhere often belong to a different user. */
 async function requireReadable(wal: string, candidates: readonly Candidate[], user: ServerUser): Promise<void> {
   const segments = candidates.flatMap(({ manifest, chain: { last } }) => [
     { timeline: manifest.timeline, number: segmentsOf(manifest).first },
@@ -188,7 +187,9 @@ async function requireRoom(target: string, bytes: number): Promise<void> {
   );
 }
 
-/** Restores the files of a copy and compares them with its manifest. Returns a description of the first difference. */
+/**
+ * Restores the files of a copy and compares them with its manifest. Returns a description of the first difference, if there is one.
+ */
 async function copyBack({ copy, manifest }: Candidate, target: string, user: ServerUser): Promise<string | undefined> {
   const own = async (path: string): Promise<void> => {
     if (user.differs) await chown(path, user.uid, user.gid);
@@ -227,7 +228,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   onProgress(`Replaying the WAL in ${source.wal}.`);
   let recovery = await recover({ ...task, time });
   const isCovered = time !== undefined && isCoveredUntil(time, candidate, plan);
-  // Nothing was committed between that time and the end of the WAL, so the whole WAL gives the requested state.
+  // Nothing was committed between that time and the end of the WAL. So the whole WAL leads to the requested state.
   const isToItsEnd = time === undefined || (recovery.kind === 'ended early' && isCovered);
   if (time !== undefined && isToItsEnd) recovery = await recover({ ...task, time: undefined });
   if (recovery.kind === 'recovered') {
@@ -253,7 +254,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   );
 }
 
-/** Whether the service has recorded that everything until then is in the archive, and it still is. */
+/** Returns whether the service has recorded that everything up to a time is in the archive, and it is still there. */
 function isCoveredUntil(time: Date, { chain }: Candidate, { state, timeline }: RestorePlan): boolean {
   if (state === undefined || state.coveredUntil === null || state.timeline !== timeline) return false;
   const covered = parseSegment(state.coveredSegment ?? '');
@@ -325,7 +326,7 @@ function describeRecovered(parts: Parts): RecoveredLedger {
   };
 }
 
-/** Waits for the end, even if the server's last checkpoint is slow. */
+/** Waits until the server has ended, even if its last checkpoint is slow. */
 async function endServer({ child, exited }: ServerProcess): Promise<void> {
   child.kill('SIGINT');
   await exited;

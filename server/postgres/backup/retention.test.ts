@@ -22,7 +22,7 @@ const surplusOf = (copies: readonly Copy[], names: readonly string[], bad: reado
   return { copies: surplus.copies, wal: surplus.wal };
 };
 
-test('keeps the last copy before the window and its WAL, to restore to the beginning of the window', () => {
+test('keeps the last copy before the window and its WAL, so that the beginning of the window can be restored', () => {
   const [oldest, before, inside, last] = [copyOf(23, 2), copyOf(16, 4), copyOf(9, 6), copyOf(2, 8)];
   const note = `${segmentName({ timeline: 1, number: 2 })}.00000028.backup`;
   const names = [...walOf(1, 2, 3, 4, 5, 6, 7, 8, 9), note, '00000002.history'];
@@ -32,7 +32,7 @@ test('keeps the last copy before the window and its WAL, to restore to the begin
   });
 });
 
-test('deletes copies before one that ended exactly at the beginning of the window', () => {
+test('deletes copies before a copy that ended exactly at the beginning of the window', () => {
   const [older, exact] = [copyOf(15, 2), copyOf(14, 4)];
   expect(surplusOf([older, exact], walOf(1, 2, 3, 4))).toEqual({ copies: [older], wal: walOf(1, 2, 3) });
 });

@@ -4,20 +4,19 @@ import { listArchive } from './archive.ts';
 import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
 import { followChain, parseSegment } from './wal-files.ts';
 
-// Invariant: Nothing is deleted that is needed to restore a second of the retention, or the last good copy
+// Invariant: Nothing is deleted that is needed to restore a second of the retention, and the last good copy is never deleted
 // Kept by: `backup/retention.ts`
 // Tested by: `server/postgres/backup/retention.test.ts`
 
-/** Files that are not needed to restore any second since `keptFrom`. */
+/** Files that are not needed to restore any second from `keptFrom` on. */
 export type Surplus = { readonly copies: readonly Copy[]; readonly wal: readonly string[] };
 
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Chooses the files to delete. The last good copy before the window stays, because every second at the beginning of the window is
- * restored from it. The last good copy of all also stays, however old it is. Copies that cannot be used are deleted only if a
- * newer good one stays.
- *
+ * Chooses the files to delete. The last good copy before the window stays, because it is needed to restore the seconds at the
+ * beginning of the window. The last good copy of all also stays, even if it is very old. Unusable copies are deleted only if a
+ * newer good copy stays.
  * @param good whether a copy is unchanged since it was stored.
  */
 export function findSurplus(
@@ -33,7 +32,7 @@ export function findSurplus(
   const { first } = segmentsOf(oldest.manifest);
   const { timeline } = oldest.manifest;
   const isSurplus = (name: string): boolean => {
-    // The notes that PostgreSQL archives for each backup begin with the name of a file.
+    // For each backup, PostgreSQL archives a note whose name begins with the name of a WAL file.
     const segment = parseSegment(name.replace(/\.[0-9A-F]{8}\.backup$/, ''));
     return segment !== undefined && segment.timeline <= timeline && segment.number < first;
   };
@@ -41,8 +40,8 @@ export function findSurplus(
 }
 
 /**
- * Deletes copies that are older than the window, and the WAL that only they need. The caller holds the lock of copies. Returns
- * the number of deleted copies.
+ * Deletes copies that are older than the window, and the WAL that only they need. The caller must hold the lock of the copies.
+ * Returns the number of deleted copies.
  */
 export async function removeSurplus(
   { base, wal }: { readonly base: string; readonly wal: string },
@@ -55,7 +54,7 @@ export async function removeSurplus(
   const keptFrom = new Date(now.getTime() - retentionDays * DAY_MILLISECONDS);
   const surplus = findSurplus(copies, await listArchive(wal), keptFrom, (copy) => !incomplete.has(copy));
   for (const { name, path } of surplus.copies) {
-    // Renamed first, so that leftovers after a kill do not look like a copy.
+    // Renamed first, so that files that remain after a kill do not look like a copy.
     const temporary = join(base, `${UNFINISHED}${name}`);
     await rename(path, temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
@@ -65,8 +64,8 @@ export async function removeSurplus(
 }
 
 /**
- * The last usable copy. A copy that ended more than a day in the future is from before the clock was set back. It must not delay
- * the next copy until the clock reaches that time again. A smaller difference counts as just now.
+ * Returns the last usable copy. If a copy ended more than a day in the future, it is from before the clock was set back. It must
+ * not delay the next copy until the clock reaches that time again. A smaller difference counts as now.
  */
 export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefined {
   return copies.findLast(
@@ -74,12 +73,12 @@ export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefin
   );
 }
 
-/** How often a copy is taken, in days. A restore replays up to this much WAL. */
+/** How often a copy is taken, in days. A restore replays at most the WAL of this time. */
 export const COPY_DAYS = 7;
 
 /**
- * Whether a copy is due: if there is no usable one, after a week, on a new timeline, or if the WAL after the last one has a gap,
- * for example after the service ran without BACKUP_DIR.
+ * Returns whether a copy is due: if there is no usable copy, after a week, on a new timeline, or if the WAL after the last copy has
+ * a gap, for example because the service ran without BACKUP_DIR.
  */
 export function isCopyDue(
   last: Copy | undefined,

@@ -33,7 +33,7 @@ test('reads positions, and finds their files', () => {
 
 const HISTORY = '1\t0/5000060\tbefore 2026-11-22\n\n2\t0/9000000\tno recovery target specified\n';
 
-test('reads the file in which a timeline ended from the next timeline', () => {
+test('reads the file where a timeline ended from the next timeline', () => {
   const branches = parseHistory(HISTORY);
   expect(branches).toEqual([
     { timeline: 1, end: 0x500_0060n },
@@ -47,7 +47,7 @@ test('ends a chain at the first missing file, and counts it as broken only if la
   const branches = parseHistory(HISTORY);
   const named = (...segments: readonly (readonly [number, number])[]) =>
     new Set(segments.map(([timeline, number]) => segmentName({ timeline, number })));
-  // 1:6 was written on the first timeline after the second one had left it.
+  // The file 1:6 was written on the first timeline after the second timeline had begun.
   const whole = named([1, 3], [1, 4], [1, 5], [1, 6], [2, 5], [2, 6], [2, 7], [2, 8], [3, 9]);
   expect(followChain(whole, 3, 3, branches)).toEqual({
     last: { timeline: 3, number: 9 },

@@ -1,4 +1,4 @@
-/** Size of a WAL file, as initdb sets it. */
+/** Size of a WAL file, as set by initdb. */
 export const SEGMENT_BYTES = 16_777_216;
 
 /** Number of WAL files that share the first half of their number. */
@@ -31,13 +31,13 @@ export function historyName(timeline: number): string {
   return `${hex(timeline)}.history`;
 }
 
-/** The timeline of a history file, or undefined for other files. */
+/** Returns the timeline of a history file. Undefined for other files. */
 export function parseHistoryName(name: string): number | undefined {
   const [, timeline] = HISTORY_NAME.exec(name) ?? [];
   return timeline === undefined ? undefined : Number.parseInt(timeline, 16);
 }
 
-/** A position in the WAL as PostgreSQL writes it, such as `1/2A000060`. */
+/** Parses a position in the WAL in PostgreSQL's form, such as `1/2A000060`. */
 export function parsePosition(text: string): bigint {
   const [, high, low] = /^([0-9A-F]+)\/([0-9A-F]+)$/i.exec(text) ?? [];
   if (high === undefined || low === undefined) throw new TypeError(`'${text}' is not a position in the WAL`);
@@ -48,7 +48,7 @@ export function segmentAt(position: bigint): number {
   return Number(position / BigInt(SEGMENT_BYTES));
 }
 
-/** The timelines before a timeline, oldest first, from the text of its history file. */
+/** Returns the earlier timelines of a timeline, oldest first, from the text of its history file. */
 export function parseHistory(text: string): readonly Branch[] {
   return text.split('\n').flatMap((line) => {
     const [, timeline, high, low] = HISTORY_LINE.exec(line) ?? [];
@@ -57,24 +57,23 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * Returns the timeline of the file with this number that recovery reads: the last timeline that has a part of it.
- *
+ * Returns the timeline from which a recovery reads the file with this number. It is the last timeline that has a part of the file.
  * @param branches the timelines before `timeline`, oldest first.
  */
 export function timelineOfSegment(number: number, timeline: number, branches: readonly Branch[]): number {
   return branches.find(({ end }) => number < segmentAt(end))?.timeline ?? timeline;
 }
 
-/** The files in the archive for a recovery: consecutive files, and whether others follow after the first missing one. */
+/** The archived files for a recovery: consecutive files, and whether there are others after the first missing file. */
 export type Chain = {
   /** Undefined if even the first file is missing. */
   readonly last: Segment | undefined;
-  /** Whether later files exist although the one after `last` is missing. */
+  /** Whether there are later files although the file after `last` is missing. */
   readonly isBroken: boolean;
   readonly missing: Segment;
 };
 
-/** Follows the files that a recovery reads, starting at a number. */
+/** Follows the files that a recovery reads, beginning with a number. */
 export function followChain(
   names: ReadonlySet<string>,
   first: number,
