@@ -21,7 +21,7 @@ export type LoginState = {
 /** The wishes of a person who signs in. */
 export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
 
-/** The end of a sign-in at the provider: a session, or the card programs (wire ids) from which the person must choose. */
+/** The end of a sign-in at the provider: a session, or the card programs (wire ids) that the person can choose from. */
 export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly token: string }
   | {
@@ -64,7 +64,7 @@ export type SignedInPerson = {
   readonly providerSession: string | null;
 };
 
-/** The sessions that a provider ends: the sessions that began with one of its own sessions, or all sessions of a person. */
+/** The sessions that a provider ends: the sessions that began with one session of the provider, or all sessions of a person. */
 export type EndedByProvider = {
   readonly issuer: string;
   readonly subject?: string;

@@ -201,7 +201,10 @@ export function refusalToStore({ fingerprint, requestId }: FirstRequest, refusal
   return refusedResponse({ fingerprint, requestId }, { code, message, field: details.field ?? null });
 }
 
-/** Returns a refusal as it is stored under a key. Its row has the status 409 for any code, so that a job deletes it in time. */
+/**
+ * Returns a refusal in the form that is stored under a key. Its row has the status 409 for any code, so that a job deletes it in
+ * time.
+ */
 export function refusedResponse(
   { fingerprint, requestId }: FirstRequest,
   refused: { readonly code: RefusalCode; readonly message: string; readonly field: string | null },

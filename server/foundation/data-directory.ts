@@ -118,7 +118,7 @@ function userName(): string {
  * Makes this process the owner of a data directory until `release` is called, or until the process dies for any reason.
  * The lock is a kernel lock on a file. It is taken through SQLite, because Node has no call for one. The kernel grants it to one of
  * two simultaneous starters, and releases it when its holder dies. It also works between containers that share a volume but not
- * their process ids. A file that contains a process id does none of that. The file next to the lock only shows people the owner. No
+ * their process ids. A file that contains a process id cannot do any of that. The file next to the lock only shows people the owner. No
  * code relies on it.
  * No other code in this process may open the lock file, because POSIX releases a process's locks on a file when the process closes
  * any handle to that file.

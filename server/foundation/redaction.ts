@@ -24,7 +24,7 @@ const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 /** A password after a word that announces it. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
-/** Quick tests whether a text can contain a key or a password at all. */
+/** Quick tests whether a text can contain a key or a password. */
 const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 

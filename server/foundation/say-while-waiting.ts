@@ -1,7 +1,7 @@
 const SAY_EVERY_MILLISECONDS = 5_000;
 
 /**
- * Runs work for which a start or a command waits, without a time limit. During the wait, calls `say` at intervals with the number
+ * Runs work that a start or a command waits for, without a time limit. During the wait, calls `say` at intervals with the number
  * of seconds so far, so that it can tell the operator the reason.
  */
 export async function sayWhileWaiting<Result>(

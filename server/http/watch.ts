@@ -8,7 +8,7 @@ import { sendStream } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 
 /**
- * Serves a reply that waits for events or streams them. While it waits, the request counts neither as load nor as late, and only
+ * Serves a reply that waits for events or streams them. While it waits, the request does not count as load or as late, and only
  * its own deadline applies. Throws a refusal only before the response begins.
  */
 export async function serveLive(

@@ -1,6 +1,6 @@
 /**
  * The stylesheet of the pages. Each page contains it, and the Content-Security-Policy allows it by its hash. Colors have a contrast
- * of at least 4.5 to 1 in both color schemes. Color is never the only way in which information is shown.
+ * of at least 4.5 to 1 in both color schemes. No information is shown by color alone.
  */
 export const STYLE = `
 :root {

@@ -46,7 +46,7 @@ const TEMPORARY_ERRORS_MILLISECONDS = 15_000;
 
 const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
 
-/** The size at which the log is emptied. The log and the previous log together stay below about twice this size. */
+/** The log is emptied when it has this size. The log and the previous log together stay below about twice this size. */
 const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
 /** A server that starts writes more than this to its log and its lock file. */

@@ -130,7 +130,7 @@ function ofToken(error: joseErrors.JOSEError): Refusal {
   return identityRefused(`The identity token of the provider ${problem}.`, 'token: signature');
 }
 
-/** Returns whether the key set could not be fetched. In that case, jose throws its base class. */
+/** Returns whether the key set could not be fetched. jose throws its base class then. */
 function isFetchProblem(error: joseErrors.JOSEError): boolean {
   return error.code === 'ERR_JOSE_GENERIC';
 }

@@ -166,7 +166,7 @@ function checkLogin(parameters: URLSearchParams, login: LoginState | undefined):
 
 type Identity = Claims & { readonly sub: string };
 
-/** Exchanges the code. Returns the claims of the person and the provider's id of its own session. */
+/** Exchanges the code. Returns the claims of the person and the provider's id for the session. */
 async function readIdentity(
   { issuer, clientId, roleClaim, publicUrl }: SignInSettings,
   { configuration, keys }: FoundProvider,

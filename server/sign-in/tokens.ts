@@ -7,7 +7,7 @@ import { CLOCK_SKEW_SECONDS } from './provider.ts';
 import { refusalOf, refuseSignIn, unavailable } from './refusals.ts';
 
 // Invariant: A token of the provider counts only with a signature by one of the provider's public keys
-// Kept by: `verified`, which accepts neither a symmetric algorithm nor `none`
+// Kept by: `verified`, which does not accept symmetric algorithms or `none`
 // Tested by: `test/security/sign-in/tokens.test.ts`
 
 const ALGORITHMS = [

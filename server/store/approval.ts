@@ -170,8 +170,8 @@ export const noteCarriedOut = statement(
 );
 
 /**
- * Finds approvals that a job must end: approvals that were given and not carried out within ten seconds, and pending ones that have
- * expired.
+ * Finds approvals that a job must end: approvals that were given and not carried out within ten seconds, and pending approvals that
+ * have expired.
  */
 export const FIND_OPEN_APPROVALS: Statement = {
   name: 'find_open_approvals',

@@ -75,7 +75,7 @@ const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns, eventIndex:
 export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex: number | null };
 
 /**
- * Reads the first responses to keys. The body comes from the row, or from the event to which the row refers. Must come after the
+ * Reads the first responses to keys. The body comes from the row, or from the event that the row refers to. Must come after the
  * keys were locked, in a separate statement.
  */
 export const readStoredResponses = statementOfRows(
@@ -116,8 +116,8 @@ function isInTransfer({ operation, status }: KeyedResponse): boolean {
 }
 
 /**
- * Inserts the first responses to keys. If a key already exists, the transaction fails (23505). The events of the batch to which
- * they refer must be inserted with the same `now`.
+ * Inserts the first responses to keys. If a key already exists, the transaction fails (23505). The events that they refer to must
+ * be inserted with the same `now`.
  */
 export function insertStoredResponses(responses: readonly KeyedResponse[], batchId: string, now: number): Statement {
   const stored = responses.map((response) => ({
@@ -129,7 +129,7 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 }
 
 /**
- * Minimum number of days for which the exact first response is stored. After that, bodies in the rows of keys are deleted. Other
+ * The exact first response is stored for at least this number of days. After that, bodies in the rows of keys are deleted. Other
  * bodies are kept as long as their events.
  */
 export const KEPT_DAYS = 30;

@@ -142,7 +142,7 @@ export const COUNT_OPERATOR_KEYS: Statement = {
   values: [],
 };
 
-/** Counts the valid keys with which a person can approve every request, including changes of the approval policy. */
+/** Counts the valid keys that let a person approve every request, including changes of the approval policy. */
 export const COUNT_KEYS_OF_APPROVERS: Statement = {
   name: 'count_keys_of_approvers',
   text: `select count(*) as count from api_key join person on person_id = owner_id

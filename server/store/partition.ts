@@ -9,7 +9,7 @@ import { isPlacement } from './connection/session-settings.ts';
 // Kept by: default partitions
 // Tested by: `test/store/events/order.test.ts`
 
-/** Number of months for which partitions are created in advance, so that the job can fail for weeks without harm. */
+/** Partitions are created this number of months in advance, so that the job can fail for weeks without harm. */
 export const MONTHS_AHEAD = 3;
 
 /** Number of days for tables that are partitioned by day, so that the job can fail for a week without harm. */

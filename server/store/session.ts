@@ -195,7 +195,7 @@ export const insertPersonSession = insertRow(
     programId: nullable(UUID),
     scopes: many(word()),
     signedInAt: DATE,
-    /** The identity provider's id of its own session. */
+    /** The identity provider's id for the session. */
     providerSession: nullable(TEXT),
   }),
 );

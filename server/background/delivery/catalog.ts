@@ -18,7 +18,7 @@ import { FeedReader } from './endpoint/feed-reader.ts';
 /** Maximum number of webhooks to read at once. */
 const COUNT = 500;
 
-/** The stored webhooks to which a process delivers. */
+/** The stored webhooks that a process delivers to. */
 export class Catalog {
   readonly #database: Database;
   readonly #vault: Vault;

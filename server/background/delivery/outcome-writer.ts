@@ -33,7 +33,7 @@ const MAX_OUTCOMES = 1_000;
 export type WriterReports = {
   readonly onStored: (outcome: Outcome) => void;
   readonly onFailure: (error: unknown) => void;
-  /** Called for a webhook that was deleted, or to which another process now delivers. */
+  /** Called for a webhook that was deleted, or that another process now delivers to. */
   readonly onLost: (endpoint: Endpoint) => void;
 };
 

@@ -15,7 +15,7 @@ const MAX_CAUSE_LENGTH = 200;
 /** A request got no answer. Card programs see the message, so it does not contain an address that they could not look up. */
 export class SendFailure extends Error {
   readonly kind: SendError;
-  /** The address to which the request was sent, or would have been sent. */
+  /** The destination address of the request, even if it was not sent. */
   readonly address: string | null;
   /** Whether the connection had been idle before, and may have been closed when the request was sent. */
   readonly isStale: boolean;

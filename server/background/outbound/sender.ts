@@ -77,7 +77,7 @@ export type SendLimits = {
 
 export const SEND_LIMITS: SendLimits = {
   connectTimeoutMilliseconds: 5_000,
-  // Equal to the timeout after which a query is sent again.
+  // Equal to the timeout before a query is sent again.
   otherFamilyMilliseconds: 1_000,
   answerTimeoutMilliseconds: 15_000,
   maxReadBytes: 16_384,

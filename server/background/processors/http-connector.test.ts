@@ -293,7 +293,7 @@ describe('the outcome is unknown', () => {
     expect(await connector.send(ORDER)).toEqual(unknown('The service stopped in the meantime.'));
   });
 
-  test('if the adapter does not accept the signature, such as one that verifies an earlier version', async () => {
+  test('if the adapter does not accept the signature, for example because it verifies an earlier version', async () => {
     const { answer } = await answerOf(perRequest((socket) => socket.end(http('401 No', '{}').join(''))));
     expect(answer).toEqual(
       unknown(

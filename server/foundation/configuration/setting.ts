@@ -1,6 +1,6 @@
 import type { Kind } from './values.ts';
 
-/** The settings on which defaults of other settings depend. They come first in the table. */
+/** The settings that influence the defaults of other settings. They come first in the table. */
 export type Earlier = {
   readonly mode: 'sandbox' | 'live';
   readonly hosts: readonly string[];

@@ -298,7 +298,7 @@ export const SETTINGS = {
     readBy: 'commands',
     show: (keys: readonly Buffer[] | null) => (keys === null ? '(in DATA_DIR)' : '(set)'),
   },
-  /** The provider with which people sign in. Null for none. */
+  /** The provider that people sign in with. Null for none. */
   oidcIssuer: {
     name: 'OIDC_ISSUER',
     kind: ISSUER,

@@ -9,7 +9,7 @@ import { codeOf } from '../startup-problem.ts';
 
 export type Kind<Value> = {
   /**
-   * The allowed values in the form in which they follow "must be" in a message, with the unit. Also used in docs/configuration.md.
+   * The allowed values, with the unit, as they follow "must be" in a message. Also used in docs/configuration.md.
    */
   readonly allowed: string;
   /**
@@ -23,7 +23,7 @@ export type Surroundings = {
   readonly mode: 'sandbox' | 'live';
   /**
    * Returns the value of a variable that this setting names, or the content of the file that the variable with `_FILE` names. Empty
-   * if neither is set.
+   * if both are unset.
    */
   readonly readVariable: (name: string) => string;
 };

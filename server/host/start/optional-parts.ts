@@ -99,7 +99,7 @@ export type ConnectorParts = {
   readonly log: Log;
   readonly metrics: ServiceMetrics | undefined;
   readonly onFailure: OnFailure;
-  /** Returns the port of the service, to which the simulator sends notices. Undefined before the service listens. */
+  /** Returns the port of the service, where the simulator sends notices. Undefined before the service listens. */
   readonly servicePort: () => number | undefined;
 };
 

@@ -65,7 +65,7 @@ export class AdmissionQueue {
     this.#maxWaitMilliseconds = maxWaitMilliseconds;
   }
 
-  /** Calls `begin` or `refuse`, now or in a later turn. Neither may throw. */
+  /** Calls `begin` or `refuse`, now or in a later turn. They must not throw. */
   take(begin: () => void, refuse: () => void): void {
     const now = performance.now();
     if (now - this.#batchBeganAt > BATCH_INTERVAL_MILLISECONDS) {

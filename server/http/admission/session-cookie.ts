@@ -85,8 +85,8 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 
 /**
  * Returns whether the console sent a request without an action of its user, so that a failure is not the user's error. Such
- * requests are reads in the background, and the question who is signed in. A page of another origin or a program with a key cannot
- * claim this, and neither can a request that changes anything. A refused credential is recorded in the audit log in any case.
+ * requests are reads in the background, and the question who is signed in. A page of another origin, a program with a key, or a
+ * request that changes anything cannot claim this. A refused credential is recorded in the audit log in any case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;

@@ -23,7 +23,7 @@ export const WATCH_LIMITS: WatchLimits = {
 /** The Retry-After for a refused watcher. */
 const RETRY_MILLISECONDS = 1_000;
 
-/** The requests that watch for events or transfers. They are nearly always idle, so they count neither as load nor as late. */
+/** The requests that watch for events or transfers. They are nearly always idle, so they do not count as load or as late. */
 export class Watchers {
   readonly #counts: Readonly<Record<WatchKind, Map<string, number>>> = {
     stream: new Map(),

@@ -118,7 +118,7 @@ export function respondToConnect(service: HttpService, _request: IncomingMessage
   else writeRecord(service, connection, refusal, allow);
 }
 
-/** The errors with which Node itself responds, by status. */
+/** The error responses of Node itself, by status. */
 const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
   [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
   [401, ['unauthenticated', 'The request has no valid API key.']],

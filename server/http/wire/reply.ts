@@ -312,7 +312,7 @@ type Representation = {
 type RepresentationHeaders = {
   readonly headers: readonly string[];
   readonly cacheControl: string;
-  /** The request headers on which the content depends, in addition to Accept-Encoding. */
+  /** The request headers that influence the content, in addition to Accept-Encoding. */
   readonly vary?: readonly string[];
 };
 

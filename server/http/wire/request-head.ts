@@ -150,7 +150,7 @@ function refuseExpectation(expect: string | undefined): void {
 }
 
 /**
- * Returns the path and query of a request. A target in absolute form, as it is sent to a proxy, is accepted (RFC 9112, 3.2.2).
+ * Returns the path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
  * @throws {Refusal} malformed_request
  */
 export function readTarget(url: string): { readonly target: string; readonly authority: string | undefined } {

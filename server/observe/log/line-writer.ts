@@ -4,7 +4,7 @@ import type { LogEvent } from './log-events.ts';
 /** Maximum number of bytes that are buffered while the reader is slow. This is several thousand lines. */
 const MAX_BUFFERED_BYTES = 1_048_576;
 
-/** The length or age at which a batch is written. One system call per line would cost more than the line. */
+/** A batch is written when it has this length or age. One system call per line would cost more than the line. */
 const MAX_BATCH_LENGTH = 32_768;
 const MAX_BATCH_MILLISECONDS = 50;
 

@@ -8,7 +8,7 @@ import { SEGMENT_BYTES } from './wal-files.ts';
 /** If a temporary file of the archiver is older than this, its attempt has failed. */
 const ABANDONED_MILLISECONDS = 120_000;
 
-/** The smallest saving for which a new file is worthwhile. */
+/** A new file is only written if it saves at least this much. */
 const MIN_HOLE_BYTES = 1_048_576;
 
 const TAIL_CHUNK_BYTES = 131_072;
@@ -56,7 +56,7 @@ export async function punchHole({ wal, user }: BackupDirectory, name: string): P
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    // Either the file was removed in the meantime, or the disk has no room for the new file. Neither does harm.
+    // Either the file was removed in the meantime, or the disk has no room for the new file. Both cases are harmless.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOSPC') throw error;
   } finally {
     await source.close();

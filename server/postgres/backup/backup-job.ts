@@ -211,7 +211,7 @@ export class BackupJob {
     );
   }
 
-  /** Records in the backup directory that this ledger is alive, and up to which time the backup is complete. */
+  /** Records in the backup directory that this ledger is alive, and how far the backup is complete. */
   async #noteArchived(): Promise<void> {
     this.#end.signal.throwIfAborted();
     const { directory } = this.#parts;
@@ -237,7 +237,7 @@ export class BackupJob {
     await this.#shrink(handedOver.segment);
   }
 
-  /** Shrinks the files since the last call. If a killed process did not shrink a file, it stays as it is. */
+  /** Shrinks the files since the last call. If a killed process did not shrink a file, the file stays unchanged. */
   async #shrink(name: string): Promise<void> {
     const segment = parseSegment(name);
     if (segment === undefined) return;

@@ -74,7 +74,7 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
       const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
       if (isLeftOut(path, entry.name)) continue;
       const isLeftEmpty = LEFT_EMPTY.has(path);
-      // The WAL may be on a separate disk, to which a link leads.
+      // The WAL may be on a separate disk, behind a link.
       if (entry.isDirectory() || (isLeftEmpty && entry.isSymbolicLink())) {
         directories.push(path);
         await mkdir(join(to, path), { mode: 0o700 });

@@ -37,7 +37,7 @@ type Owner = { readonly id: string; readonly directory: string };
 const STATE_FILE = 'archive.json';
 const OWNER_FILE = 'backup-owner.json';
 
-/** Three times the interval at which an owner reports that it is alive. */
+/** Three times the interval between two reports that an owner is alive. */
 const ALIVE_MILLISECONDS = 90_000;
 
 /** Offsets in global/pg_control of PostgreSQL 18. */
@@ -114,7 +114,8 @@ export async function claimBackupDirectory(
     owner: owner.id,
     host: hostname(),
     dataDirectory,
-    // Only the job of the service reports that the owner is alive. A command must leave nothing for which others would wait.
+    // Only the job of the service reports that the owner is alive. A command must leave no report, because other processes would
+    // wait for its end.
     seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,

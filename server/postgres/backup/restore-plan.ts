@@ -16,7 +16,7 @@ import {
   segmentName,
 } from './wal-files.ts';
 
-/** The time up to which to restore. Undefined for everything in the backup. */
+/** The last time to restore. Undefined for everything in the backup. */
 export type RestoreTime = Date | undefined;
 
 export type Candidate = { readonly copy: Copy; readonly manifest: Manifest; readonly chain: Chain };

@@ -101,7 +101,7 @@ export function insertErasure(
   return INSERT_ERASURE(erasure);
 }
 
-/** Reads erasures that may continue now. The one that has waited longest comes first. */
+/** Reads erasures that may continue now, longest wait first. */
 export const readDueErasures = statement(
   'read_due_card_erasures',
   { count: INTEGER },

@@ -219,7 +219,7 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes data on which no response depends, such as errors, leases and times of use. It runs even if a
+   * Runs one statement that writes data without influence on a response, such as errors, leases and times of use. It runs even if a
    * required standby is not set. It has no fence, so running it a second time must change nothing. Throws {@link StoreFailure}.
    */
   async writeUnguarded(statement: Statement): Promise<readonly Row[]> {

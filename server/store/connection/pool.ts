@@ -208,7 +208,7 @@ export class PoolGroup implements Health {
     }
   }
 
-  /** Returns whether a reader must wait: while a writer waits for a connection, it gets the one that becomes free. */
+  /** Returns whether a reader must wait: while a writer waits for a connection, the next free connection is for the writer. */
   #mustYield(pool: Pool): boolean {
     return pool.kind === 'readers' && this.refusedWriters > 0 && pool.idle === 0 && pool.open > 0;
   }

@@ -52,8 +52,8 @@ export type EventRange = {
 export type EventPage = {
   readonly events: readonly StoredEvent[];
   /**
-   * The position or number up to which the page reaches, including events that the filters excluded. The next page comes after or
-   * before it. Unchanged if there are no more events.
+   * The last position or number of the page, including events that the filters excluded. The next page comes after or before it.
+   * Unchanged if there are no more events.
    */
   readonly end: number;
   readonly isFull: boolean;

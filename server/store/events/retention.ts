@@ -13,7 +13,7 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Number of days after which fences are removed. By then, requests whose commits a fence may resolve have ended long ago. A fence
+ * Fences are removed after this number of days. By then, requests whose commits a fence may resolve have ended long ago. A fence
  * is kept while its events have no position.
  */
 export const FENCE_DAYS = 7;

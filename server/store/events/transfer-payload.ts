@@ -24,7 +24,7 @@ type Own = {
 
 /**
  * Returns the usual transfer at the time of its event: completed immediately, and without texts. The fields are in the order of a
- * record, as it is sent.
+ * sent record.
  */
 function usualTransfer(own: Own) {
   const { transfer_id, program_id, card_id, type, amount, currency, request_id } = own;
@@ -155,7 +155,7 @@ function unpackKey(packed: string | null): string | null {
   return packed?.startsWith('=') ? packed.slice(1) : unpack('', packed);
 }
 
-/** Returns the JSON text of a payload as it was at the event, from any stored form. */
+/** Returns the JSON text of a payload at the time of the event, from any stored form. */
 export function fullPayload(stored: string, origin: PayloadOrigin): string {
   if (!stored.startsWith('[')) return stored;
   const { programId, subjectId } = origin;

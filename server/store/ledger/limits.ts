@@ -81,13 +81,12 @@ export const READ_DAYS = Math.max(...Object.values(LONGEST_DAYS)) + 9;
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Longest time from the start of the day on which a hold is counted to the end of the hold, in days. A day has up to 25 hours. */
+/** Longest time from the start of the day that counts a hold to the end of the hold, in days. A day has up to 25 hours. */
 export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
  * How many days counters are stored. It is longer than they are read, and longer than the longest hold: when a hold ends, its
- * amount is subtracted from the day on which it was counted. The extra days are for holds that end late because the service was
- * down.
+ * amount is subtracted from the day that counted it. The extra days are for holds that end late because the service was down.
  */
 export const KEPT_COUNTER_DAYS = Math.max(HELD_DAYS, READ_DAYS) + 8;
 

@@ -87,7 +87,7 @@ const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
 const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
 /**
- * SQL: the attempts in which a chunk is searched, the condition for matches, and the order of the index. Attempts that have not
+ * SQL: the attempts that are searched for a chunk, the condition for matches, and the order of the index. Attempts that have not
  * ended, or have ended without money, are few and have their own indexes. For a card program, the others are found only by the
  * bounds of its ids: with an additional equals condition, the planner could choose to read the attempts of all programs.
  */

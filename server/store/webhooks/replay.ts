@@ -76,7 +76,7 @@ const NEW_REPLAY = columns({
   selection: word<ReplaySelection>(),
   fromAt: DATE,
   toAt: DATE,
-  /** The position, or number, up to which every event has been sent. */
+  /** Every event up to this position, or number, has been sent. */
   cursor: NUMBER,
   untilPosition: NUMBER,
   state: word<'running'>(),

@@ -57,7 +57,7 @@ const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** The position, or number, up to which every event has been sent for the first time. */
+  /** Every event up to this position, or number, has been sent for the first time. */
   cursor: NUMBER,
   backlog: NUMBER,
   /** The number of failures in a row. */

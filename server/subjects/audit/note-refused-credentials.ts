@@ -4,8 +4,8 @@ import type { Database } from '../../store/connection/database.ts';
 import { auditOther } from './audit.ts';
 
 /**
- * Maximum number of entries that one process writes in a minute, plus one that sums up the rest. So the log grows by at most a few
- * kilobytes a minute, even if many addresses try many credentials.
+ * Maximum number of entries that one process writes in a minute, not counting the entry that sums up the rest. So the log grows by
+ * at most a few kilobytes a minute, even if many addresses try many credentials.
  */
 const MAX_ENTRIES = 20;
 

@@ -72,7 +72,7 @@ export class ErrorStorage {
 
   /**
    * Stores errors in the database or the spool. Returns false if both are unavailable. `isCrowded` means that more errors wait than
-   * the database can store in time. In that case, the spool is tried first.
+   * the database can store in time. Then the spool is tried first.
    */
   async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
     if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);

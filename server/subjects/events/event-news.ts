@@ -3,7 +3,7 @@ import type { Service } from '../../calls/call.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readHeads, toHeads } from '../../store/events/event-positions.ts';
 
-// Invariant: A request that waits for events holds no database connection, and counts neither as load nor as a late request
+// Invariant: A request that waits for events holds no database connection, and does not count as load or as a late request
 // Kept by: this file, `server/http/admission/watchers.ts`
 // Tested by: `test/http/waits.test.ts`, `test/api/events/waits.test.ts`
 

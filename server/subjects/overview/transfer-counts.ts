@@ -4,7 +4,7 @@ import { databaseTime, hourOf } from '../../foundation/database-clock.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { storeTransferCounts, type TransferCount } from '../../store/overview/transfer-count.ts';
 
-// Invariant: A transfer is counted once, in the hour in which it was created, even if counts are stored twice
+// Invariant: A transfer is counted once, in the hour of its creation, even if counts are stored twice
 // Kept by: each process stores its own totals, not increments
 // Tested by: `test/api/overview.test.ts`
 

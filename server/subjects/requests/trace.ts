@@ -148,8 +148,8 @@ function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly nu
 }
 
 /**
- * All events of a group have the same time. Its transfers have the times at which their programs' rules were read. All of them
- * differ by less than this.
+ * All events of a group have the same time. Its transfers have the times of their programs' rules. All of these times differ by
+ * less than this.
  */
 const SAME_MILLISECONDS = 1000;
 

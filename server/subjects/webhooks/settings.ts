@@ -7,7 +7,7 @@ import type { AddressRules } from '../../foundation/networks.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
 import type { Vault } from './vault.ts';
 
-/** Refuses a URL to which webhooks must not be sent. */
+/** Refuses a URL that webhooks must not be sent to. */
 export function checkUrl({ findUrlProblem }: AddressRules, url: string): void {
   const problem = findUrlProblem(url);
   if (problem !== undefined) throw new Refusal('webhook_url_refused', problem, { field: '/url' });

@@ -34,7 +34,7 @@ export type DeliveryContext = {
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
 };
 
-/** A webhook to which this process delivers. It decides which events to send next, and how many at once. */
+/** A webhook that this process delivers to. It decides which events to send next, and how many at once. */
 export class Endpoint {
   definition: Definition;
   readonly held: HeldShard;

@@ -5,7 +5,7 @@ export type Place = { readonly place: number; isDone: boolean };
 
 const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 
-/** Maximum number of entries before the first open one that stay in the list. */
+/** Maximum number of finished entries that stay in the list before the first open entry. */
 const MAX_PASSED = 1_000;
 
 /**

@@ -44,7 +44,7 @@ export class ReplayRun {
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 
-  /** The position up to which every event was sent or is excluded. */
+  /** Every event up to this position was sent or is excluded. */
   get position(): number {
     return Math.min(this.#places.passed, this.#stored.untilPosition);
   }

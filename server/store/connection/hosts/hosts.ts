@@ -129,7 +129,7 @@ export class Hosts {
     return this.#watch(new pg.Client({ ...config, connectionString: host.connectionString }), host);
   }
 
-  /** The option with which a `pg.Pool` creates the same clients as {@link clientOf}. */
+  /** The option that makes a `pg.Pool` create the same clients as {@link clientOf}. */
   get poolClient(): Pick<pg.PoolConfig, 'Client'> {
     if (!this.mustWrite) return {};
     const next = (): Host => this.#current?.host ?? this.#all[0];
@@ -225,7 +225,7 @@ export class Hosts {
   /**
    * Asks all hosts at the same time. A host that accepts writes may not know yet that it was replaced by a promoted standby. So
    * after the first response, the other hosts get a moment to respond. The host with the newest history wins. If several have it,
-   * the one that was used last wins.
+   * the last used host wins.
    */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
