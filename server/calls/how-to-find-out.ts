@@ -7,7 +7,8 @@ export function isRepeatable(operation: OperationId): boolean {
 }
 
 /**
- * Returns advice about an unknown outcome: to send the request again if it has a key or is safe to repeat, or else to look it up.
+ * Returns advice about an unknown outcome. If the request has a key or is safe to repeat, the advice is to send it again.
+ * Otherwise, it is to look the outcome up.
  */
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);

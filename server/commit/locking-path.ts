@@ -138,8 +138,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
 
   /**
    * Tries an item alone while others hold its locks. Ends when it gets the locks, or when its deadline is near. When the locks are
-   * free, the item waits for a group again, because groups lock the funding account all the time, and a single item would hardly
-   * ever find it free.
+   * free, the item waits for a group again. Groups lock the funding account all the time, so a single item would hardly ever find
+   * it free.
    */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
     this.#alone += 1;
@@ -201,7 +201,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
 
   /**
    * Records which lock blocked an item. Funding accounts are checked last. If only a funding account is locked, and was not known
-   * to be held, then a group of this lane has locked it, and all other locks are free.
+   * to be held, a group of this lane has locked it. Then all other locks are free.
    */
   #noteBlocked(item: Item, needs: readonly string[], blockedBy: string): 'held' | 'free' {
     if (blockedBy === this.#work.programOf(item) && !this.#contention.concerns([blockedBy])) {

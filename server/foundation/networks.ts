@@ -67,7 +67,7 @@ const SPECIAL = readAll(
   // Multicast, reserved, and broadcast.
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Protocols, with Teredo (2001::/32) and ORCHID; 6to4; the former 6bone.
+  // Protocols, with Teredo (2001::/32) and ORCHID. Then 6to4, and the former 6bone.
   '2001::/23',
   '2002::/16',
   '3ffe::/16',

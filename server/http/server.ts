@@ -121,7 +121,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
 const LATE_CHECK_MILLISECONDS = 1_000;
 
 /**
- * Checks for timed-out requests. After a pause of the process, skips the first check: timers run before sockets are read, so
+ * Checks for timed-out requests. After a pause of the process, skips the first check. Timers run before sockets are read, so
  * database responses that have already arrived are not visible yet.
  */
 function startTimeoutCheck(service: HttpService): NodeJS.Timeout {

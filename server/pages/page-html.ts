@@ -11,7 +11,7 @@ export class Html {
   }
 }
 
-/** A value in a template: text, which is escaped; markup; nothing; or a list of these. */
+/** A value in a template: text (which is escaped), markup, nothing, or a list of these. */
 export type HtmlPart = string | number | Html | null | undefined | false | readonly HtmlPart[];
 
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -43,7 +43,7 @@ const TOO_MANY_CONNECTIONS = '53300';
 
 /**
  * Returns the server's settings, each with its reason. They are on the command line, so they change with every upgrade of the
- * service, and postgresql.conf and ALTER SYSTEM cannot weaken the settings that keep committed money on disk.
+ * service. Also, postgresql.conf and ALTER SYSTEM cannot weaken the settings that keep committed money on disk.
  */
 function settingsFor(socketDirectory: string): Record<string, string> {
   return {

@@ -72,8 +72,8 @@ const WITH_PROGRAM = `cross join lateral (
   ) as program`;
 
 /**
- * Reads cards by their names in requests. Must come after their accounts were locked or read, because a card and its counters
- * change only under the lock of its account, together with the account's version.
+ * Reads cards by their names in requests. Must come after their accounts were locked or read: a card and its counters change only
+ * under the lock of its account, and the account's version then changes, too.
  */
 export const readCards = statementOfRows(
   'read_cards',

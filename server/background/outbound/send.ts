@@ -354,7 +354,7 @@ class Connector {
 
   /**
    * Opens a resolver. Unlike dns.lookup, it does not block a thread. dns.lookup waits in one of the four threads that the process
-   * also uses for files, so four names whose servers do not respond would block everything else. A resolver reads the system's name
+   * also uses for files. So four names whose servers do not respond would block everything else. A resolver reads the system's name
    * servers only once, so it is replaced from time to time.
    */
   #openResolver(): Resolver {

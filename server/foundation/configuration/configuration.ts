@@ -53,7 +53,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
 type Source = { readonly text: string; readonly origin: string; readonly file: string | null };
 
 /**
- * Returns the text of the variable. A secret may also be in the file that the variable with `_FILE` names: containers and systemd
+ * Returns the text of the variable. A secret may also be in the file that the variable with `_FILE` names. Containers and systemd
  * pass secrets as files, because more programs can see the environment of a process.
  */
 function sourceOf(

@@ -107,9 +107,9 @@ export type RateStatus = readonly {
 }[];
 
 /**
- * Returns the address that the limits count for a request: an IPv4 address, or the first 64 bits of an IPv6 address, because a
- * caller usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For. So the caller of
- * the outermost proxy is at position `trustedProxies` from the end. If there is no usable entry, the connection's address counts.
+ * Returns the address that the limits count for a request: an IPv4 address, or the first 64 bits of an IPv6 address. A caller
+ * usually has all addresses of a /64. Each trusted proxy appends its caller's address to X-Forwarded-For. So the caller of the
+ * outermost proxy is at position `trustedProxies` from the end. If there is no usable entry, the connection's address counts.
  */
 export function callerAddress(
   connected: string | undefined,

@@ -170,8 +170,8 @@ export function writeHead(
 
 /**
  * Sends an export in chunks while it is read. The last chunk marks an export as complete, so only a complete export gets it. If
- * reading fails, the caller stalls or the service closes, the connection ends without the last chunk, and the error log has the
- * reason under the request id.
+ * reading fails, the caller stalls or the service closes, the connection ends without the last chunk. The error log has the reason
+ * under the request id.
  */
 async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
@@ -238,9 +238,8 @@ function lastResort(context: RequestContext): void {
 
 /**
  * Writes pieces of text as fast as the caller reads them. Each piece is loaded after the previous one was sent, so only one is in
- * memory. Ends after the last piece, or when the caller disconnects.
- * Throws the errors of `rest`, the refusal of a key that has become invalid, and NoResponseError if a piece is not loaded or not
- * read in time or if the service closes.
+ * memory. Ends after the last piece, or when the caller disconnects. Throws the errors of `rest`, and the refusal of a key that has
+ * become invalid. Throws NoResponseError if a piece is not loaded or read in time, or if the service closes.
  */
 async function streamText(
   service: HttpService,

@@ -20,8 +20,8 @@ export type BoundHistogram = { readonly observe: (value: number) => void };
 export type Definition = { readonly name: string; readonly help: string; readonly labels?: readonly string[] };
 
 /**
- * The counts of a histogram for one combination of labels: for each bound, the number of values within it but above the previous
- * bound, and the total.
+ * The counts of a histogram for one combination of labels, and their total. There is a count for each bound: the number of values
+ * within it but above the previous bound.
  */
 export type Counted = {
   readonly labels: Readonly<Record<string, string>>;

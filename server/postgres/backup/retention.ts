@@ -78,7 +78,7 @@ export const COPY_DAYS = 7;
 
 /**
  * Returns whether a copy is due: if there is no usable copy, after a week, on a new timeline, or if the WAL after the last copy has
- * a gap, for example because the service ran without BACKUP_DIR.
+ * a gap. There is a gap, for example, if the service ran without BACKUP_DIR.
  */
 export function isCopyDue(
   last: Copy | undefined,

@@ -84,9 +84,9 @@ const WRITER_LIFETIME_SECONDS = 60;
 const NO_LIMIT = 0;
 
 /**
- * Time limits of a pool's connections, for different waits: for a connection, for a free connection while the database responds to
- * other requests (`crowded`) or to none (`silent`), and for a response. The last two apply in PostgreSQL, to a lock and a
- * statement.
+ * Time limits of a pool's connections. The first is for connecting. The next two are for a free connection, while the database
+ * responds to other requests (`crowded`) or to none (`silent`). Then follows the limit for a response. The last two apply in
+ * PostgreSQL, to a lock and a statement.
  */
 export type TimeLimits = PoolLimits & {
   readonly connectMilliseconds: number;

@@ -62,11 +62,11 @@ export const COMMIT_MILLISECONDS = 60_000;
 const PAUSE_MILLISECONDS = 50;
 
 /**
- * The data that the standby is known to have, under synchronous replication. The standby may lack a visible row: if the primary
- * crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it. So a row that was
- * found in the database is only known to be durable after a later commit was acknowledged.
- * That commit must come from the same server. After a failover, connections may still go to the old primary, while new ones go to
- * the standby that has replaced it. Commits of the new primary prove nothing about the old one.
+ * The data that the standby is known to have, under synchronous replication. The standby may lack a visible row. If the primary
+ * crashes while a commit waits for the standby, recovery makes the commit visible, but a failover undoes it. So a row that was
+ * found in the database is only known to be durable after a later commit was acknowledged. That commit must come from the same
+ * server. After a failover, connections may still go to the old primary, while new ones go to the standby that has replaced it.
+ * Commits of the new primary prove nothing about the old one.
  */
 export class Standby {
   /** Whether commits that did not wait for a standby must not be acknowledged. */

@@ -24,7 +24,7 @@ const BREAK = columns({
 export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
- * If the attempt already has a break of this kind, the processor's new statements are added to it, and the break reopens, because
+ * If the attempt already has a break of this kind, the processor's new statements are added to it. The break also reopens, because
  * the person who closed it did not know them. The break also reopens if an earlier statement comes again after a different one. The
  * audit log still shows that it was closed.
  */

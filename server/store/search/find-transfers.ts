@@ -2,8 +2,8 @@ import type { Statement } from '../connection/database.ts';
 import { columns, DATE, many, NUMBER, nullable, rows, statement, TEXT, UUID } from '../sql.ts';
 import { TRANSFER_COLUMNS } from '../transfers/transfer.ts';
 
-// Searches all card programs, for operators. No index finds a transfer without its program, because such an index would cost an
-// entry per transfer, for a search that runs a few times an hour. So each program is searched in turn. There are few programs.
+// Searches all card programs, for operators. No index finds a transfer without its program. Such an index would cost an entry per
+// transfer, and the search runs only a few times an hour. So each program is searched in turn. There are few programs.
 
 /** SQL: transfers, newest first. `found` is a relation with their programs and ids. */
 const showTransfers = (found: string): string => `select ${TRANSFER_COLUMNS}

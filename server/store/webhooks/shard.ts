@@ -94,8 +94,8 @@ export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webho
 const WORKERS = columns({ now: TIME, workers: INTEGER });
 
 /**
- * Reads the database's clock, and how many processes deliver. Excludes processes whose last record has a time in the future: it is
- * from before the clock was set back, and they have not recorded anything since.
+ * Reads the database's clock, and how many processes deliver. Excludes processes whose last record has a time in the future. Such a
+ * record is from before the clock was set back, and the process has recorded nothing since then.
  */
 export const READ_WORKERS: Statement = {
   name: 'read_webhook_workers',

@@ -45,8 +45,8 @@ export type ErasureSettings = {
   readonly maxErrors: number;
   readonly maxCases: number;
   /**
-   * Pause between the two rounds. It is longer than anything that read the texts before they were erased, such as a request to a
-   * webhook, or an error that is about to be stored.
+   * Pause between the two rounds. It is longer than any work that may still have the texts, such as a request to a webhook or an
+   * error that is about to be stored.
    */
   readonly settleMilliseconds: number;
   /** Pause of an erasure after a failure. */

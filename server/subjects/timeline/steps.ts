@@ -14,7 +14,7 @@ import type { Wait } from '../../store/webhooks/delivery.ts';
 import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';
 
 /**
- * A step and its time by the database's clock. Steps are ordered by this time, and not by sandbox time: the sandbox's clock may
+ * A step and its time by the database's clock. Steps are ordered by this time, and not by sandbox time. The sandbox's clock may
  * have been moved between two steps, and webhook attempts and errors have no sandbox time.
  */
 type Placed = { readonly step: TimelineStep; readonly order: number };

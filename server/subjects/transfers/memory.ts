@@ -44,8 +44,8 @@ export class Memory {
   }
 
   /**
-   * Begins a group that will write. Groups that write nothing do not count: they do not wait for the groups before them, so any
-   * number of them may end while others are in flight.
+   * Begins a group that will write. Groups that write nothing do not count. They do not wait for earlier groups, so any number of
+   * them may end while others are in flight.
    */
   beginGroup(): void {
     this.#group += 1;
