@@ -20,6 +20,7 @@ export class JsonFault extends Error {
  * Parses a body as JSON, as strictly as RFC 8259 allows. Refuses input that parsers treat differently: invalid UTF-8, repeated
  * fields, `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits, and objects have no prototype.
  * A byte order mark is skipped, and an empty body counts as `{}`.
+ *
  * @throws {JsonFault}
  */
 export function parseStrictJson(bytes: Buffer): JsonValue {

@@ -67,6 +67,7 @@ const NAMES: Readonly<Record<VersionedKind, string>> = {
 /**
  * Refuses a change of a record that has changed since the caller read it. `ifMatch` contains the versions that the caller accepts,
  * or is undefined for any version. Call it with the record as read under the lock of the change.
+ *
  * @throws {Refusal} precondition_failed
  */
 export function checkVersion(

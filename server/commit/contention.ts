@@ -17,6 +17,7 @@ type Turn = {
 /**
  * Names that other transactions hold, such as a card whose account a frozen process has locked. Items that need such a name stay
  * out of the groups. They take turns here, one at a time per name, so that all other items can continue.
+ *
  * Most names are idempotency keys and references, which are never requested again. So names are forgotten after some time, a whole
  * generation at once. Many names or items do not slow this down.
  */

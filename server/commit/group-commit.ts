@@ -39,6 +39,7 @@ const LAST_PAUSE_MILLISECONDS = 10_000;
 /**
  * Commits items in groups. Items that arrive during a commit form the next group. So a row that every item needs (the funding
  * account) is locked once per group. A single item is committed immediately.
+ *
  * Groups are chained ({@link Chain}): the next group is loaded and decided while the last one is saved. When a chain breaks, its
  * groups are committed again in order. After that, for some time, every group locks the accounts that it decides about ({@link
  * LockingPath}).

@@ -39,6 +39,7 @@ const heldLocks = new Set<DatabaseSync>();
 
 /**
  * Creates a data directory if it is missing, and checks that this process can use it.
+ *
  * @param openToOthers whether other users may pass through directories that are created here (but never list them), for a server
  * that runs as a different user. Existing directories keep their permissions.
  * @returns the real path, without symbolic links.
@@ -116,12 +117,15 @@ function userName(): string {
 
 /**
  * Makes this process the owner of a data directory until `release` is called, or until the process dies for any reason.
+ *
  * The lock is a kernel lock on a file. It is taken through SQLite, because Node has no call for one. The kernel grants it to one of
  * two simultaneous starters, and releases it when its holder dies. It also works between containers that share a volume but not
  * their process ids. A file that contains a process id cannot do any of that. The file next to the lock only shows people the owner. No
  * code relies on it.
+ *
  * No other code in this process may open the lock file, because POSIX releases a process's locks on a file when the process closes
  * any handle to that file.
+ *
  * @param directory an existing directory.
  * @param shownAs its name in messages, as the operator wrote it.
  * @param task the command that takes the lock, for the message to the next process. Null for the service.
@@ -176,6 +180,7 @@ function takeLock(path: string, ownerPath: string, task: string | null): DataDir
 /**
  * Returns the process that has locked a directory, or undefined if there is none. Creates and changes nothing. Only for directories
  * that no part of this process has locked: see {@link lockDataDirectory}.
+ *
  * @throws the error of the operating system if the owner cannot be determined.
  */
 export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {

@@ -2,6 +2,7 @@ import type { RunbookPage } from './runbook.ts';
 
 /**
  * A condition that prevents the start of the service and that an operator can fix.
+ *
  * The message names the problem and the fix, and the page of the runbook has the details. `main.ts` prints both without a stack,
  * because it is not a bug, and exits with a non-zero status.
  */

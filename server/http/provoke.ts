@@ -16,6 +16,7 @@ const PROVOKED_VERSION = '"provoked"';
 /**
  * Throws the error that the header `Sandbox-Provoke: <code>` requests, so that callers can test their error handling.
  * `unknown_<operation>; money_moved=unknown` provokes the failure with an unconfirmed outcome.
+ *
  * @param known the codes of the possible error responses of the route.
  * @throws {Refusal} the code, or `fault` if the route has no such code
  * @throws {OperationFailure} for the codes of server errors

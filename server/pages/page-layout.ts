@@ -8,6 +8,7 @@ import { GUIDE_STYLE, STYLE as PAGE_STYLE, REFERENCE_STYLE } from './page-style.
  * redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page contains the script, and the
  * Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay hidden, and the list of the operations
  * still has the old anchors.
+ *
  * Browsers offer the clipboard only over HTTPS and on this machine. Otherwise, the text is copied from a hidden text field.
  */
 const SCRIPT = `

@@ -32,6 +32,7 @@ const ASK_FOR_DATABASE_URL = 'Set DATABASE_URL to your PostgreSQL 15 or later.';
 /**
  * Finds the PostgreSQL that npm has installed for this platform, and makes it runnable for the server's user. If that user can
  * reach it, it stays in its place. Otherwise it is copied.
+ *
  * @param copiesDirectory the directory for a copy, if one is needed. The server's user must be able to reach it.
  * @throws StartupProblem if there is none for this platform, or if it does not run here (for example, with musl instead of glibc).
  */

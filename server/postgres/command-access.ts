@@ -26,6 +26,7 @@ const RETRY_MILLISECONDS = 100;
 /**
  * Opens the ledger of a data directory for a command. Uses the PostgreSQL of the service if it is running there. Otherwise, this
  * function starts one, and `close` stops it.
+ *
  * @throws StartupProblem if there is no ledger, or if the service's PostgreSQL cannot be reached in time.
  */
 export async function openLedgerForCommand(

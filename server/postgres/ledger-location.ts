@@ -36,6 +36,7 @@ const MAJOR_VERSION = 18;
 
 /**
  * Chooses the user that runs PostgreSQL: the service's user, or `nobody` if the service runs as root.
+ *
  * @throws StartupProblem if the user has no name, because PostgreSQL requires one.
  */
 export async function chooseServerUser(): Promise<ServerUser> {
@@ -98,7 +99,9 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 /**
  * Finds the location of a data directory's ledger. If an earlier start has created a ledger, that is its location. Otherwise it is
  * inside the data directory, or below the system directory if the server's user cannot reach the data directory.
+ *
  * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
+ *
  * @param asked the real path of the requested data directory, which the caller has locked.
  * @param systemDirectory root's directory for files that other users must reach.
  * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if there are two.
@@ -116,6 +119,7 @@ export async function placeLedger(asked: string, user: ServerUser, systemDirecto
 /**
  * Returns PostgreSQL's files of the ledger of a data directory, checked as in {@link placeLedger}. Undefined if there are none.
  * Creates nothing, and the data directory does not have to exist.
+ *
  * @param asked the real path of the data directory. The caller does not have to lock it.
  */
 export async function findLedger(

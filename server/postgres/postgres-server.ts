@@ -125,6 +125,7 @@ export function spawnServer(setup: ServerSetup): ServerProcess {
 
 /**
  * Creates the data directory of a new ledger. `initdb` works under a temporary name, so the directory is never partial.
+ *
  * @param home the directory that contains it, which the caller has locked.
  * @throws StartupProblem with the last message of `initdb` if that fails.
  */
@@ -223,6 +224,7 @@ export type Waiting = {
 
 /**
  * Waits until the server accepts connections, even if its recovery is slow.
+ *
  * @returns whether it accepts them.
  * @throws the server's answer if it does not mean "not yet" and the wait is not patient.
  */
@@ -259,6 +261,7 @@ function meansNotYet(error: unknown): boolean {
 
 /**
  * Creates the service's role and database if they are missing. A kill between any two steps does no harm.
+ *
  * The role is not a superuser. It may create the roles for the parts of the service.
  */
 export async function provision(socketDirectory: string): Promise<void> {

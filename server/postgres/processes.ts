@@ -43,6 +43,7 @@ export function isAlive(processId: number): boolean {
  * Stops every PostgreSQL process that still works on a data directory, and removes files that would wrongly prevent a new server
  * from starting. The caller holds the lock of the data directory, so the service of any server there has ended. The server must end
  * before a new one starts. Otherwise a transaction of the dead service could still commit after its outcome was resolved.
+ *
  * @param dataDirectory the real path of PostgreSQL's files.
  * @param socketDirectory the private directory of the socket. It is emptied.
  */

@@ -71,6 +71,7 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 /**
  * Returns the services that run with a data directory, as they have published it. Creates and changes nothing. A process that has
  * announced itself must not call it.
+ *
  * @throws the error of the operating system if this user may not read the directory.
  */
 export function findRunningServices(dataDirectory: string): readonly RunningService[] {

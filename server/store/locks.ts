@@ -11,6 +11,7 @@ import { BIGINT, many, statement } from './sql.ts';
  * Every transaction takes its locks in this order: the switch, names (idempotency keys and references), accounts, attempts at
  * processors, incidents, cases, approvals, and last the head of the audit log. The trigger of `audit_entry` locks the head when a
  * row is inserted. Locks of one kind are taken in a fixed order, so that two transactions never deadlock.
+ *
  * A decision uses the locked rows themselves, or rows that a later statement reads. Under READ COMMITTED, a statement that waits
  * for a lock sees all other rows as they were before the wait.
  */

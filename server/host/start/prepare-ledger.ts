@@ -26,6 +26,7 @@ export type PreparedLedger = SchemaFacts & {
 /**
  * Prepares the ledger before the service accepts requests, on connections without time limits. So on a slow machine, the start
  * takes longer but does not fail.
+ *
  * @throws StartupProblem if the service must not run on the ledger.
  */
 export async function prepareLedger(

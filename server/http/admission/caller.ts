@@ -27,6 +27,7 @@ const MAX_PROGRAM_ID_LENGTH = 255;
 /**
  * Identifies the caller by its session or its API key. A sandbox without keys accepts any process on this machine. If the key is
  * cached, as most keys are, returns no promise.
+ *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
 export function identifyCaller(
@@ -68,6 +69,7 @@ export function identifyCaller(
 /**
  * Checks the credentials of a request again while its response is sent. A stream can last for days, and its key may be revoked in
  * the meantime. Keys are cached for a second, so each key is looked up at most once a second.
+ *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */
 export function checkCallerAgain(service: CredentialService, context: RequestContext): void | Promise<void> {

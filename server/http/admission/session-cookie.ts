@@ -32,11 +32,13 @@ export type SentSession = {
 
 /**
  * Returns the session of a request if its cookie is accepted.
+ *
  * Browsers add the cookie to every request, regardless of the page or link that causes it. So the cookie alone proves nothing, and
  * two more things are required. First, the browser must say that a page of the same origin sent the request (Sec-Fetch-Site, else
  * Origin). Second, the request must have the header Console. No form, link or image can send it, and a page of another origin can
  * send it only after a preflight request, which is always refused. A sandbox without keys ignores a cookie without that header, and
  * returns undefined.
+ *
  * @throws {Refusal} unauthenticated
  */
 export function readSessionCookie(

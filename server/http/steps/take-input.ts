@@ -163,7 +163,9 @@ type Preconditions = Pick<RequestHead, 'ifMatch' | 'ifNoneMatch' | 'ifUnmodified
  * Returns the versions of a record that a change accepts, each in quotation marks. Undefined if any version is accepted. A
  * precondition that the operation cannot check is refused. Ignoring it would overwrite data that the caller wants to protect.
  * `If-None-Match` on a GET only requests a smaller response, and is ignored.
+ *
  * A weak version counts as the same strong version, because proxies that compress responses make versions weak.
+ *
  * @throws {Refusal} `<operation>_schema`
  */
 function readPrecondition(id: OperationId, head: Preconditions): readonly string[] | undefined {

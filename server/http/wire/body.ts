@@ -12,6 +12,7 @@ export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; 
  * Receives a body of at most `maxBodyBytes` bytes. Returns no promise if the body has already arrived. If it is larger, up to
  * `maxDiscardedBytes` are read and discarded, so that the caller has finished sending when the response arrives. Then the
  * connection is closed.
+ *
  * @throws {Refusal} if the body is cut short; {@link CallerGone}
  */
 export function receiveBody(
@@ -122,6 +123,7 @@ export type BodyLabel = 'json' | 'form';
 /**
  * Returns the media type of the body, according to its headers. It is JSON if there is no Content-Type. A body with the type of a
  * form may still be JSON, so {@link refuseForm} checks its first byte.
+ *
  * @throws {Refusal} unsupported_media_type
  */
 export function readBodyLabel(head: RequestHead, method: Operation['method']): BodyLabel {

@@ -21,6 +21,7 @@ export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () =
 /**
  * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for some time, its key becomes invalid, or the
  * service stops. The reader resumes after the last `id` that it has read, so no event is lost.
+ *
  * While the database fails, the stream stays open, and it later continues from the same position. Reconnecting would not help, and
  * browsers stop retrying if the response to a reconnection is an error.
  */

@@ -79,6 +79,7 @@ const LENGTHS: ReadonlySet<number> = new Set(SINGLE.map((name) => name.length));
 
 /**
  * Reads the head of a request from the raw headers.
+ *
  * @throws {Refusal} headers_too_large, malformed_request or expectation_failed. The first of these that applies is thrown.
  */
 export function readHead(request: IncomingMessage, maxHeaders: number): RequestHead {
@@ -151,6 +152,7 @@ function refuseExpectation(expect: string | undefined): void {
 
 /**
  * Returns the path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
+ *
  * @throws {Refusal} malformed_request
  */
 export function readTarget(url: string): { readonly target: string; readonly authority: string | undefined } {
@@ -196,6 +198,7 @@ const MAX_KEY_LENGTH = 255;
 /**
  * Returns the idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941). Both forms
  * are the same key. Returns null if the header is absent or the operation does not use a key.
+ *
  * @throws {Refusal} invalid_idempotency_key
  */
 export function readIdempotencyKey(head: RequestHead, use: 'none' | 'optional' | 'required'): string | null {

@@ -30,6 +30,7 @@ export function chooseLogFormat(format: Configuration['logFormat']): void {
 /**
  * Opens the log of the process: one JSON object per line on standard error, or the format of {@link chooseLogFormat}. All values
  * are redacted before they are serialized, at every level.
+ *
  * If the log cannot be written, the service is not blocked, see {@link LineWriter}.
  */
 export function openLog(level: Configuration['logLevel'], lines: LineWriter = STANDARD_ERROR): pino.Logger & Log {

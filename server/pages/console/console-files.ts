@@ -47,6 +47,7 @@ export class ConsoleFiles {
   /**
    * Returns the file at a path below /console. It is an asset or, for any other path, the page, which shows the screen for the
    * path.
+   *
    * @throws {Refusal} route_not_found if there is no such asset, or if the console is not built
    */
   async find(path: string): Promise<ConsoleFile> {

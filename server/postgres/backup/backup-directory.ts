@@ -35,6 +35,7 @@ export const BASE_DIRECTORY = 'base';
 /**
  * Checks BACKUP_DIR and creates its missing subdirectories. It does not create the directory itself: if a disk were not mounted,
  * the backups would be on the disk of the ledger.
+ *
  * @param places real paths that must be separate from it: the data directory and the directory of PostgreSQL's files.
  * @throws StartupProblem if BACKUP_DIR cannot be used.
  */

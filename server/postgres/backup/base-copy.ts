@@ -62,6 +62,7 @@ const LOCK_DIRECTORY = 'backup-lock';
 /**
  * Takes a copy of the ledger's files while the ledger is in use. The result is a complete copy on disk, with the WAL that it needs,
  * or no copy.
+ *
  * @returns its name and its contents.
  * @throws StartupProblem that says what the operator can do.
  */

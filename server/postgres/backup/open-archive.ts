@@ -11,6 +11,7 @@ export type OpenArchive = {
 
 /**
  * Checks BACKUP_DIR before any work for a ledger. Undefined if it is not set.
+ *
  * @param dataDirectory the real path of the data directory.
  * @throws StartupProblem if the ledger cannot be backed up there.
  */

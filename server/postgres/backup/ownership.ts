@@ -79,6 +79,7 @@ export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: 
 
 /**
  * Makes a ledger the owner of a backup directory. Call it before the ledger's server runs.
+ *
  * @param dataDirectory the real path of the data directory.
  * @param ledger the real path of PostgreSQL's files.
  * @throws StartupProblem if the directory has backups of another ledger, or of another copy of this ledger that still archives.

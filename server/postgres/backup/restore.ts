@@ -61,6 +61,7 @@ const SPARE_BYTES = 128 * 1_048_576;
 /**
  * Restores a ledger to a time, into a data directory that has no ledger. Until `keep` is called, it has a temporary name, so that
  * no service uses it as a ledger.
+ *
  * @throws StartupProblem if there is a ledger, or if the backup is incomplete.
  */
 export async function restoreLedger(options: RestoreOptions): Promise<RecoveredLedger> {

@@ -10,6 +10,7 @@ const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
  * Returns the reason why a database must not be connected to. Undefined if every host of its address may be connected to. The
  * sentence says what to set and repeats no part of the address. A private connection must be safe from eavesdropping and
  * impersonation: it must stay on the machine, or use TLS with a verified certificate.
+ *
  * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE for missing parts. So this creates a client
  * that never connects. Throws the error of `pg` for an address that `pg` cannot read.
  */

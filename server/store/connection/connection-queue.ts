@@ -6,6 +6,7 @@ type Waiter = { readonly until: number; readonly admit: () => void; readonly ref
 
 /**
  * The requests that wait for a connection of a pool, in order of arrival.
+ *
  * A wait fails as "too few connections" only after another connection of this process has received a response. Only that proves
  * that there are too few connections. If no connection receives a response, the database is silent, and the wait fails for that
  * reason.

@@ -40,6 +40,7 @@ type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loa
 
 /**
  * PostgreSQL as one role of the service. Everything except the migrations uses its methods.
+ *
  * The role `application` sees only the rows of the programs that were given to {@link forProgram}. Even a statement without a
  * condition on its program finds no rows of other programs.
  */

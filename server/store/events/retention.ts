@@ -40,6 +40,7 @@ const PAUSE_MILLISECONDS = 500;
 /**
  * Deletes events older than `days`, by the database's clock, and the data that the relay needed for them. Readers at a deleted
  * position get an error. Events without a position are kept, even if they are old.
+ *
  * Partitions are dropped as a whole, under the lock of the switch. Otherwise a drop would wait for open transactions while others
  * wait for the drop, and could deadlock with both. If a partition is always in use, it stays until the next round. Returns the
  * names of the dropped partitions.

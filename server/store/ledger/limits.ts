@@ -181,6 +181,7 @@ const FORGET_COUNTERS = statement(
 
 /**
  * Deletes at most `count` counters that are older than {@link KEPT_COUNTER_DAYS}. Returns their number as `forgotten`.
+ *
  * It locks no account, because no transaction can need these rows. They are not read: reads go back {@link READ_DAYS} days, by a
  * clock that is never behind the database's own clock, which this statement uses. Nothing is added to them, because transfers add
  * to the current day. Nothing is subtracted from them, because the day of a hold that is still open stays, even if the hold ends

@@ -65,6 +65,7 @@ const LIST_TRANSFERS = statementVariants({
  * Reads a chunk of transfers. One index finds the candidates, and at most `maxExamined` of them are compared with the rest of the
  * filter. So a filter that matches nothing in a long history is no slower than any other: the chunk is empty and says where to
  * continue.
+ *
  * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the same index is used for a
  * new table and for a full one. The rest of the filter cannot change the plan. The text always contains the whole filter, so there
  * are plans for dozens of texts, not thousands.

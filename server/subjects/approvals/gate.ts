@@ -39,6 +39,7 @@ export type Runs = { readonly run: Run; readonly tryOut: Run };
 /**
  * Carries out a request of an operator, or answers with an approval if a rule matches it. Before such an answer, the request is
  * tried without writing anything, so that a request that would be refused is refused immediately.
+ *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation
  */
 export async function withApproval(

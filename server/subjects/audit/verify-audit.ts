@@ -31,6 +31,7 @@ export type AuditVerdict = {
 /**
  * Reads the whole chain and recomputes every hash. Entries may be added in the meantime: the head is read first, and later entries
  * are only checked against each other.
+ *
  * `expected` is a hash that was recorded outside the log earlier. The chain does not contain it if the chain was rewritten
  * completely, or truncated before that entry. Without `expected`, a chain that was truncated together with its head is not
  * detected.

@@ -22,6 +22,7 @@ const NEW_LINE = 0x0a;
  * A file of JSON lines that stores errors while the database is unavailable. Lines are appended at the end and read from the
  * beginning. Once all are stored in the database, the file is truncated. The file survives a crash of the process. It is not synced
  * to disk, so a power failure can lose the last seconds.
+ *
  * Each process has its own spool in a numbered directory, with a lock that the kernel releases when the process ends. So a new
  * process finds the spools of dead processes, and never touches the spool of a running one.
  */

@@ -49,8 +49,10 @@ export async function readHead(database: Database, { headOf }: EventSource): Pro
 /**
  * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may be short
  * or empty. `end` is the position to continue from.
+ *
  * If commits wait for a standby, returns only events that the standby has received. After a failover, other events could get the
  * positions of the rest.
+ *
  * @throws {Refusal} events_expired
  */
 export async function readEvents(

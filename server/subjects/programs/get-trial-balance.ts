@@ -28,6 +28,7 @@ const ON_THE_HOST =
  * get_trial_balance: returns the sums of all balances by currency and kind, and the accounts that differ from their postings. For a
  * large ledger, comparing the postings takes longer than a request may take. Then `postings_compared` is false, and
  * "transfer-service verify-books" compares them on the host without a time limit.
+ *
  * For an instant in the past, the balances are sums of postings. That takes one read of all postings, and leaves nothing to compare
  * them with.
  */

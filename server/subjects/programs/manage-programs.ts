@@ -192,6 +192,7 @@ type ProgramChange = {
 
 /**
  * update_program: returns the program. The body is a merge patch: omitted fields stay unchanged.
+ *
  * A change of limits or of the threshold holds the switch, so that no decision by the old rules can complete after the response.
  * The lock on the program serializes concurrent changes. The event shows the funding, so the funding accounts are locked and their
  * versions raised. A transfer that changes them is therefore decided, with its event, either before this change or after it.

@@ -27,6 +27,7 @@ export type SignedIn = { readonly personId: string; readonly sessionId: string; 
 /**
  * Creates a session for a person. At the first sign-in, also creates the person. Only the cookie of the response contains the
  * token.
+ *
  * @throws {Refusal} person_blocked
  */
 export async function signInPerson(database: Database, deadline: number, signIn: SignedInPerson): Promise<SignedIn> {

@@ -151,6 +151,7 @@ function syncDirectory(directory: string): void {
 /**
  * Checks that this process can decrypt the secrets and headers of all webhooks. Without this check, two processes could each
  * generate a key, and encrypt secrets that the other cannot read.
+ *
  * @throws {StartupProblem} if anything is encrypted with a key that this process does not have
  */
 export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {

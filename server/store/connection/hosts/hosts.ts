@@ -54,6 +54,7 @@ export function hostsOf(settings: object): Hosts | undefined {
 
 /**
  * The hosts of a DATABASE_URL: which of them is in use, since when, and why the others cannot be used.
+ *
  * If there are several hosts, or `target_session_attrs=read-write` is set, all hosts are asked at the same time whether they accept
  * writes. A host that does is trusted until there is a reason for doubt. Otherwise, the service connects directly to the single
  * host.
