@@ -19,7 +19,7 @@ export type Listing<Item, Shown> = {
    * unknown item would be empty.
    */
   readonly find?: (after: string) => Statement;
-  /** Whether the rows prove a change to the caller. See `confirmReplicated`. Then they have `replicated`. */
+  /** Whether the rows prove a change to the caller. If so, they have `replicated`: see `confirmReplicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -86,10 +86,10 @@ type FilteredRead<Item> = {
   readonly idOf: (item: Item) => string;
 };
 
-/** For a filtered list, the first statement examines the size of a page times this factor. */
+/** For a filtered list, the first statement examines this many items for each item of the page. */
 const FIRST_EXAMINED_RATIO = 10;
 
-/** Each further statement examines this many times as many as the previous one, up to {@link MAX_EXAMINED}. */
+/** With each further statement, the number of examined items grows by this factor, up to {@link MAX_EXAMINED}. */
 const EXAMINED_GROWTH = 10;
 /** Maximum number of items that one statement compares with a filter. That takes a few hundredths of a second. */
 export const MAX_EXAMINED = 5000;

@@ -19,7 +19,7 @@ import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import type { Deliveries } from './worker-messages.ts';
 
-/** How often leases are renewed, and changed webhooks and due events read. */
+/** How often leases are renewed, and changed webhooks and due events are read. */
 const POLL_MILLISECONDS = 1_000;
 
 /** If there are other processes, how often to check for events that they have numbered. */

@@ -164,7 +164,7 @@ class Breakers {
   }
 
   /**
-   * Asks the connectors whose probes this process has taken whether they work. Other processes see the result. The round does not
+   * Asks connectors whether they work, if this process has taken their probes. Other processes see the result. The round does not
    * wait for the answers: an answer may take as long as any call, and other breakers open and close in the meantime.
    */
   async #takeProbes(connectors: readonly Connector[]): Promise<void> {
