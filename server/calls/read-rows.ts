@@ -17,7 +17,7 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
-/** Runs one statement that writes. If the outcome of the commit is unknown, so is the failure's. */
+/** Runs one statement that writes. If it is unknown whether the commit succeeded, the failure says so. */
 export async function writeRows(database: Database, statement: Statement): Promise<readonly Row[]> {
   try {
     return await database.write(statement);

@@ -10,7 +10,7 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 // Invariant: In strict order, an event is sent only after the delivery of the previous one is stored, even if a process is stopped
 //   or frozen
-// Kept by: one in flight; leases with epochs, which are checked again before a request is written
+// Kept by: only one request in flight; leases with epochs, which are checked again before a request is written
 // Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
 
 // Invariant: Receivers that hang or fail do not delay others

@@ -64,8 +64,8 @@ export type SendLimits = {
   readonly maxIdleMilliseconds: number;
   /**
    * Maximum number of idle connections over all hosts, for each of HTTP and HTTPS. It leaves file descriptors for the process's own
-   * callers. If it is 0, each request has a new connection and is never sent again. Otherwise, an idle connection may already have
-   * been closed by the other side.
+   * callers. If it is 0, each request has a new connection and is never sent again. Otherwise, the other side may already have
+   * closed an idle connection, and the request is sent again.
    */
   readonly maxIdleConnections: number;
   /** The name servers. Null for the system's. */

@@ -32,8 +32,7 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 
 // Invariant: A line of a settlement file counts once, even if processes are killed while they compare it
 // Kept by: only one process at a time claims a file. It first stores the outcomes of a portion, then applies them, which it can
-//   repeat, and then counts
-//   the lines in one transaction
+//   repeat, and then counts the lines in one transaction
 // Tested by: `test/api/processors/settlement.test.ts`
 
 /** Maximum delay before the job finds a file that another process has received. */

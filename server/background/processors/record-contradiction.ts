@@ -20,8 +20,7 @@ import {
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
 // Invariant: If a processor moved money after its transfer had failed, that money is in the books once, against suspense. Every
-//   later answer
-//   about the transfer says so
+//   later answer about the transfer says so
 // Kept by: the locks of both accounts, held during the look-up of the break
 // Tested by: `test/processors/late.test.ts`
 

@@ -11,10 +11,10 @@ import {
   requireNetwork,
 } from '../../foundation/networks.ts';
 
-// Invariant: A webhook is sent only to public addresses or those in WEBHOOK_ALLOWED_NETWORKS, for any URL, any
-//   result of a look-up, and any redirect
-// Kept by: this file for URLs; `send.ts` looks a name up once per connection and checks all of its addresses, and the
-//   connected address again before it writes a byte
+// Invariant: A webhook is sent only to public addresses or those in WEBHOOK_ALLOWED_NETWORKS, for any URL, any result of a look-up,
+//   and any redirect
+// Kept by: this file for URLs; `send.ts` looks a name up once per connection and checks all of its addresses, and the connected
+//   address again before it writes a byte
 // Tested by: `test/outbound`, `verification/mutants/webhooks.ts`
 
 // Invariant: In live mode every webhook goes over TLS to a verified host, unless the operator has allowed its addresses

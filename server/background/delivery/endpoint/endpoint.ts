@@ -16,8 +16,7 @@ import { DoneRows, Retries } from './retries.ts';
 
 // Invariant: A crash repeats at most the requests in flight: at most the `concurrency` of a webhook, or one in strict order
 // Kept by: a slot of the window becomes free only when the outcome is stored
-// Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`,
-//   `verification/campaigns/webhooks.ts`
+// Tested by: `test/delivery/stored-first.test.ts`, `test/delivery/processes.test.ts`, `verification/campaigns/webhooks.ts`
 
 /** Everything that the webhooks of a process share. */
 export type DeliveryContext = {
