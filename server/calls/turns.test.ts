@@ -30,7 +30,7 @@ function bench() {
   return { began, work, end };
 }
 
-test('runs a limited number at a time, and waiting programs take turns', async () => {
+test('runs a limited number of pieces of work at a time, and lets waiting programs take turns', async () => {
   const turns = new Turns({ atOnce: 2, ...LIMITS });
   const { began, work, end } = bench();
   const all = [
@@ -55,7 +55,7 @@ test('passes the turn on after a failure', async () => {
   expect(await turns.take(callOf('c'), () => Promise.resolve('free again'))).toBe('free again');
 });
 
-test('gives a half-closed caller all its turns after the first', async () => {
+test('gives a caller that has half-closed its connection all turns after the first', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const halfClosed = callOf('a', (isWaiting) => isWaiting);
   const all = ['one', 'two', 'three'].map((name) => turns.take(halfClosed, () => Promise.resolve(name)));
@@ -93,7 +93,7 @@ test('does not begin work after its caller has disconnected, and serves the next
   expect(began).toHaveLength(3);
 });
 
-test('serves a caller that has ended its input only if it need not wait', async () => {
+test('serves a caller that has ended its input only if the caller does not have to wait', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const { began, work, end } = bench();
   const halfClosed = () => callOf('a', (isWaiting) => isWaiting);

@@ -20,7 +20,7 @@ function itemsOf(contention: Contention) {
   return { began, take, end };
 }
 
-test('forgets names that no item needs again', () => {
+test('forgets names that no item needs any more', () => {
   const contention = new Contention();
   for (let number = 0; number < 1_000; number += 1) {
     contention.begin(`key_${number}`);
@@ -84,7 +84,7 @@ test('lets items that need the same locked name take turns in order, and lets ot
   expect(await Promise.all(all)).toEqual(['1', '2', '3', '4', '5', '6']);
 });
 
-test('tries three items at a time, and a failed item passes its turn on', async () => {
+test('tries three items at a time, and gives the turn of a failed item to the next one', async () => {
   const contention = new Contention();
   const { began, take, end } = itemsOf(contention);
   const all = [take('1'), take('2')];

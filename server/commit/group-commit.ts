@@ -33,7 +33,7 @@ const NEWEST_SHARE = 0.2;
 /** After a chain broke, no chain begins for this long, because the cause of the break may change the accounts again. */
 const FIRST_PAUSE_MILLISECONDS = 200;
 
-/** If chains keep breaking soon after the pause, it doubles, up to this. */
+/** If chains keep breaking soon after the pause, the pause doubles, up to this time. */
 const LAST_PAUSE_MILLISECONDS = 10_000;
 
 /**

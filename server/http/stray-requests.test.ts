@@ -18,7 +18,7 @@ it.each([
   expect(similarPath(path, PATTERNS)).toBe(pattern);
 });
 
-it('suggests a path of the same length for every misspelt path of an operation', () => {
+it('suggests a path with the same number of segments for every misspelled path of an operation', () => {
   for (const pattern of PATTERNS) {
     const sent = pattern.replace('/api/v0.1/core/', '/api/v1/').replaceAll(/\{[a-z_]+\}/g, 'x');
     expect(similarPath(sent, PATTERNS)?.split('/').length, pattern).toBe(pattern.split('/').length);

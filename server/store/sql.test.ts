@@ -120,7 +120,7 @@ describe('a statement with named parameters', () => {
     expect(variants('list_things', () => 'select :one', { one: 'x' }).name).toBe('list_things');
   });
 
-  test('merges with others by shifting their parameters', () => {
+  test('merges with other statements by shifting their parameters', () => {
     const one = statementOfRows('one', THING.pick('amount'), 'insert into a select amount from :sent');
     const two = statement('two', { a: TEXT, b: TEXT }, 'delete from b where a = :a and b = :b returning 1');
     const merged = mergeWrites([one([{ amount: 1n }]), two({ a: 'x', b: 'y' })]);

@@ -13,8 +13,8 @@ export type Kind<Value> = {
    */
   readonly allowed: string;
   /**
-   * Returns the value for a text that is not empty. Undefined if the text is not allowed. To give a more specific reason, it throws
-   * `refuse` with the end of the sentence.
+   * Returns the value for a text that is not empty. Undefined if the text is not allowed. To give a more specific reason, throws
+   * the error that `refuse` creates from the end of a sentence.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };

@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
 const pages = Object.keys(RUNBOOK) as (keyof typeof RUNBOOK)[];
 
-test('finds every page, which begins with its title', () => {
+test('finds a file for every page, and its title at the beginning', () => {
   const files = readdirSync(resolve(root, 'docs/runbook')).filter((file) => file !== 'README.md');
   expect(files.sort()).toEqual(pages.map((page) => basename(runbookPath(page))).sort());
   for (const page of pages) expect(read(runbookPath(page)).split('\n')[0]).toBe(`# ${RUNBOOK[page]}`);
@@ -29,7 +29,7 @@ test('lists every page with its title in the index', () => {
   for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
 });
 
-test('has the same parts on every page', () => {
+test('finds the same parts on every page', () => {
   for (const page of pages) {
     const parts = read(runbookPath(page)).match(/^## .*$/gm);
     expect(parts, page).toEqual([
@@ -41,7 +41,7 @@ test('has the same parts on every page', () => {
   }
 });
 
-test('has the same message parts in the index and the source', () => {
+test('finds the parts of messages in the index also in the source', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
   // Joins texts that the source splits over several lines.
   const text = code

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('logs one line with the causes of an outage, then a count each second, and separate lines for other faults', () => {
+test('logs an outage as one line with its causes and then a count each second, and other faults as separate lines', () => {
   const lines: string[] = [];
   const note = openFaultLog({
     error: ({ event, requestId = '', count = '' }, sentence) =>

@@ -11,12 +11,12 @@ test('writes time, level, event, sentence and fields', () => {
   expect(text).toBe('2030-01-31T09:00:00.000Z info  service_ready: the service takes requests port=8080\n');
 });
 
-test('writes no sentence for a request', () => {
+test('writes no sentence in the line of a request', () => {
   const text = asText(line({ event: 'request', method: 'POST', status: 201 }), NO_TERMINAL);
   expect(text).toBe('2030-01-31T09:00:00.000Z info  request method=POST status=201\n');
 });
 
-test('keeps several lines, and text that is not a record', () => {
+test('keeps several lines separate, and text that is not a record unchanged', () => {
   const lines = `${line({ event: 'a' })}\n${line({ event: 'b' })}half a line`;
   expect(asText(lines, NO_TERMINAL)).toBe(
     '2030-01-31T09:00:00.000Z info  a\n\n2030-01-31T09:00:00.000Z info  b\nhalf a line',

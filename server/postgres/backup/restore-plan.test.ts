@@ -66,7 +66,7 @@ test('restores a time from any copy before it, newest first', () => {
   expect(namesOf(planRestore(survey, new Date(Date.UTC(2020, 0, 3))).candidates)).toEqual(['2', '1']);
 });
 
-test('does not reach the latest time from an older copy if the WAL of the newest copy is missing', async () => {
+test('does not restore the latest time from an older copy if the WAL of the newest copy is missing', async () => {
   const path = await mkdtemp(join(tmpdir(), 'transfer-service-plan-'));
   made.push(path);
   const [wal, base] = [join(path, 'wal'), join(path, 'base')];

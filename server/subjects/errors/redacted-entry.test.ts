@@ -57,7 +57,7 @@ function refusalOf(finding: Finding): Refusal {
 }
 
 describe('does not redact texts of the service that look like a card number', () => {
-  test('amounts and the use of a limit, in checks', () => {
+  test('in checks: amounts and the use of a limit', () => {
     fc.assert(
       fc.property(balances, balances, (balance, limit) => {
         const saw: Seen = { balance, card_in_daily_amount: { used: balance, limit } };
@@ -69,7 +69,7 @@ describe('does not redact texts of the service that look like a card number', ()
     );
   });
 
-  test('amounts, in a message', () => {
+  test('in a message: amounts', () => {
     fc.assert(
       fc.property(balances, balances, currencies, (balance, amount, currency) => {
         const message = `The card 'c' has ${formatMoney(balance, currency)} available; the transfer is for ${formatMoney(amount, currency)}.`;

@@ -104,7 +104,7 @@ test('shows the maximum of the waiting requests at each point', () => {
   expect(requests.recent(END).lane_waiting).toEqual([7]);
 });
 
-test('gives each of the most frequent codes a line, and all others one line', () => {
+test('gives each of the most frequent codes its own line, and all other codes one line', () => {
   const { requests, note, pass } = open();
   const codes: readonly ErrorCode[] = [
     'insufficient_funds',

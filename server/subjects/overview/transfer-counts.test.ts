@@ -44,7 +44,7 @@ test('stores the counts of many programs in several statements', async () => {
   expect(sent).toHaveLength(3);
 });
 
-test('sends failed counts again, even after their hour, and then no more', async () => {
+test('sends counts again after a failure, even after their hour, but only once', async () => {
   const store = openStore();
   const counts = new TransferCounts();
   counts.note(PROGRAMS[0] ?? '', 'load');

@@ -18,7 +18,7 @@ describe('readTerm', () => {
     expect(readTerm('employee-7').cardName).toBe('employee-7');
   });
 
-  test.each([`tr_${HEX.slice(1)}`, `tr_${HEX.toUpperCase()}`, 'tr_', 'TR_1'])('%s is not an id', (text) => {
+  test.each([`tr_${HEX.slice(1)}`, `tr_${HEX.toUpperCase()}`, 'tr_', 'TR_1'])('does not read %s as an id', (text) => {
     expect(readTerm(text)).toMatchObject({ id: undefined, cardName: text });
   });
 

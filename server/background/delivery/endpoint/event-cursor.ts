@@ -11,7 +11,7 @@ export type CursorReports = {
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Reads the events of a feed in order, and each of them once. */
+/** Reads each event of a feed once, in order. */
 export class EventCursor {
   readonly places: Places;
   readonly #feed: EventFeed;

@@ -67,7 +67,7 @@ export class EventFeed {
     this.programId = programId;
   }
 
-  /** The id under which the last place of this feed is stored. */
+  /** The id of the row that stores the last place of this feed. */
   get headId(): string {
     return this.programId ?? ALL_EVENTS;
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Places } from './places.ts';
 
-test('moves past all events before the first open one, regardless of the order in which they end', () => {
+test('moves past all events before the first open one, even if they end in a different order', () => {
   const order = fc.uniqueArray(fc.nat({ max: 3_000 }), { minLength: 1, maxLength: 2_500 });
   fc.assert(
     fc.property(order, fc.integer({ min: 1, max: 3 }), (ends, apart) => {
@@ -61,7 +61,7 @@ test('stores for the next process which events after the first open one are done
   expect([places.passed, places.ahead]).toEqual([20, '{}']);
 });
 
-test('stores at most as many ranges as open events, and the next process sends exactly the open events', () => {
+test('stores at most as many ranges as there are open events, and lets the next process send exactly the open events', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 50 }), (ends) => {
       const places = new Places(0);

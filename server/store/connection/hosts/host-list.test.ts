@@ -30,7 +30,7 @@ test.each<[string, readonly string[]]>([
   expect(readHostList(url).mustWrite).toBe(true);
 });
 
-test('keeps the other parameters as written', () => {
+test('keeps the other parameters unchanged', () => {
   const { urls } = readHostList(
     'postgresql://u@h1,h2/db?sslrootcert=/a%2Cb&target_session_attrs=read-write&application_name=x',
   );
