@@ -31,7 +31,7 @@ export function readSigningKey(secret: string): Buffer {
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** The form of a secret, as the end of "must be" in a message. */
+/** The form of a secret, as it follows "must be" in a message. */
 export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
 
 /** Returns whether a text is a secret of the form {@link SECRET_RULE}. */

@@ -76,7 +76,7 @@ function readTimeline(text: string): number | undefined {
 
 type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
 
-/** Verifies the restored ledger. Throws if it is not correct. Then the ledger is removed. */
+/** Verifies the restored ledger. If it is not correct, throws, so that the ledger is removed. */
 async function verify({ connection }: RecoveredLedger, configuration: CommandConfiguration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const settings = { ...connection, schema: configuration.databaseSchema };
