@@ -67,10 +67,10 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     huge_pages: 'off',
     // Enough for the pools of three service processes at once (at most 27 each), the loops, and a person with psql.
     max_connections: '100',
-    // After a checkpoint, each page is written to the WAL in full once more. So load must not force a checkpoint every few seconds
-    // ...
+    // After a checkpoint, each page is written to the WAL in full once more. So load must not force a checkpoint every few
+    // seconds.
     max_wal_size: '4GB',
-    // ... and these pages are not compressed, because this build only has pglz, which takes longer than writing them.
+    // These full pages are not compressed, because this build only has pglz, which takes longer than writing them.
     wal_compression: 'off',
     // Vacuum marks each page of new rows once. Before the next checkpoint, that costs little. After it, the mark makes PostgreSQL
     // write the page to the WAL in full. So vacuum must run soon, and not only when a fifth of a large table is new.

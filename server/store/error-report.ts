@@ -12,8 +12,8 @@ export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error
 const INTERVAL = "interval '1 minute'";
 
 /**
- * SQL: the part of the statement that stores errors which counts the rows of `stored` for the next event. It sorts them, so that
- * two processes that count the same errors never deadlock.
+ * SQL: part of the statement that stores errors. It counts the rows of `stored` for the next event, in sorted order, so that two
+ * processes that count the same errors never deadlock.
  */
 export const REPORT_STORED = `reported as (
       insert into error_report (program_id, code, count, since, last_at, request_id, status, type, message)

@@ -30,7 +30,7 @@ export type Counted = {
   readonly count: number;
 };
 
-/** The content of a page: the metrics, and the functions that set metrics which are read only on request. */
+/** The content of a page: the metrics, and the functions that set the metrics that are read only on request. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #readers: (() => void)[] = [];

@@ -163,7 +163,7 @@ const isOfProgram = (id: OperationId): boolean =>
 const OF_PROGRAMS = KEYED.filter(isOfProgram);
 const OF_OPERATORS = KEYED.filter((id) => !isOfProgram(id));
 
-/** Operations that create a record which is shown instead of the idempotency key. */
+/** Operations whose created record is shown instead of the idempotency key. */
 const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map([
   ['create_transfer', 'transfer'],
   ['capture_transfer', 'transfer'],
