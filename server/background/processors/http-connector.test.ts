@@ -146,7 +146,7 @@ describe('a request', () => {
     });
   });
 
-  test('contains the other fields of an order, with a new message id and on a new connection each time', async () => {
+  test('contains the other fields of an order, with a new message id and on another connection each time', async () => {
     const { endpoint, connector } = await adapter(answering({ ...APPROVED, status: 'pending' }));
     const other = { notAfter: null, isRepeat: true, sandboxBehavior: 'decline=51', kind: 'pull' } as const;
     for (const order of [ORDER, { ...ORDER, ...other }]) expect((await connector.send(order)).outcome).toBe('pending');
