@@ -4,7 +4,7 @@ import { ABILITIES } from './access.ts';
 import { OPERATIONS } from './operations.ts';
 import { includesScope, KEY_SCOPES, ROLES } from './scope.ts';
 
-test('exactly the scopes of operations that move money can move money', () => {
+test('the scopes that can move money are exactly those of operations that move money', () => {
   const scopes = KEY_SCOPES.filter((scope) => abilitiesOf([scope]).includes('move_money'));
   expect(scopes).toEqual(['transfers:write', 'cards:write', 'funding:write', 'operator']);
   const calls = Object.values(OPERATIONS).filter(

@@ -9,7 +9,7 @@ function poison(): void {
 
 describe('parseJson', () => {
   it.each(['"', '\n', '\\', 'a"', 'a\t', '"x', '\u0001', '\u0001"', '\ue0000'])(
-    'reads the name %j after a text with a name that begins like it',
+    'reads the name %j correctly after a text with a name that begins the same',
     (name) => {
       poison();
       const text = JSON.stringify({ X: 1, [name]: 2 });
@@ -43,7 +43,7 @@ describe('parseJson', () => {
     '{"\\u0031":1,"b":2,"0":3}',
     '"\\ud800"',
     '{"\\u0000\\ud800":"\\u0000"} ',
-  ])('reads %s as the standard says', (text) => {
+  ])('reads %s as the JSON standard says', (text) => {
     const value = parseJson(text);
     expect(JSON.stringify(value)).toBe(JSON.stringify(JSON.parse(text)));
     expect(value).toEqual(JSON.parse(text));

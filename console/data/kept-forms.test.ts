@@ -4,7 +4,7 @@ import { keepForms, removeOldForms } from './kept-forms.ts';
 const NAME = 'console.forms';
 const PERSON = 'per_0196f5c2d9a18b40a5d2c08e6f1b3a97';
 
-/** The storage of the tab, and a window with it before the modules of the console are loaded, which need one. */
+/** The storage of the tab. The console's modules need a window with this storage when they are loaded. */
 const { stored, tab } = vi.hoisted(() => {
   const stored = new Map<string, string>();
   const sessionStorage = {

@@ -44,7 +44,6 @@ function serviceOf(count: number) {
 
 const FIELDS: Readonly<Record<string, string>> = { prog: 'program', key: 'key', wh: 'webhook' };
 
-/** Reads the name of one record. */
 async function nameIn(book: NameBook, kind: NamedKind, id: string): Promise<string | undefined> {
   const subject = { kind, id, programId: undefined };
   await new Promise<void>((resolve) => {

@@ -21,7 +21,7 @@ test.each([
   'order-2026-11-22',
   '999999999999.99 USD',
   '',
-])('%s has none', (text) => {
+])('%s has no card number', (text) => {
   expect(hasCardNumber(text)).toBe(false);
 });
 

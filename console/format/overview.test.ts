@@ -47,7 +47,7 @@ const figures = (requests: number, failed: number, refused = 0) => {
 };
 const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
 
-test('never contradicts in the first line the figures below it', () => {
+test('agrees in the first line with the figures below it', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const health = (minute: object, others = 0) =>
     healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
@@ -60,7 +60,7 @@ test('never contradicts in the first line the figures below it', () => {
     tone: 'unknown',
     sentence: 'Some requests fail: 3 of 2,510 requests that move money in the last minute.',
   });
-  // While the database doesn't respond, only the figures of this process are known.
+  // While the database does not respond, only the figures of this process are known.
   expect(health({ all: null, now: figures(1, 1) })).toEqual({
     tone: 'fault',
     sentence: 'The service fails: 1 of 1 request that moves money in the last minute.',

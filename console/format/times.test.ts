@@ -61,7 +61,7 @@ test('reads back the value of a date and time field', () => {
 });
 
 const EXACT = { period: '', from: '', to: '' };
-/** In the time zone of the machine that runs the tests. */
+/** Returns a moment in the time zone of the machine that runs the tests. */
 const at = (day: number, hour: number) => new Date(2030, 0, day, hour).getTime();
 const iso = (day: number, hour: number) => new Date(at(day, hour)).toISOString();
 
@@ -78,7 +78,7 @@ test('ends a period now, and keeps exact times', () => {
   ]);
 });
 
-test('takes the previous night during the day, and the current one in the evening', () => {
+test('chooses the previous night during the day, and the current night in the evening', () => {
   const night = { ...EXACT, period: 'night' };
   expect(boundsOf(night, at(15, 9))).toEqual({ from: iso(14, 18), to: iso(15, 8) });
   expect(boundsOf(night, at(15, 3))).toEqual({ from: iso(14, 18), to: iso(15, 8) });

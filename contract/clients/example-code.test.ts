@@ -31,7 +31,7 @@ const result = await service.transfers.capture(
 console.log(result);`);
 });
 
-/** Writes a time of any form like the service. */
+/** Writes a time of any form as the service writes it. */
 const asRead = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-.*Z$/.test(value) ? new Date(value) : value;
 

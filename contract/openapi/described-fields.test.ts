@@ -5,7 +5,7 @@ import type { SchemaShape } from '../schema-parts.ts';
 
 type FoundField = { readonly path: string; readonly shape: SchemaShape };
 
-/** Every field below a schema. The fields inside a union, a list or a map belong to the field around them. */
+/** Returns every field below a schema. The fields inside a union, a list or a map belong to the field around them. */
 function fieldsIn(schema: object | undefined, path: string): readonly FoundField[] {
   if (schema === undefined) return [];
   const { properties = {}, anyOf = [], items, additionalProperties: pairs }: SchemaShape = schema;
@@ -35,7 +35,7 @@ function problemsOf(fields: readonly FoundField[], isReply: boolean): readonly s
   });
 }
 
-describe('every field is described, and a reply says when it is null', () => {
+describe('every field is described, and fields of a reply say when they are null', () => {
   test.each(OPERATION_IDS)('%s', (id) => {
     const { params, query, body, reply, stream } = OPERATIONS[id];
     const sent = [params, query, body].flatMap((schema) => fieldsIn(schema, id));

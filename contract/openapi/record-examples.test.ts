@@ -21,7 +21,7 @@ const examples = recordExamples([
 ]);
 const isShown = (reply: ShownReply): boolean => isShownByRecord(reply, examples, () => fields);
 
-test('a record has the example of the first response with it', () => {
+test('a record has the example of the first response that contains it', () => {
   expect([...examples]).toEqual([['CardRecord', active]]);
 });
 
@@ -39,7 +39,7 @@ test.each<[what: string, shown: boolean, reply: ShownReply]>([
   expect(isShown(reply)).toBe(shown);
 });
 
-test('an example with another record in it is composed', () => {
+test('an example that contains another record is composed of both examples', () => {
   expect(isComposed({ count: 1, cards: [active] }, examples)).toBe(true);
   expect(isComposed({ card: { of: active } }, examples)).toBe(true);
   expect(isComposed({ card: closed }, examples)).toBe(false);

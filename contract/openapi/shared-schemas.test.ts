@@ -10,7 +10,7 @@ const object = (properties: object) => ({ type: 'object', properties });
 const shared = (paths: object, schemas: object = {}) =>
   withSharedSchemas(JSON.parse(JSON.stringify({ paths, components: { schemas } })));
 
-test('a long schema that repeats is a component, after the first field that has it', () => {
+test('a long schema that repeats becomes a component, named after the first field that has it', () => {
   const document = shared({ '/a': reply(object({ amount })) }, { CardRecord: object({ amount }) });
   const referred = object({ amount: { $ref: '#/components/schemas/CardRecordAmount' } });
   expect(document).toMatchObject({
@@ -84,13 +84,13 @@ test('a record with all fields of another record refers to it', () => {
         description: 'New',
         properties: { key: { type: 'string', description: 'key' } },
       },
-      // It does not require what a key requires.
+      // This schema does not require a field that a key requires.
       Other: different,
     },
   });
 });
 
-test('a record extends another one with conditions only if it has the same conditions', () => {
+test('a record extends another record with conditions only if it has the same conditions', () => {
   const fields = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [name, { type: 'string' }]));
   const body = { ...object(fields), dependentRequired: { a: ['b'] } };
   const row = { ...object({ ...fields, key: { type: 'integer' } }), dependentRequired: { a: ['b'] } };
@@ -106,7 +106,7 @@ test('a record extends another one with conditions only if it has the same condi
       Unlike: unlike,
     },
   });
-  // A schema that refuses other fields would refuse those that a record adds.
+  // A schema that refuses other fields would refuse the fields that a record adds.
   const more = { ...object({ ...fields, key: { type: 'integer' } }), additionalProperties: false };
   expect(shared({}, { Closed: closed, More: more }).components).toMatchObject({
     schemas: { Closed: closed, More: more },

@@ -16,7 +16,7 @@ const FIELDS = {
 };
 const SECRET = 'tok_secret_of_the_card';
 
-/** Parses like the parser of bodies: numbers keep their digits. */
+/** Parses as the parser of bodies does: numbers keep their digits. */
 const parse = (text: string): JsonValue =>
   JSON.parse(text, (_, value) => (typeof value === 'number' ? new JsonNumber(String(value)) : value));
 const read = (changes: object, request: keyof typeof STATUSES_OF = 'send') =>
@@ -133,7 +133,7 @@ describe('a notice', () => {
     ['notice_id', 'two\nlines'],
     ['status', 'not_found'],
     ['amount', null],
-  ])('with %s %j is refused', (field, value) => {
+  ])('is refused with %s %j', (field, value) => {
     expect(notice({ [field]: value })).toEqual({
       problem: `In the notice, '${field}' is missing or does not follow the contract.`,
     });

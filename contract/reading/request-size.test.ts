@@ -4,7 +4,7 @@ import { JsonNumber } from './json.ts';
 import { readFields } from './read-fields.ts';
 import { MIN_MAX_BODY_BYTES } from './request-size.ts';
 
-/** JSON from clients that escape everything beyond ASCII, as Python does. */
+/** Writes JSON as clients do that escape everything beyond ASCII, for example in Python. */
 const escaped = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 

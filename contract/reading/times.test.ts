@@ -10,7 +10,7 @@ describe('readMoment', () => {
     ['2030-01-31T12:00:00Z', '2030-01-31T12:00:00.000Z'],
     ['2030-01-31t12:00:00z', '2030-01-31T12:00:00.000Z'],
     ['2030-01-31T12:00:00.5Z', '2030-01-31T12:00:00.500Z'],
-    // .NET and Go.
+    // As .NET and Go write times.
     ['2030-01-31T12:00:00.1239999+02:00', '2030-01-31T10:00:00.123Z'],
     ['2030-01-31T12:00:00.123456789-00:30', '2030-01-31T12:30:00.123Z'],
     ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
@@ -36,7 +36,7 @@ describe('a time in a request', () => {
     return 'problem' in reading ? reading.problem.message : reading.fields;
   };
 
-  it('with an unescaped + in a query gets an answer that names %2B', () => {
+  it('with an unescaped + in a query is refused, and the message names %2B', () => {
     expect(problemOf('2030-01-31T12:00:00 02:00')).toMatch(/in a query, \+ is a space, so send it as %2B\.$/);
     expect(problemOf('2030-01-31T12:00:00 02:00', 'body')).not.toContain('%2B');
   });

@@ -12,7 +12,7 @@ const firstOf = (query: string): string | undefined => {
   return hit && (hit.family === undefined ? hit.code : hit.family.kind);
 };
 
-/** The queries that do not find the expected code first, each with the code that they find. */
+/** Returns the queries that do not find the expected code first, each with the code that they find. */
 function missed(all: readonly (readonly [typed: string, first: string])[]): readonly string[] {
   return all.flatMap(([typed, first]) => {
     const found = firstOf(typed);
@@ -20,7 +20,7 @@ function missed(all: readonly (readonly [typed: string, first: string])[]): read
   });
 }
 
-/** What people type, and the code that support would open. `schema` and `unknown` are the two families. */
+/** Texts that people type, each with the code that support would open. `schema` and `unknown` are the two families. */
 const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 'unknown'])[] = [
   ['declined', 'insufficient_funds'],
   ['why was my transfer declined?', 'insufficient_funds'],
@@ -35,7 +35,7 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['frozen', 'card_suspended'],
   ['the card is frozen', 'card_suspended'],
   ['card inactive', 'card_suspended'],
-  // The messages of the service use this word only for fraud; the other codes follow.
+  // The messages of the service use this word only for fraud. The other codes follow.
   ['blocked', 'card_suspected_fraud'],
   ['fraud', 'card_suspected_fraud'],
   ['unfreeze', 'invalid_card_status'],
@@ -56,11 +56,11 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['wrong api key', 'unauthenticated'],
   ['wrong password', 'unauthenticated'],
   ['session expired', 'unauthenticated'],
-  // Requests are not signed, so the key is wrong. The page says where signatures of webhooks are explained.
+  // Requests are not signed, so the key must be wrong. The page says where signatures of webhooks are explained.
   ['invalid signature', 'unauthenticated'],
   ['forbidden', 'forbidden'],
   ['permission denied', 'forbidden'],
-  // No error means that money moved twice. These say why the second one was refused, and find the first.
+  // No error means that money moved twice. These codes say why the second request was refused, and find the first.
   ['double charge', 'duplicate_reference'],
   ['customer was charged twice', 'duplicate_reference'],
   ['duplicate', 'duplicate_reference'],
@@ -120,7 +120,7 @@ const NAMES = ERROR_CODES.flatMap((code) =>
   ERRORS[code].alsoCalled.split(', ').flatMap((name) => (name === '' ? [] : [[name, code] as const])),
 );
 
-/** Names of several codes. Each finds all of them. */
+/** Names that several codes share. Each finds all of its codes. */
 const SHARED_NAMES: Readonly<Record<string, readonly ErrorCode[]>> = {
   'blocked card': ['card_lost', 'card_suspended', 'card_suspected_fraud'],
 };
@@ -154,7 +154,7 @@ describe('another name for an error', () => {
     }
   });
 
-  test('may be mistyped, or in another form', () => {
+  test('is found even if it is mistyped or in another form', () => {
     const typed = [
       ['insuficient funds', 'insufficient_funds'],
       ['insufficent fund', 'insufficient_funds'],
@@ -208,7 +208,7 @@ describe('a pasted message', () => {
     }
   });
 
-  test('in its record finds its code alone', () => {
+  test('as an error record finds only its code', () => {
     for (const code of ERROR_CODES) {
       const record = exampleRecord(code, 'support@example.com');
       const texts = [
@@ -228,7 +228,7 @@ describe('a pasted message', () => {
   });
 });
 
-test('the codes of a family are one hit, unless the query names one', () => {
+test('the codes of a family are one hit, unless the query names one of them', () => {
   const [hit, ...others] = searchErrors('bad json');
   expect(hit).toMatchObject({ code: 'create_transfer_schema', family: { kind: 'schema' } });
   expect(hit?.family?.codes.length).toBeGreaterThan(60);

@@ -26,7 +26,7 @@ const anyBalance = fc.oneof(
   { weight: 1, arbitrary: fc.bigInt({ min: MAXIMUM_BALANCE - 20n, max: MAXIMUM_BALANCE }) },
 );
 
-/** Most limits are left out. With all of them set, hardly any transfer would be allowed. */
+/** Leaves most limits out. If all of them were set, hardly any transfer would be allowed. */
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | null> => fc.option(value, { freq: 2 });
 
 const anyDirection: fc.Arbitrary<DirectionLimits> = fc
@@ -160,7 +160,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
     }),
     { numRuns: 2000 },
   );
-  // The scenes are only useful if every reason occurs often.
+  // The scenes are useful only if every reason occurs often.
   const reasons = [
     'some',
     'limit_exceeded',

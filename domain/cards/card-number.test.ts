@@ -12,10 +12,10 @@ import {
   redactCardNumbers,
 } from './card-number.ts';
 
-/** Cases of each kind of number: more than there are scripts and invisible characters. */
+/** The number of cases of each kind. It exceeds the number of scripts and of invisible characters. */
 const MANY = isThorough ? 100_000 : 10_000;
 
-/** Luhn's check digit, computed differently from the code under test: from the left, by table. */
+/** Computes Luhn's check digit in a different way than the code under test: from the left, by table. */
 function checkDigit(payload: string): string {
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
   const sum = [...payload].reduce((total, character, index) => {
@@ -31,7 +31,7 @@ const digits = (least: number, most: number) =>
 
 const cardNumber = digits(12, 18).map((payload) => payload + checkDigit(payload));
 
-/** A number as people write it: in groups of at least two digits, with separators of one to three characters. */
+/** Generates a number as people write it: in groups of at least two digits, with separators of one to three characters. */
 const written = fc
   .tuple(cardNumber, fc.array(fc.integer({ min: 2, max: 6 }), { maxLength: 6 }), fc.constantFrom(' ', '-', '.', ' - '))
   .map(([number, sizes, separator]) => {
@@ -45,7 +45,7 @@ const written = fc
     return [...groups, rest].join(separator);
   });
 
-/** Words around a number. No letter or digit of them touches it. */
+/** Words around a number. Their letters and digits do not touch the number. */
 const before = fc.constantFrom('', 'card ', 'pan=', '"', '(', 'é', '/card_', 'number: ', '1 ', 'a1 ', '99-', '2030.');
 const after = fc.constantFrom('', ' and so on', '"', ')', '&x=1', '_', '.', ', 5', ' 12', '-7', '\n');
 
@@ -136,7 +136,7 @@ describe('a text that does not look like a card number', () => {
 describe('a refused number', () => {
   const GIVEN_OUT: readonly (readonly [network: string, beginning: string, length: number])[] = [
     ['Visa', '4111', 16],
-    ['Visa of old', '4222', 13],
+    ['old Visa', '4222', 13],
     ['Visa', '4917', 19],
     ['Mastercard', '5105', 16],
     ['Mastercard', '2221', 16],
@@ -197,7 +197,7 @@ describe('a refused number', () => {
     expect(redactCardNumbers(`pan: (${number})`)).not.toMatch(/[0-9\u0660-\uffef]{4}/);
   });
 
-  test('is always also redacted', () => {
+  test('is also redacted wherever it is refused', () => {
     const pieces = fc.oneof(
       written,
       fc.string({ maxLength: 5 }),
@@ -256,7 +256,7 @@ describe('a refused number', () => {
 });
 
 describe('a card number in disguise', () => {
-  /** Every kind of decimal digit that Unicode has, by its zero. */
+  /** Every kind of decimal digit that Unicode has, by the character for zero. */
   const ZEROS = Array.from({ length: 0x20000 }, (_, code) => code).filter((code) => {
     const isDigit = (at: number): boolean => /\p{Nd}/u.test(String.fromCodePoint(at));
     // The mathematical digits are five runs of ten without a gap.
@@ -269,7 +269,7 @@ describe('a card number in disguise', () => {
     ...ZEROS.map((zero) => Array.from({ length: 10 }, (_, digit) => String.fromCodePoint(zero + digit))),
     ...OTHER_STYLES.map((style) => [...style]),
   ];
-  /** Every character that is not displayed, and a keycap and a strike-through over a digit. */
+  /** Every character that is not displayed, and also the keycap and the strike-through, which are drawn over a digit. */
   const INVISIBLE = [
     ...Array.from({ length: 0xe1000 }, (_, code) => code)
       .filter((code) => /\p{Default_Ignorable_Code_Point}/u.test(String.fromCodePoint(code)))
@@ -317,7 +317,7 @@ describe('a card number in disguise', () => {
     ],
     ['with an exponent', (number) => `${number}e0`],
     ['as a fraction with an exponent', (number) => `${number.slice(0, 3)}.${number.slice(3)}E+${number.length - 3}`],
-    ['with zeros that the exponent takes away', (number) => `${number}000e-3`],
+    ['with zeros that the exponent removes', (number) => `${number}000e-3`],
   ])(`%s is refused and redacted, ${MANY} of ${MANY}`, (_, disguise) => {
     const missed = NUMBERS.filter((number, at) => {
       const text = disguise(number, at);
@@ -394,7 +394,7 @@ test('takes linear time, even for adversarial texts', () => {
   }
 });
 
-/** Processor time, in microseconds, so that other load on the machine does not count. */
+/** Returns processor time in microseconds, so that other load on the machine does not count. */
 function processorTimeSince(begun: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(begun);
   return user + system;
@@ -411,12 +411,13 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // If each number were searched in all accounts, 64 times the text would take 4,096 times as long. Noise stays far below.
+  // If each number were searched in all accounts, 64 times the text would take 4,096 times as long. Noise stays far below
+  // that.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
 
 describe('a text in ASCII', () => {
-  // A text with an invisible character skips the loop over ASCII that runs before the search.
+  // ASCII text is handled by a loop that runs before the search. An invisible character makes the text skip this loop.
   const besideInvisible = (text: string): string => `\u200b${text}`;
   const pieces = fc.constantFrom(
     ...[

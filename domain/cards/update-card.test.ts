@@ -56,7 +56,7 @@ const anyScene = fc.record({
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
-  // More than can exist next to a card's balance. The ledger forbids it, but the rule must not rely on that.
+  // This is more than can exist next to a card's balance. The ledger forbids it, but the rule must not rely on that.
   funding: fc.constantFrom(0n, 5n, MAXIMUM_BALANCE - 1n),
   disabled: fc.constantFrom(false, false, false, true),
   change: fc.record({
@@ -136,7 +136,7 @@ function dayAfter({ change, expiresOn }: Scene): string | null {
   return change.expiresOn === undefined ? expiresOn : change.expiresOn;
 }
 
-/** Limits by their paths, sorted, as a merge patch sees them (RFC 7396). */
+/** Returns limits by their paths, sorted, as a merge patch sees them (RFC 7396). */
 function flatLimits(limits: Limits | null): readonly (readonly [path: string, value: string])[] {
   if (limits === null) return [];
   const of = (direction: 'in' | 'out') =>
@@ -145,7 +145,9 @@ function flatLimits(limits: Limits | null): readonly (readonly [path: string, va
   return [...of('in'), ...of('out'), ...most].sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The limits after the change, by the rules of RFC 7396 about paths: null removes a path and everything below it. */
+/**
+ * Returns the limits after the change, by the rules of RFC 7396 about paths: null removes a path and everything below it.
+ */
 function limitsAfter({ limits, change }: Scene): readonly (readonly [path: string, value: string])[] {
   if (change.limits === undefined) return flatLimits(limits);
   if (change.limits === null) return [];
@@ -170,7 +172,7 @@ function metadataAfter({ metadata, change }: Scene): readonly (readonly [name: s
   return pairs.filter(([, value]) => value !== null).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The expected answer, from the rules in words rather than from their implementation. */
+/** Returns the expected answer. It is derived from the rules in words, not from their implementation. */
 function expectedOf(scene: Scene): string {
   const change = changeOf(scene);
   const { card, holderReference } = profileOf(scene);
@@ -187,7 +189,7 @@ function expectedOf(scene: Scene): string {
   const from = cardStatusOn({ status: card.status, expiresOn: dayAfter(scene) }, TODAY);
   const isMove = change.status !== undefined && change.status !== from;
   if (isMove && !CARD_MOVES[from].includes(change.status ?? from)) return 'invalid_card_status';
-  if (change.status !== 'closed' || !differs) return differs ? 'changed' : 'as it was';
+  if (change.status !== 'closed' || !differs) return differs ? 'changed' : 'unchanged';
   if ((account?.held ?? 0n) + (account?.incoming ?? 0n) > 0n) return 'card_not_empty';
   if (scene.balance === 0n) return 'changed';
   if (change.balanceTo === undefined) return 'card_not_empty';
@@ -201,7 +203,7 @@ test('decides any change of any card by the rules', () => {
     fc.property(anyScene, (scene) => {
       const plan = decide(scene);
       const outcome =
-        plan instanceof Refusal ? plan.code : plan.sweep ? 'swept' : plan.isChanged ? 'changed' : 'as it was';
+        plan instanceof Refusal ? plan.code : plan.sweep ? 'swept' : plan.isChanged ? 'changed' : 'unchanged';
       expect(outcome).toBe(expectedOf(scene));
       seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
       if (plan instanceof Refusal) return;
@@ -223,7 +225,7 @@ test('decides any change of any card by the rules', () => {
     }),
     { numRuns: 3000 },
   );
-  const outcomes = ['swept', 'changed', 'as it was', 'card_not_empty', 'limit_exceeded', 'service_disabled'];
+  const outcomes = ['swept', 'changed', 'unchanged', 'card_not_empty', 'limit_exceeded', 'service_disabled'];
   for (const outcome of outcomes) expect(seen.get(outcome) ?? 0, outcome).toBeGreaterThan(10);
 });
 

@@ -41,7 +41,7 @@ function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof dec
   return decideTransfer({ creation, terms, notes: {} }, view);
 }
 
-/** A small program as one value, so that decisions can be applied one after the other. */
+/** A small program in memory, to which decisions can be applied one after the other. */
 class World {
   readonly accounts: Map<string, Account>;
   readonly cards: Map<string, Card>;
@@ -107,8 +107,8 @@ const termsArbitrary = (cards: number): fc.Arbitrary<TransferTerms> =>
       destinationCardName: type === 'card_to_card' ? `${to}` : null,
     }));
 
-describe('no sequence of decisions', () => {
-  test('creates money, breaks a floor or a bound, or gives two postings of an account the same number', () => {
+describe('any sequence of decisions', () => {
+  test('creates no money, breaks no floor or bound, and gives no two postings of an account the same number', () => {
     const balance = fc.oneof(fc.bigInt(0n, 2000n), fc.constant(MAXIMUM_BALANCE / 4n));
     fc.assert(
       fc.property(

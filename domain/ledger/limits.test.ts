@@ -27,7 +27,7 @@ import { formatMoney } from './money.ts';
 
 const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
 
-/** The age of the oldest counted day, which is before every current period. */
+/** The age in days of the oldest counted day, which is before every current period. */
 const FARTHEST = Math.max(...Object.values(LONGEST_DAYS)) + 14;
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
@@ -128,7 +128,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test("are its own, and its program's in the same currency for the limits that the card does not set", () => {
+  test("are its own, plus its program's limits in the same currency that the card does not set", () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {
@@ -168,7 +168,7 @@ describe('the used amount', () => {
     fc.assert(
       fc.property(zones, moments, fc.uniqueArray(counted, { selector: ({ ago }) => ago }), (zone, now, found) => {
         const days: readonly CountedDay[] = found.map(({ ago, ...day }) => {
-          // Noon is never skipped, so each number of days is a separate day.
+          // Noon is never skipped, so each number of days leads to a separate day.
           const noon = Date.parse(`${dayIn(zone, now)}T12:00:00Z`) - ago * DAY;
           return { ...day, dayStart: calendarAt(noon, zone).day.start };
         });

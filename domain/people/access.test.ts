@@ -95,14 +95,14 @@ describe('the access of a person', () => {
     ['Card-Ops', 'card-ops', 'its case'],
     ['/card-ops', 'card-ops', 'a leading slash'],
     [' card-ops', 'card-ops', 'spaces'],
-  ])('is nothing for the near miss %j, which is named', (found, expected, differs) => {
+  ])('includes nothing for the near miss %j, which is named', (found, expected, differs) => {
     expect(decide([found, 'x'])).toEqual({ kind: 'none', nearMisses: [{ found, expected }] });
     expect(nearMissText({ found, expected })).toBe(
       `The value '${found}' differs from '${expected}' in OIDC_ROLES only in ${differs}.`,
     );
   });
 
-  test('has no near miss for a value that also matches exactly', () => {
+  test('names no near miss for a value that also matches exactly', () => {
     expect(decide(['card-ops', 'CARD-OPS'])).toMatchObject({ kind: 'all_programs', nearMisses: [] });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Refusal } from '../refusal.ts';
 import { countMovement, operatorLimitsText, readOperatorLimits } from './operator-limits.ts';
 
-describe('the setting', () => {
+describe('OPERATOR_DAILY_LIMITS', () => {
   test('has amounts with the decimals of their currency', () => {
     const limits = readOperatorLimits('USD 50000.00, JPY 4000000,KWD 1.500, EUR 7');
     expect(limits).toEqual(
@@ -42,7 +42,7 @@ describe("a person's movement", () => {
     ({ actor: 'per_1', currency: 'USD', kind: 'withdrawal', now: NOON, amount, ...more }) as const;
   const used = { actor: 'per_1', currency: 'USD', dayStart: Date.parse('2026-11-29T00:00:00Z'), amount: 60n };
 
-  test('counts up to the limit exactly', () => {
+  test('is allowed up to exactly the limit', () => {
     expect(countMovement(limits, undefined, move(100n))).toEqual({ ...used, amount: 100n });
     expect(countMovement(limits, used, move(40n))).toEqual({ ...used, amount: 100n });
     expect(countMovement(limits, used, move(41n))).toBeInstanceOf(Refusal);
@@ -59,7 +59,7 @@ describe("a person's movement", () => {
     expect(countMovement(limits, used, move(41n, { now: last + 1 }))).toEqual(next);
   });
 
-  test('is refused with the limit, the use and the end of the day', () => {
+  test('is refused with a message that names the limit, the use and the end of the day', () => {
     const refusal = countMovement(limits, used, move(41n, { kind: 'reversal' })) as Refusal;
     expect(refusal.code).toBe('operator_limit_exceeded');
     expect(refusal.message).toBe(

@@ -75,7 +75,7 @@ function answer(outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer 
   return { outcome, processorReference: null, code: null, retryAfterSeconds: null, detail: null, ...more };
 }
 
-/** Describes a step by its status, its effect and the pause until the next look in seconds. */
+/** Describes a step by its status, its effect, and the pause in seconds until the next look. */
 function judge(attempt: Attempt, question: Question, said: Answer, { now = T, traits = TRAITS } = {}): unknown {
   const step = nextStep(attempt, question, said, traits, now);
   if (step === undefined || 'kind' in step) return step;
@@ -137,7 +137,7 @@ describe('an order that never left', () => {
     expect(unreachable(READY).code).toBe('processor_unavailable');
   });
 
-  it('waits the same time before it is sent again after the processor has proved that it did not execute it', () => {
+  it('waits equally long before it is sent again once the processor has proved that it was not executed', () => {
     const traits = { ...TRAITS, canResend: true, keyMemorySeconds: 3600 };
     // Long after the transfer was made.
     const later = T + 30 * MINUTE;
@@ -214,7 +214,7 @@ describe('an unknown outcome', () => {
     expect(overdueStep(UNKNOWN, advising, T)).toMatchObject({ status: 'reversing', nextAt: T, effect: null });
   });
 
-  it('follows the loss of a process', () => {
+  it('results from the loss of a process', () => {
     expect(lostStep(SENT, TRAITS, NOT_AFTER)).toMatchObject({ status: 'unknown', effect: 'unknown', tries: 1 });
   });
 
@@ -300,7 +300,7 @@ describe('"not found"', () => {
     expect(expiredStep({ ...once, status: 'ready' }, resending, T + 120_000)).toMatchObject({ status: 'failed' });
   });
 
-  it('about an acknowledged order needs attention', () => {
+  it('needs attention if the order was acknowledged', () => {
     expect(judge({ ...PENDING, misses: 1 }, 'inquire', missed, { now: later })).toEqual(['attention', 'unknown', null]);
     const known = { ...UNKNOWN, misses: 1, processorReference: 'r-1' };
     expect(judge(known, 'inquire', missed, { now: later })).toEqual(['attention', null, null]);
@@ -364,7 +364,7 @@ describe('a reversal', () => {
     expect(judge(REVERSING, 'reverse', answer('reversed'))).toEqual(['reversed', 'fail', null]);
   });
 
-  it('completes the transfer if it is refused because the money moved, and reversals can be refused', () => {
+  it('completes the transfer if the processor can refuse it and does, because the money has moved', () => {
     const traits: Traits = { ...TRAITS, hasInquiry: false, reversal: 'request' };
     expect(judge(REVERSING, 'reverse', answer('approved'), { traits })).toEqual(['approved', 'complete', null]);
     for (const question of ['send', 'notice'] as const)
@@ -392,7 +392,7 @@ describe('after the end', () => {
   });
 });
 
-it('takes a contradiction back, or contradicts a booking', () => {
+it('withdraws a contradiction, or contradicts a booking', () => {
   const told: Attempt = { ...SENT, status: 'approved', contradictedAt: T };
   const undone = { ...told, correctedAmount: -SENT.amount };
   const found = [judge(told, 'notice', answer('approved')), judge(undone, 'notice', answer('approved'))];
@@ -456,7 +456,7 @@ const someAttempt: fc.Arbitrary<Attempt> = fc
   })
   .map((some) => ({ ...SENT, ...some }));
 
-it('ends an attempt only for a reason, and schedules the next step of every open one', () => {
+it('ends an attempt only for a reason, and schedules the next step of every open attempt', () => {
   fc.assert(
     fc.property(
       someAttempt,
@@ -508,24 +508,24 @@ class Processor {
   }
 
   send(now: number, { notFoundFinalSeconds }: Traits, notAfter: number): Answer {
-    const fate = this.#pick(6);
-    if (fate === 0) return answer('not_sent');
+    const choice = this.#pick(6);
+    if (choice === 0) return answer('not_sent');
     this.#canExecuteUntil = Math.max(this.#canExecuteUntil, notAfter);
     this.#visibleFrom = now + notFoundFinalSeconds * 1000;
-    if (fate === 1) return answer('unknown');
+    if (choice === 1) return answer('unknown');
     this.work(now);
-    if (this.executed) return answer(fate === 2 ? 'unknown' : 'approved');
-    if (fate === 3) return this.#refuse('declined');
-    if (fate === 4) return this.#refuse('not_executed');
-    return answer(fate === 5 ? 'pending' : 'unknown');
+    if (this.executed) return answer(choice === 2 ? 'unknown' : 'approved');
+    if (choice === 3) return this.#refuse('declined');
+    if (choice === 4) return this.#refuse('not_executed');
+    return answer(choice === 5 ? 'pending' : 'unknown');
   }
 
   inquire(now: number): Answer {
     this.work(now);
-    const fate = this.#pick(4);
-    if (fate === 0) return answer('unknown');
-    // It may fail to find an executed order once, and any number of times before its own delay is over.
-    const isBlind = now <= this.#visibleFrom || (!this.#lied && fate === 1);
+    const choice = this.#pick(4);
+    if (choice === 0) return answer('unknown');
+    // It may fail to find an executed order once. Before its own delay is over, it may fail any number of times.
+    const isBlind = now <= this.#visibleFrom || (!this.#lied && choice === 1);
     if (this.executed && !isBlind) return answer('approved');
     if (this.executed) this.#lied ||= now > this.#visibleFrom;
     return answer('not_found');
@@ -533,12 +533,12 @@ class Processor {
 
   reverse(now: number, { reversal }: Traits): Answer {
     this.work(now);
-    const fate = this.#pick(4);
-    if (fate === 0) return answer('unknown');
-    if (fate === 2 && this.executed && reversal === 'request') return answer('approved');
+    const choice = this.#pick(4);
+    if (choice === 0) return answer('unknown');
+    if (choice === 2 && this.executed && reversal === 'request') return answer('approved');
     this.executed = false;
     this.#canExecuteUntil = 0;
-    return fate === 1 ? answer('pending') : answer('reversed');
+    return choice === 1 ? answer('pending') : answer('reversed');
   }
 
   get canStillExecute(): number {

@@ -23,7 +23,7 @@ const reversed = { outcome: 'reported', answer: 'reversed' } as const;
 const differs = (stated: bigint | null): Finding => ({ outcome: 'differs', stated });
 
 test.each<Row>([
-  ['what the books say', {}, {}, matched],
+  ['the same as the books', {}, {}, matched],
   ['another amount', { amount: 900n }, {}, differs(900n)],
   ['another currency', { currency: 'EUR' }, {}, differs(null)],
   ['the other direction', { kind: 'pull' }, {}, differs(-1000n)],
@@ -32,23 +32,28 @@ test.each<Row>([
   ['an approval after a decline', {}, { status: 'declined' }, approved],
   ['a late approval that is in the books', {}, { status: 'failed', lateApprovalAt: 1 }, matched],
   ['a reversal of an approval', { status: 'reversed' }, {}, reversed],
-  ['a reversal of nothing', { status: 'reversed' }, { status: 'declined' }, matched],
+  ['a reversal without an approval', { status: 'reversed' }, { status: 'declined' }, matched],
   ['a reversal of another amount', { status: 'reversed', amount: 900n }, {}, differs(null)],
   ['an amount that was booked', { amount: 900n }, { correctedAmount: -100n }, matched],
   ['an approval that the processor has contradicted since', {}, { contradictedAt: 1 }, approved],
-  ['the same, once a person has settled that', {}, { contradictedAt: 1, contradictionSettledAt: 2 }, matched],
+  [
+    'the same, once a person has settled the contradiction',
+    {},
+    { contradictedAt: 1, contradictionSettledAt: 2 },
+    matched,
+  ],
 ])('%s', (_name, line, attempt, finding) => {
   expect(findingOf({ ...LINE, ...line }, { ...ATTEMPT, ...attempt }, false)).toEqual(finding);
 });
 
-test('only the first settlement of an attempt counts, in one direction, and a reversal is no second one', () => {
+test('treats a second settlement in the same direction as a duplicate, but not a reversal', () => {
   expect(findingOf(LINE, ATTEMPT, true)).toEqual({ outcome: 'duplicate' });
   expect(findingOf({ ...LINE, amount: 900n }, ATTEMPT, true)).toEqual({ outcome: 'duplicate' });
   expect(findingOf({ ...LINE, kind: 'pull' }, ATTEMPT, true)).toEqual(differs(null));
   expect(findingOf({ ...LINE, status: 'reversed' }, ATTEMPT, true)).toEqual(reversed);
 });
 
-test('a line keeps its outcome when the books say the same because of it, or something else since', () => {
+test('keeps the outcome of a line if the books agree because of the line, or if they changed later for another reason', () => {
   expect(findingOf(LINE, ATTEMPT, false, 'reported')).toEqual(approved);
   const corrected = { ...ATTEMPT, correctedAmount: -100n };
   expect(findingOf({ ...LINE, amount: 900n }, corrected, false, 'differs')).toEqual(differs(900n));
@@ -56,18 +61,18 @@ test('a line keeps its outcome when the books say the same because of it, or som
   expect(findingOf(LINE, ATTEMPT, false, 'duplicate')).toEqual({ outcome: 'duplicate' });
 });
 
-test('only a settlement that the books have, or get from it, settles its attempt', () => {
+test('settles an attempt only by a settlement that the books have or get from the line', () => {
   expect(settles(LINE, matched)).toBe(true);
   expect(settles(LINE, approved)).toBe(true);
   expect(settles(LINE, differs(900n))).toBe(false);
   expect(settles({ ...LINE, status: 'reversed' }, reversed)).toBe(false);
 });
 
-test('a settled or reversed line without an attempt is missing in the ledger', () => {
+test('reports a settled or reversed line without an attempt as missing in the ledger', () => {
   expect(findingOf({ ...LINE, status: 'reversed' }, undefined, false)).toEqual({ outcome: 'missing_in_ledger' });
 });
 
-test('lines are readable', () => {
+test('describes lines in words', () => {
   expect(lineInWords(LINE)).toBe('push of 10.00 USD');
   expect(lineInWords({ kind: 'pull', amount: 500n, currency: 'JPY', status: 'reversed' })).toBe(
     'reversal of a pull of 500 JPY',

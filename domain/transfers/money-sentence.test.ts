@@ -304,7 +304,7 @@ describe('the sentence about the money of a transfer', () => {
     expect(new Set(CASES.map(([, , , moved]) => moved))).toEqual(new Set(MONEY_STATES));
   });
 
-  it('says that money moved exactly if it did, here or at a processor', () => {
+  it('says that money moved if and only if it did, here or at a processor', () => {
     for (const [name, facts, now] of CASES) {
       const { moved, sentence } = moneySentence(facts, now);
       const hasMoved = facts.capturedAmount > 0n || (facts.attempt?.lateApprovalAt ?? null) !== null;

@@ -19,13 +19,13 @@ const LOADS: SwitchSetting = { ...PROGRAM, transferType: 'load', until: null };
 
 test.each<[name: string, switches: readonly SwitchSetting[], endsIn: number | undefined]>([
   ['the end of the only setting', [SERVICE], 60_000],
-  ['the latest end, of a narrower setting', [SERVICE, PROGRAM], 600_000],
-  ['the latest end, of a wider setting', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
+  ['the latest end, which a narrower setting has', [SERVICE, PROGRAM], 600_000],
+  ['the latest end, which a wider setting has', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
   ['no end if one of the settings has none', [SERVICE, PROGRAM, LOADS], undefined],
-  ['no end of a setting that is over', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
+  ['no end of a setting that has ended', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
   ['no end of a setting of another type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
   [
-    'the latest end, of a setting of the connector',
+    'the latest end, which a setting of the connector has',
     [SERVICE, { ...SERVICE, connectorId: 'increase', until: NOW + 70_000 }],
     70_000,
   ],
@@ -59,7 +59,7 @@ test.each<[switches: readonly SwitchSetting[], message: string | undefined]>([
   [[{ ...AT_INCREASE, programId: 'other' }], undefined],
   [[{ ...AT_INCREASE, transferType: 'unload' }], undefined],
   [[{ ...AT_INCREASE, until: NOW }], undefined],
-])('describes what %j disables at a connector, widest setting first', (switches, message) => {
+])('describes the settings that disable %j at a connector, the widest first', (switches, message) => {
   const finding = examineSwitch(
     { type: 'load', connectorId: 'increase' },
     { programId: 'program_1', switches, now: NOW },

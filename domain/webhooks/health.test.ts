@@ -82,7 +82,7 @@ describe('pausing', () => {
     const probed = afterFailure(paused, failureAt(START + HOUR));
     expect(mergeHealth(probed, succeeded)).toEqual(probed);
     expect(mergeHealth(succeeded, probed)).toEqual(succeeded);
-    // `paused` was stored before a success, and delivery has failed again since.
+    // `paused` was stored before a success, and delivery has failed again since then.
     const failedAgain = { ...probed, lastSuccessAt: START + MINUTE };
     expect(mergeHealth(paused, failedAgain)).toEqual(paused);
     expect(mergeHealth({ ...paused, status: 'disabled' }, succeeded)).toMatchObject({
@@ -94,7 +94,7 @@ describe('pausing', () => {
     expect(mergeHealth(due, paused)).toEqual(due);
   });
 
-  test('pauses after a minute of nothing but failures, but not after one failure', () => {
+  test('pauses after a minute with only failures, but not after one failure', () => {
     expect(failing(2, 59 * SECOND)).toMatchObject({ status: 'enabled' });
     expect(failing(2, 61 * SECOND)).toMatchObject({ status: 'paused', failures: 2 });
     const slow = failureAt(START, { endedAt: START + 90 * SECOND });
@@ -143,7 +143,7 @@ describe('notices', () => {
     const restarted = afterFailure(paused, failureAt(dueAt + 200 * HOUR, { dueAt }));
     expect(findNotice(restarted)).toBeNull();
     expect(restarted.failingSince).toBe(START + 200 * HOUR);
-    // The same for a webhook that was not paused, whose next event came after the restart.
+    // The same applies to a webhook that was not paused and whose next event came after the restart.
     const failed = afterFailure(failing(9, 10), failureAt(START + 200 * HOUR));
     expect(findNotice(failed)).toBeNull();
   });

@@ -40,13 +40,13 @@ test.each([
   expect(near(retryPause(2, { ...plain, retryAfterMilliseconds }))).toBe(pause);
 });
 
-test('compares Retry-After with the minute that 429 always waits', () => {
+test('compares Retry-After with the minute that a 429 always waits', () => {
   const busy: FailedAttempt = { ...plain, kind: 'too_many_requests' };
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: 90 * SECOND }))).toBe(90 * SECOND);
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: HOUR }))).toBe(2 * MINUTE);
 });
 
-test('probes a failing webhook more and more rarely, down to every half hour', () => {
+test('probes a failing webhook at growing intervals of up to half an hour', () => {
   const pauses = Array.from({ length: 8 }, (_, probes) => near(probePause(probes, plain)));
   const minutes = [1, 5, 10, 30, 30, 30].map((count) => count * MINUTE);
   expect(pauses).toEqual([5 * SECOND, 30 * SECOND, ...minutes]);

@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('is the balance that was read at that instant, and is the earlier balance a millisecond before it', async () => {
+  test('equals the balance that was read at that instant, and the previous balance a millisecond earlier', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {

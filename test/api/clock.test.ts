@@ -87,12 +87,12 @@ describe('move_clock', () => {
         else made.push(dayOf((response as TransferRecord).created_at));
       }
     };
-    const jumpToAndFro = async (): Promise<void> => {
+    const jumpForwardAndBack = async (): Promise<void> => {
       // Stops when loads have been made on more than one day. This takes longer on a busy machine.
       const isEnough = (jump: number) => jump >= (isThorough ? 24 : 8) && new Set(made).size > 1;
       for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
     };
-    const jumps = jumpToAndFro().finally(() => {
+    const jumps = jumpForwardAndBack().finally(() => {
       moving = false;
     });
     await Promise.all([jumps, ...Array.from({ length: 8 }, load)]);

@@ -65,7 +65,6 @@ async function makeOneOfEach(client: ServiceProcess['client']): Promise<void> {
   errors.unshift((refused as { readonly requestId: string }).requestId);
 }
 
-/** Reads all pages of a list. */
 async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   const found: Item[] = [];
   for await (const item of items) found.push(item);
@@ -104,7 +103,7 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
    * Returns the periods before and after the tested one, each wider than the error of any clock. Nothing was created in
    * them.
    */
-  const besides = () => [
+  const periodsAround = () => [
     { created_from: moved(period.created_from, -4 * HOUR), created_to: period.created_from },
     { created_from: period.created_to, created_to: moved(period.created_to, 4 * HOUR) },
   ];
@@ -114,8 +113,8 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     expect(found.map(({ transfer_id }) => transfer_id)).toEqual(transfers);
     expectNewestFirst(found);
     for (const { transfer_id, created_at } of found) expect(timeOf(transfer_id)).toBe(created_at);
-    for (const beside of besides()) {
-      expect(await all(client().transfers.listAll({ ...beside, card_id: card }))).toEqual([]);
+    for (const around of periodsAround()) {
+      expect(await all(client().transfers.listAll({ ...around, card_id: card }))).toEqual([]);
     }
   });
 
@@ -124,8 +123,8 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     expect(await columnOf(exported, 'transfer_id')).toEqual(transfers);
     const postings = await client().cards.exportPostings(card, period);
     expect((await columnOf(postings, 'reversal_id')).filter((id) => id !== '')).toEqual(reversals);
-    for (const beside of besides()) {
-      expect(await columnOf(await client().transfers.export({ ...beside, card_id: card }), 'transfer_id')).toEqual([]);
+    for (const around of periodsAround()) {
+      expect(await columnOf(await client().transfers.export({ ...around, card_id: card }), 'transfer_id')).toEqual([]);
     }
   });
 
@@ -136,7 +135,7 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     );
     expect(found).toHaveLength(2 * transfers.length);
     expectNewestFirst(found);
-    for (const beside of besides()) expect(await all(client().cards.postingsAll(card, beside))).toEqual([]);
+    for (const around of periodsAround()) expect(await all(client().cards.postingsAll(card, around))).toEqual([]);
   });
 
   test('list_cards returns the cards by creation, newest first', async () => {

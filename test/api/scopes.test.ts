@@ -71,7 +71,7 @@ describe('a case', () => {
   });
 });
 
-test("shows in a timeline only the balances, events, webhooks and errors that the key's scopes allow", async () => {
+test("limits the balances, events, webhooks and errors in a timeline to those that the key's scopes allow", async () => {
   // Uses a new program, because webhooks and errors of the demo program would add steps that the test does not compare.
   const { program_id } = await client().programs.create({ name: 'Timelines', currency: 'USD' });
   await client().deposits.create(program_id, { amount: 12_345 });

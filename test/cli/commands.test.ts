@@ -272,7 +272,7 @@ describe('commands', () => {
     ['90', 90],
     ['90m', 5400],
     ['36h', 129_600],
-  ])('sets the clock %s ahead', async (text, seconds) => {
+  ])('sandbox clock sets the clock %s ahead', async (text, seconds) => {
     service.play({ status: 200, body: { now: '2030-01-31T12:00:00.000Z', seconds_ahead: seconds } });
     await type(`sandbox clock ${text}`);
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
@@ -395,7 +395,7 @@ describe('commands', () => {
   });
 });
 
-describe('errors, without the service,', () => {
+describe('errors without a service', () => {
   test('codes lists every code', async () => {
     const { output } = await type('errors codes');
     for (const code of Object.keys(ERRORS)) expect(output).toContain(`\n${code} `);
@@ -498,7 +498,7 @@ describe('invalid command lines', () => {
     ['cards', 'list', '--program', ''],
     ['cards', 'update', 'card_1', '--limits', ''],
     ['cards', 'get', ''],
-  ])('exits with 2 for an empty value: %j', async (...words) => {
+  ])('exit with 2 for an empty value: %j', async (...words) => {
     service.play({ status: 200, body: {} });
     const { exitCode, errors } = await runHere(service.url, words);
     expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });

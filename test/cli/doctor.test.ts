@@ -167,7 +167,7 @@ describe('the check of the service', () => {
   });
 });
 
-describe('a problem of the connection', () => {
+describe('the check of the connection', () => {
   test.each<[string, () => Promise<string> | string, string, string]>([
     ['nothing listens', deadUrl, 'connection', 'Nothing listens on port'],
     ['a name that does not resolve', () => 'http://no-such-host.invalid', 'name', 'cannot be resolved: '],
@@ -178,7 +178,7 @@ describe('a problem of the connection', () => {
       'The server there does not speak TLS. Begin the URL with http://',
     ],
     ['a certificate of an unknown authority', () => serveTls(VALID), 'TLS', 'Node does not trust the authority'],
-  ])('is found: %s', async (_, urlOf, name, message) => {
+  ])('reports the problem: %s', async (_, urlOf, name, message) => {
     const { exitCode, checks } = await checksOf(await urlOf());
     expect(checks.get(name)).toMatchObject({ outcome: 'problem', message: expect.stringContaining(message) });
     expect(exitCode).toBe(1);
@@ -191,7 +191,7 @@ describe('a problem of the connection', () => {
     ['is for another name', OTHER_NAME, 'problem', /^The certificate is not for 127\.0\.0\.1\./],
     ['expires within a day', ENDS_IN_A_DAY, 'warning', /^The certificate expires in 1 day\. Renew it\.$/],
     ['is valid', VALID, 'ok', /^TLSv1\.\d; the certificate is valid for \d+ more days$/],
-  ])('finds a certificate that %s', async (_, identity, outcome, message) => {
+  ])('judges a certificate that %s', async (_, identity, outcome, message) => {
     const url = await serveTls(identity);
     const child = execFile(process.execPath, [MAIN, 'doctor', '--remote', '--json', '--url', url], {
       // Node reads this variable when it starts.

@@ -1,6 +1,5 @@
 import { run } from '../../cli/program.ts';
 
-/** The result of a command line. */
 export type Outcome = { readonly exitCode: number; readonly output: string; readonly errors: string };
 
 /**

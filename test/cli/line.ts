@@ -2,7 +2,6 @@
 export type Line = {
   /** Differences from the contract's example, or the text of an export. */
   readonly reply?: object | string;
-  /** The body of the request. */
   readonly sends?: object;
   /** Part of the output. The default is the first text of the response. */
   readonly shows?: string;

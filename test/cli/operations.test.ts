@@ -295,7 +295,6 @@ function replyOf(operation: OperationId): object | string {
   return typeof reply === 'string' ? reply : { ...record(operation), ...reply };
 }
 
-/** Returns the command line of an operation. */
 function commandOf(operation: OperationId): string {
   const { command } = rowOf(operation);
   if (command === null) throw new Error(`${operation} has no command`);

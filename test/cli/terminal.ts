@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { COMPILED } from '../harness/process.ts';
 
-/** Returns whether a program is installed on this machine. */
 export function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 }
@@ -9,7 +8,6 @@ export function isInstalled(program: string): boolean {
 /** A program in a terminal of 80 columns, run by `script` of util-linux. */
 export type Terminal = {
   readonly type: (text: string) => void;
-  /** Returns everything shown so far. */
   readonly shown: () => string;
   readonly ended: Promise<number | null>;
   readonly close: () => void;

@@ -1,7 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { lastingPort } from '../sdk/lasting-port.ts';
 
-/** A received webhook. */
 export type ReceivedWebhook = { readonly headers: IncomingHttpHeaders; readonly body: string };
 
 /** A server that receives webhooks, and can be stopped and started at the same URL. */

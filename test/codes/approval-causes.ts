@@ -177,10 +177,8 @@ async function runDisabled(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** A cause of `service_disabled`. */
 export const DISABLED_APPROVAL: RealCause = { run: runDisabled };
 
-/** Causes of the codes of approvals. */
 export const APPROVAL_CAUSES = {
   approval_not_found: aboutNone('approval_not_found', 'approval_id', `apr_${NO_ID}`, 'apr_missing'),
   approval_pending: { run: runPending },

@@ -148,7 +148,6 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   verify_audit: ['after=9007199254740991'],
 };
 
-/** Malformed requests. */
 function malformed(id: OperationId): readonly Attempt[] {
   const { path, query, body }: Operation = OPERATIONS[id];
   const required = new URL(exampleOf(id).path, 'http://localhost').search.slice(1);
@@ -187,7 +186,6 @@ function controlCharacter(operation: OperationId): Attempt {
   return aboutId(operation, 'a\0b');
 }
 
-/** A moment some days ahead. */
 function soon(days = 1): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }

@@ -97,12 +97,10 @@ export function eachOperation(
   }));
 }
 
-/** Adds a header to a request. */
 export function withHeader(request: RequestSpec, name: string, value: string): RequestSpec {
   return { ...request, headers: [...(request.headers ?? []), [name, value]] };
 }
 
-/** Returns whether an operation reads a body. */
 export function hasBody(id: OperationId): boolean {
   return OPERATIONS[id].body !== undefined;
 }
@@ -129,7 +127,6 @@ export function aboutId(operation: OperationId, id: string): Attempt {
   return { operation, request: { ...toRequest(exampleOf(operation)), path: pathOf(operation, id) } };
 }
 
-/** An unused id. */
 export const NO_ID = '00000000000070008000000000000001';
 
 /** Returns whether the operation itself can be refused with the code. */
@@ -167,7 +164,6 @@ function withBody(operation: OperationId, body: string): Attempt {
   return { operation, request: { ...toRequest(exampleOf(operation)), body } };
 }
 
-/** The example of an operation with a query. */
 export function withQuery(operation: OperationId, query: string): Attempt {
   const request = toRequest(exampleOf(operation));
   return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };

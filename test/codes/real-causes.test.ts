@@ -88,7 +88,7 @@ describe('the sample and every other cause return', () => {
   });
 });
 
-describe('returns while the database is stopped:', () => {
+describe('while the database is stopped, the sample returns', () => {
   beforeAll(() => stopDatabase(world.sandbox.url));
   afterAll(() => startDatabase(world.sandbox.url));
 

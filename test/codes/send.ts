@@ -26,7 +26,6 @@ export function toRequest(example: ExampleRequest, more: Readonly<Record<string,
   return { method, path, headers, ...(body === undefined ? {} : { body }) };
 }
 
-/** Sends a request on a new connection and returns the response. */
 export async function send(url: string, request: RequestSpec): Promise<RawResponse> {
   const connection = await RawConnection.open(Number(new URL(url).port));
   try {

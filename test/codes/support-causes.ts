@@ -96,7 +96,6 @@ async function runFull(world: World): Promise<readonly Result[]> {
   ];
 }
 
-/** Causes of the codes of cases and incidents. */
 export const SUPPORT_CAUSES = {
   case_not_found: together(
     aboutNone('case_not_found', 'case_id', NO_CASE, 'case_missing'),

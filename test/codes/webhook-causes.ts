@@ -113,7 +113,6 @@ const URLS = [
   'http://[fd00::1]/',
 ];
 
-/** Causes of the codes of webhooks. */
 export const WEBHOOK_CAUSES = {
   webhook_not_found: aboutNone('webhook_not_found', 'webhook_id', `wh_${NO_ID}`, 'wh_missing'),
   webhook_url_refused: byRequests(

@@ -26,12 +26,10 @@ const PROJECT = new URL('../../', import.meta.url).pathname;
  */
 export type World = {
   readonly sandbox: ServiceProcess;
-  /** The directory of the sandbox's ledger. */
   readonly dataDirectory: string;
   readonly ledger: LedgerReader;
   readonly live: ServiceProcess;
   readonly operatorKey: string;
-  /** A key of the demo program. */
   readonly programKey: string;
   /** A third process on the same ledger. Its copy of the files lacks `/openapi.json`. One test stops the process. */
   readonly damaged: { readonly url: string; readonly child: ChildProcess; readonly output: () => string };
@@ -223,7 +221,6 @@ async function startDamaged(
   return { url: `http://127.0.0.1${address()}`, child, output: () => output };
 }
 
-/** Stops the database server of a sandbox. */
 export async function stopDatabase(url: string): Promise<void> {
   const { status, body } = await send(url, { method: 'POST', path: OPERATIONS.stop_database.path });
   if (status !== 200) throw new Error(`the database was not stopped: ${body}`);

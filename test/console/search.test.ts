@@ -26,7 +26,6 @@ async function searchFor(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Collects every URL that the page requests from now on. */
 function requestsOf(page: Page): string[] {
   const urls: string[] = [];
   page.on('request', (request) => urls.push(request.url()));

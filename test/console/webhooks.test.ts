@@ -4,7 +4,6 @@ import { afterAll, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-/** The ids of the received events. */
 const received: string[] = [];
 const receiver = createServer((request, response) => {
   received.push(String(request.headers['webhook-id']));

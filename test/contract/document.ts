@@ -35,7 +35,6 @@ export type Schema = {
   readonly 'x-seconds-ago'?: number;
 };
 
-/** A parameter of an operation. */
 export type Parameter = {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
@@ -60,7 +59,6 @@ export type Operation = {
   /** The schema of a JSON body, or undefined if the operation has no body. */
   readonly body: Schema | undefined;
   readonly isBodyRequired: boolean;
-  /** Responses by status. */
   readonly responses: ReadonlyMap<number, Response>;
 };
 
@@ -68,7 +66,6 @@ export type Operation = {
 // biome-ignore lint/suspicious/noExplicitAny: the test has to discover the content of the document.
 type Json = any;
 
-/** Reads the document of a service. */
 export async function readDocument(url: string): Promise<Document> {
   const response = await fetch(`${url}/openapi.json`);
   return new Document(JSON.parse(await response.text()));
@@ -77,7 +74,6 @@ export async function readDocument(url: string): Promise<Document> {
 /** The document, with its operations by id. */
 export class Document {
   readonly operations: ReadonlyMap<string, Operation>;
-  /** The codes of all errors. */
   readonly errorCodes: ReadonlySet<string>;
   readonly #root: Json;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true });

@@ -30,7 +30,6 @@ export type Target = {
   readonly url: string;
   readonly document: Document;
   readonly keys: Readonly<Partial<Record<Credential, string | undefined>>>;
-  /** The program of the sequence. */
   readonly programId: string;
   /** Texts of another program that no response to the program's own keys may contain. */
   readonly foreign: readonly string[];
@@ -43,7 +42,6 @@ type Received = { readonly status: number; readonly headers: Headers; readonly t
 /** A result that the document does not allow. */
 export type Violation = Problem & { readonly at: number; readonly operation: string };
 
-/** The results of a sequence. */
 export type Outcome = {
   readonly requests: number;
   /** Requests of the sequence, without those that the checks send. */
@@ -108,7 +106,6 @@ export async function runGenerated(
   return { outcome: run.outcome(), steps };
 }
 
-/** Sends the steps of a sequence again. */
 export async function runAgain(target: Target, steps: readonly Step[]): Promise<Outcome> {
   const run = new Run(target);
   for (const step of steps) {
@@ -161,7 +158,6 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
 /** A missing response, or more bytes after a response. */
 const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or more bytes' };
 
-/** One run of a sequence. */
 class Run {
   readonly records = new Records();
   violation: Violation | undefined;
@@ -184,7 +180,6 @@ class Run {
     this.#methods = new Map([...byPath].map(([path, all]) => [path, new Set(all.map(({ method }) => method))]));
   }
 
-  /** Ends the run. */
   outcome(): Outcome {
     this.#conversation.close();
     const { violation } = this;

@@ -39,7 +39,6 @@ const SAME: Readonly<Record<string, string>> = {
   after: 'position',
 };
 
-/** Returns the operations that sequences use. */
 export function operationsOf(document: { readonly operations: ReadonlyMap<string, Operation> }): readonly Operation[] {
   return [...document.operations.values()].filter(
     ({ id, responses }) => !LEFT_OUT.has(id) && !isStream(responses.get(200)),
@@ -110,12 +109,10 @@ export function toPath({ path }: Operation, values: Readonly<Record<string, unkn
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
 }
 
-/** Whether an operation has a parameter. */
 export function takes({ parameters }: Operation, parameter: string): boolean {
   return parameters.some(({ name }) => name === parameter);
 }
 
-/** The inputs for a new step. */
 export type Making = {
   readonly random: Random;
   readonly known: Known;

@@ -120,7 +120,6 @@ export async function webhookWhen(
   return webhook;
 }
 
-/** The inner UUID of a webhook. */
 export function innerId(webhookId: string): string {
   const id = fromWireId('wh', webhookId);
   if (id === undefined) throw new Error(`${webhookId} is not the id of a webhook`);

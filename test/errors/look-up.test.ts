@@ -231,8 +231,8 @@ describe('card programs', () => {
     const own = new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
     const mine = await refusalOf(own.cards.get('card_active'));
     const theirs = await refusalOf(client.cards.get('card_nowhere'));
-    const nobodys = await send('/api/nowhere');
-    for (const { requestId } of [mine, theirs, nobodys]) await lookUp(client, requestId);
+    const withoutProgram = await send('/api/nowhere');
+    for (const { requestId } of [mine, theirs, withoutProgram]) await lookUp(client, requestId);
 
     const shown = await own.errors.get(mine.requestId);
     expect(shown).toMatchObject({ request_id: mine.requestId, code: 'card_not_found', operation: 'get_card' });
@@ -242,7 +242,7 @@ describe('card programs', () => {
 
     const never = 'req_01a1fb99f33475829e5a6cdb072c0ea9';
     const missing = await refusalOf(own.errors.get(never));
-    for (const { requestId } of [theirs, nobodys]) {
+    for (const { requestId } of [theirs, withoutProgram]) {
       const refused = await refusalOf(own.errors.get(requestId));
       expect([refused.Status, refused.Code, refused.Type]).toEqual([missing.Status, missing.Code, missing.Type]);
       expect(refused.Message).toBe(missing.Message.replace(never, requestId));

@@ -48,7 +48,6 @@ function stepsOf(lines: readonly string[], line: number, variables: Map<string, 
   return steps;
 }
 
-/** Returns whether every quote is closed. */
 function isWhole(command: string): boolean {
   return (command.match(/'/g)?.length ?? 0) % 2 === 0 && (command.match(/"/g)?.length ?? 0) % 2 === 0;
 }

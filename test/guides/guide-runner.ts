@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A listing of a guide. */
 export type GuideListing =
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
   | { readonly kind: 'command'; readonly line: number; readonly command: string; readonly shown: readonly string[] }
@@ -51,7 +50,6 @@ function isWhole(command: string): boolean {
   return !command.endsWith('\\') && !/['"]/.test(command.replaceAll(/'[^']*'|"[^"]*"/g, ''));
 }
 
-/** A program that a guide started. */
 type Program = { readonly child: ChildProcess; readonly ended: Promise<number | null>; output: string };
 
 /** Runs the commands of a guide in a shell, in the reader's folder. */
@@ -65,7 +63,6 @@ export class GuideRunner {
     this.#environment = environment;
   }
 
-  /** The output of all commands. */
   get output(): string {
     return this.#programs.map(({ output }) => output).join('');
   }

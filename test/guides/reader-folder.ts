@@ -6,7 +6,6 @@ import { packedSdk, packedService } from '../packages/packed.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The folder of a reader who follows a guide. */
 export type ReaderFolder = {
   readonly path: string;
   /** A folder to put first in PATH. Its `npx` runs installed programs without npm, which takes half a second to start. */

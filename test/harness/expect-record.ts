@@ -31,7 +31,6 @@ export function expectRecord(response: RawResponse, status: number, code: string
   else expect(response.body).toMatch(says);
 }
 
-/** Returns the message of an error record. */
 export function messageOf(response: RawResponse): string {
   const record: { readonly Message?: unknown } = JSON.parse(response.body);
   return String(record.Message);

@@ -230,7 +230,6 @@ export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   return client;
 }
 
-/** Runs a function on a new connection. */
 export async function onConnection<Result>(
   connection: pg.ClientConfig,
   run: (client: pg.Client) => Promise<Result>,

@@ -34,9 +34,7 @@ const patience = (): Readonly<Record<string, string>> =>
 export type ServiceProcess = {
   readonly url: string;
   readonly child: ChildProcess;
-  /** Returns everything that it has printed so far. */
   readonly output: () => string;
-  /** Returns the output on standard error. */
   readonly errors: () => string;
   /** A client that never retries, so that a test sees each response. */
   readonly client: TransferService;

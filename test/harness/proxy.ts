@@ -64,7 +64,6 @@ export type DatabaseProxy = {
    * connections open.
    */
   readonly turns: () => number;
-  /** Cuts every connection. */
   readonly cutAll: () => void;
   /** Starts or stops accepting new connections. Open connections stay open. */
   readonly listen: (isListening: boolean) => Promise<void>;

@@ -9,7 +9,6 @@ export function post(body: string | Buffer, headers: readonly string[] = ['Conte
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
 }
 
-/** Returns a request without a body. */
 export function bare(method: string, path: string, headers: readonly string[] = ['Host: localhost']): string {
   return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
@@ -122,7 +121,6 @@ export class RawConnection {
   }
 }
 
-/** Returns whether a loopback port accepts connections. */
 export function isListening(port: number): Promise<boolean> {
   return RawConnection.open(port).then(
     (connection) => {

@@ -8,11 +8,9 @@ export type RawRequest = {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** An object is sent as JSON without a Content-Type. A string is sent unchanged. */
   readonly body?: object | string | undefined;
-  /** Ends the connection. */
   readonly signal?: AbortSignal | undefined;
 };
 
-/** A response as received. */
 export type RawResponse = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

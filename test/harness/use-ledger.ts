@@ -67,7 +67,6 @@ export async function usePostgres() {
   return { directory, embedded, urlOf };
 }
 
-/** Starts a proxy in front of the server. */
 export async function useProxy({ connection }: TestServer): Promise<DatabaseProxy> {
   const proxy = await startProxy(connection.host);
   afterAll(() => proxy.close());
@@ -87,7 +86,6 @@ export function useLedger(
   return ledger;
 }
 
-/** Opens a plain connection. */
 export async function useConnection(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = await connect(connection);
   afterAll(() => client.end());

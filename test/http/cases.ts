@@ -7,7 +7,6 @@ export type RawCase = {
   readonly status: number;
   readonly code: string;
   readonly method?: string;
-  /** Whether the response closes the connection. */
   readonly closes?: boolean;
   /** Whether the sender half-closes the connection after the bytes. */
   readonly ends?: boolean;

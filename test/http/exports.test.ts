@@ -40,7 +40,6 @@ function sourceOf(next: (index: number) => string | undefined | Promise<string |
 
 const pieces = (...texts: readonly string[]) => sourceOf((index) => texts[index]);
 
-/** An export that throws after these pieces. */
 const breaking = (...texts: readonly string[]) =>
   sourceOf((index) => {
     if (index < texts.length) return texts[index];

@@ -20,7 +20,6 @@ const ACCEPT = 'Accept: text/event-stream';
 const STREAM = bare('GET', EVENTS, ['Host: localhost', ACCEPT]);
 const LIVE = bare('GET', '/health/live');
 
-/** A stream of events from the test. */
 class Source {
   readonly #texts: string[] = [];
   readonly #wakes = new Set<() => void>();

@@ -50,7 +50,6 @@ export type Series = {
   readonly value: number;
 };
 
-/** Returns the series of a page. */
 export function readPage(text: string): readonly Series[] {
   return text
     .split('\n')

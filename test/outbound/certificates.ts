@@ -8,7 +8,6 @@ export type Identity = { readonly cert: string; readonly key: string };
 
 /** A certificate authority that belongs to a test. */
 export type Certificates = {
-  /** The authority's certificate. */
   readonly ca: string;
   /** Issues a certificate for names such as `DNS:localhost,IP:127.0.0.1`. */
   readonly issue: (names: string, validity?: keyof typeof PERIODS) => Identity;
@@ -44,7 +43,6 @@ distinguished_name = req_name
 [req_name]
 `;
 
-/** Creates an authority with openssl. */
 export function createAuthority(): Certificates {
   const cwd = mkdtempSync(join(tmpdir(), 'transfer-service-certificates-'));
   const openssl = (...options: readonly string[]) => execFileSync('openssl', options, { cwd, stdio: 'pipe' });

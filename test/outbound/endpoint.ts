@@ -5,12 +5,10 @@ import { onTestFinished } from 'vitest';
 /** A server that a test controls byte by byte. */
 export type Endpoint = {
   readonly port: number;
-  /** The number of connections so far. */
   readonly connections: () => number;
   /** The number of connections that are open now, and the highest number so far. */
   readonly open: () => number;
   readonly mostOpen: () => number;
-  /** The bytes received on all connections. */
   readonly received: () => string;
   /** Stops listening, so that new connections are refused. */
   readonly close: () => Promise<void>;

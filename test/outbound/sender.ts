@@ -30,7 +30,6 @@ export function openTestSender(options: TestSenderOptions = {}): Sender {
   return sender;
 }
 
-/** Sends a small event. */
 export function sendTo(sender: Sender, url: string, signal?: AbortSignal): Promise<Answer> {
   const headers = { 'content-type': 'application/json' };
   return sender.send({ method: 'POST', url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });

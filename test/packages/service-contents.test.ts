@@ -21,7 +21,6 @@ const MAX_TARBALL_BYTES = 2_000_000;
  */
 const MAX_FILES = 150;
 
-/** The files that the tarball may contain. */
 const ALLOWED: readonly RegExp[] = [
   /^(?:LICENSE|README\.md|package\.json|cli\/transfer-service\.mjs)$/,
   /^dist\/(?:package\.json|installation\.mjs|licenses\.txt|CHANGELOG\.md|contract\/(?:processors\/adapter-)?openapi\.json)$/,

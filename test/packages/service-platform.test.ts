@@ -39,13 +39,13 @@ async function folderWithout(...omitted: readonly string[]): Promise<string> {
 
 /** Puts the test's own Node first in the path. It has other values for these properties of `process`. */
 function pretendNode(folder: string, version: string, more: Readonly<Record<string, string>> = {}) {
-  const pretence = join(folder, 'pretence.mjs');
+  const preload = join(folder, 'preload.mjs');
   const values = Object.entries({ ...more, versions: { ...process.versions, node: version } });
   const define = ([name, value]: [string, unknown]): string =>
     `Object.defineProperty(process, '${name}', { value: ${JSON.stringify(value)} });\n`;
-  writeFileSync(pretence, values.map(define).join(''));
+  writeFileSync(preload, values.map(define).join(''));
   mkdirSync(join(folder, 'bin'), { recursive: true });
-  const script = `#!/bin/sh\nexec '${process.execPath}' --import '${pretence}' "$@"\n`;
+  const script = `#!/bin/sh\nexec '${process.execPath}' --import '${preload}' "$@"\n`;
   writeFileSync(join(folder, 'bin', 'node'), script, { mode: 0o755 });
   return { PATH: `${join(folder, 'bin')}:${userEnvironment().PATH}` };
 }

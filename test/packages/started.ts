@@ -9,7 +9,6 @@ const START_MILLISECONDS = 180_000;
 /** A program that a test started. It stops after the test. */
 export type Started = {
   readonly child: ChildProcess;
-  /** The output so far. */
   readonly output: () => string;
   /** The exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string | null>;
@@ -93,7 +92,6 @@ export async function startService(
   return { ...started, url, processId: Number(read(/mode, process ([0-9]+)/)), call };
 }
 
-/** Runs a program in a folder until it ends. */
 export async function runProgram(
   commandLine: readonly string[],
   cwd: string,

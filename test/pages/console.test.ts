@@ -27,7 +27,6 @@ afterAll(() => running.server.close());
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://127.0.0.1:${running.port}${path}`, init);
 
-/** Returns the scripts and stylesheets of the page. */
 async function assetsOfPage(): Promise<readonly string[]> {
   const text = await (await ask('/console')).text();
   return [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);

@@ -1,4 +1,3 @@
-/** An element of a page. */
 export type Element = {
   readonly tag: string;
   readonly attributes: ReadonlyMap<string, string>;

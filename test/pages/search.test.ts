@@ -6,7 +6,6 @@ import { BROWSER, expectFrame, HOSTILE, links, texts, usePages } from './use-pag
 
 const { ask, page, data } = usePages();
 
-/** Returns the targets of the results, in order. */
 const found = (elements: readonly Element[]) =>
   elements
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li' && around.includes('main'))

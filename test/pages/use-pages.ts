@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
-/** The Accept header of a browser. */
 export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
 /** A text that must never be read as markup. */
@@ -64,15 +63,12 @@ export function usePages() {
   return { urlOf, ask, page, data };
 }
 
-/** Returns the texts of all elements with a tag. */
 export const texts = (elements: readonly Element[], tag: string) =>
   elements.filter((element) => element.tag === tag).map(({ text }) => text);
 
-/** Returns the targets of all links and forms. */
 export const links = (elements: readonly Element[]) =>
   elements.flatMap(({ attributes }) => attributes.get('href') ?? attributes.get('action') ?? []);
 
-/** Returns the error codes in links. */
 export const codesLinked = (elements: readonly Element[]) =>
   links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
 

@@ -69,7 +69,6 @@ export const GATE_TRIGGERS = `
 /** The gates where all transfers wait as soon as one waits. */
 const OF_ALL: readonly [number, number] = [GATES.record, GATES.commit];
 
-/** The gates of a ledger. */
 export class Gates {
   readonly #databaseUrl: () => Promise<string>;
   readonly #query: (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>;

@@ -57,7 +57,6 @@ export class Line {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Uses the script from now on. */
   play(script: LineScript): void {
     this.#script = script;
     this.#connections = 0;
@@ -201,7 +200,6 @@ export class Host {
     await Promise.all(this.#waiting.slice(0, PLACES).map((socket) => once(socket, 'connect')));
   }
 
-  /** Lets the host continue. */
   answer(): void {
     this.#child.kill('SIGCONT');
     for (const socket of this.#waiting.splice(0)) socket.destroy();

@@ -6,7 +6,6 @@ import { NOTICES } from './cells/notices.ts';
 
 export const CELLS: readonly Cell[] = [...ANSWERS, ...NOTICES, ...AT_INCIDENTS, ...ON_LINES];
 
-/** Every step with every fault. */
 export const PAIRS: readonly Pair[] = STEPS.flatMap((step) => FAULTS.map((fault): Pair => `${step}: ${fault}`));
 
 const NO_BYTES = 'no byte of an order or an answer has been sent yet';

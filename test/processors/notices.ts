@@ -9,7 +9,6 @@ import { readSigningKey, signMessage } from '../../server/foundation/signature.t
  */
 export type Delivery = 'whole' | 'slow' | 'cut';
 
-/** A notice of a processor. */
 export type NoticeToSend = {
   readonly url: string;
   readonly connectorId: string;

@@ -12,7 +12,6 @@ import { temporaryDirectory } from '../harness/process.ts';
 /** Creates a signing secret in the format that operators use. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** A received notice. */
 export type Notice = Readonly<Record<string, unknown>>;
 
 /** A simulator with a new book. It stops at the end of the test. */

@@ -127,14 +127,12 @@ export class Stage {
     return connectors;
   }
 
-  /** The line from a connector to the processor. */
   line(connectorId: string): Line {
     const line = this.#lines[Number(/^lined_(\d+)$/.exec(connectorId)?.[1])];
     if (line === undefined) throw new Error(`${connectorId} has no line`);
     return line;
   }
 
-  /** The host behind a connector. */
   host(connectorId: string): Host {
     const host = this.#hosts[Number(/^stopped_(\d+)$/.exec(connectorId)?.[1])];
     if (host === undefined) throw new Error(`${connectorId} has no host`);
@@ -147,7 +145,6 @@ export class Stage {
     return this.#database.proxy;
   }
 
-  /** Returns the next connector of a kind. */
   nextConnector(way: Way): string {
     const used = this.#used[way];
     this.#used[way] = used + 1;
@@ -174,7 +171,6 @@ export class Stage {
     return second;
   }
 
-  /** Stops the other services. */
   async endOthers(): Promise<void> {
     for (const other of this.#others.splice(0)) await other.stop();
   }

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isSigned } from '../../simulator/signature.ts';
 
-/** The questions to an adapter. */
 export type Question = 'send' | 'inquire' | 'reverse';
 
 /** An order as it arrives. */
@@ -19,7 +18,6 @@ export type ArrivedOrder = {
   readonly repeat: boolean;
 };
 
-/** The kinds of replies to a question. */
 export type Reply =
   | 'answer'
   | 'cut'

@@ -136,8 +136,8 @@ export class Trial {
     const text = `select from processor_attempt
       where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) and (${condition})`;
     const count = this.#transfers.length;
-    const isSo = async () => (await this.stage.query(text, [this.transferIds])).length === count;
-    await waitFor(`attempts with ${condition}`, isSo);
+    const areReached = async () => (await this.stage.query(text, [this.transferIds])).length === count;
+    await waitFor(`attempts with ${condition}`, areReached);
   }
 
   async untilEnded(): Promise<void> {

@@ -78,7 +78,7 @@ const REFUSED_BEFORE = [
   /: (?:query parameter|body\.)(?: ?)(?:code|operation|action|codes\[\]): only "/,
 ];
 
-test('the interface only adds to the released one', () => {
+test('the interface only adds to the released interface', () => {
   const changes = findBreakingChanges(RELEASED, CURRENT);
   const added = changes.filter((change) => !REFUSED_BEFORE.some((form) => form.test(change)));
   expect(added.toSorted()).toEqual([NOT_DOTS, ...NOW_ALSO_STRINGS, ...WAITS_FOR_APPROVAL].toSorted());

@@ -5,7 +5,6 @@ import { onTestFinished } from 'vitest';
 import { aTransferRecord } from '../fixtures/records.ts';
 import { lastingPort } from './lasting-port.ts';
 
-/** A request that the service received. */
 export type Received = {
   readonly method: string;
   readonly url: string;
@@ -69,8 +68,8 @@ export async function startCannedService(): Promise<CannedService> {
 }
 
 /**
- * Starts a separate service for a test that abandons requests. A request can arrive after the test. A shared service
- * would count it in the next test, or send it a response meant for another.
+ * Starts a separate service for a test that abandons requests. An abandoned request can arrive after the test. A shared
+ * service would count it in the next test, or send it a response for another request.
  */
 export async function startOwnService(...canned: Canned[]): Promise<CannedService> {
   const own = await startCannedService();
@@ -110,14 +109,13 @@ async function respondWithStream(response: ServerResponse, canned: CannedStream)
   for (const chunk of chunks) await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
   if (ends === 'normally') response.end();
   if (ends !== 'cut') return;
-  // A client that receives the cut together with the chunks can discard them.
+  // If a client receives the cut together with the chunks, it can discard them.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  // A client in the same process may not have received them if the machine stalled. It reads them in the next turns.
+  // If the machine stalled, a client in the same process may not have received the chunks. It reads them in the next turns.
   for (let turn = 0; turn < 10; turn += 1) await turnOfLoop();
   response.socket?.destroy();
 }
 
-/** A URL where nothing listens. */
 export async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${await lastingPort()}`;
 }

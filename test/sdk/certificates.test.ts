@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { ConnectionFailure, TransferService } from '../../sdk/client.ts';
 import { createAuthority, type Identity } from '../outbound/certificates.ts';
 
-// This process does not know the authority, so Node accepts none of its certificates.
+// This process does not know the authority, so Node accepts none of the authority's certificates.
 const authority = createAuthority();
 afterAll(() => authority.remove());
 

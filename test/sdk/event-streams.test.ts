@@ -31,17 +31,17 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** An event as the service sends it. */
+/** Returns an event as the service sends it. */
 function event(position: number, type = 'transfer.completed'): string {
   return `id: ${position}\nevent: ${type}\ndata: ${JSON.stringify({ position, type, number: position })}\n\n`;
 }
 
-/** A stream that stays open unless `ends` says otherwise. */
+/** Returns a stream that stays open unless `ends` says otherwise. */
 function stream(chunks: Iterable<string | Uint8Array>, ends: CannedStream['ends'] = 'without an end'): Canned {
   return { chunks, contentType: 'text/event-stream; charset=utf-8', ends };
 }
 
-/** The positions of the first events of a stream, and the retries that the client reported. */
+/** Returns the positions of the first events of a stream, and the retries that the client reported. */
 async function readPositions(
   count: number,
   options: EventStreamOptions = { after: 0 },
@@ -57,7 +57,7 @@ async function readPositions(
   return { positions, retries };
 }
 
-/** The positions that a stream yielded, and the error that it then threw. */
+/** Returns the positions that a stream yielded, and the error that it then threw. */
 async function failureOf(options: EventStreamOptions = { after: 0 }, settings: object = {}) {
   const positions: number[] = [];
   try {
@@ -68,7 +68,6 @@ async function failureOf(options: EventStreamOptions = { after: 0 }, settings: o
   }
 }
 
-/** The queries of the received requests. */
 function queries(): readonly string[] {
   return service.received.map(({ url }) => url.split('?')[1] ?? '');
 }
@@ -124,7 +123,7 @@ describe('a stream', () => {
     expect(queries()).toEqual(['type=card.updated%2Ctransfer.*&after=0']);
   });
 
-  test('has the text of each event unchanged', async () => {
+  test('returns the text of each event unchanged', async () => {
     const text = '{"position": 1, "type":"card.created","data":{"sum":90071992547409930,"share":1.0,"2":"b","1":"a"}}';
     service.play(stream([`id: 1\ndata: ${text}\n\n`]));
     for await (const received of client().events.streamWithText({ after: 0 })) {
@@ -209,7 +208,7 @@ describe('a stream continues at the last position', () => {
     expect(retries.map(({ position }) => position)).toEqual(canned.map(() => 2));
   });
 
-  test('when a chunk is damaged, from the last event before it', async () => {
+  test('when a chunk is damaged, after the last event before the damage', async () => {
     service.play(stream([event(1), Uint8Array.of(0xff)]), stream([event(1), event(2)]));
     expect((await readPositions(2)).positions).toEqual([1, 2]);
   });
@@ -227,7 +226,7 @@ describe('a stream continues at the last position', () => {
     const source = { operation: 'list_events', position: 0, isContiguous: true } as const;
     const retries: StreamRetry[] = [];
     const options = { onRetry: (retry: StreamRetry) => retries.push(retry) };
-    // A busy machine may also be silent before the first event, so each stream sends the event after its position.
+    // A busy machine may also send nothing before the first event, so each stream sends the event after its position.
     const next = {
       *[Symbol.iterator]() {
         yield event(Number(queries().at(-1)?.replace('after=', '')) + 1);
@@ -245,7 +244,7 @@ describe('a stream continues at the last position', () => {
     expect(retry?.error.message).toContain('sent nothing for 500 ms');
   });
 
-  test('if the program is slow', async () => {
+  test('if the program reads slowly', async () => {
     service.play(stream([event(1), event(2), event(3)], 'cut'), stream([event(2), event(3), event(4)]));
     const positions: number[] = [];
     for await (const { position } of client().events.stream({ after: 0 })) {

@@ -24,7 +24,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** An export and its time-out, which is long enough for the first bytes even on a slow machine. */
+/** Begins an export. The time-out is long enough for the first bytes even on a slow machine. */
 async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds: number; chunks: TextChunks }> {
   service.play(WHOLE);
   try {
@@ -35,7 +35,7 @@ async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds
   }
 }
 
-/** The text of an export, and the error of its loop, or undefined if it completed. */
+/** Returns the text of an export, and the error of its loop, or undefined if it completed. */
 async function read(
   chunks: TextChunks,
   onChunk = (): void => undefined,

@@ -100,7 +100,7 @@ describe('error records', () => {
     expect(error.Type).toBe(Type);
   });
 
-  test('decides by the error code and the operation without a Money-Moved header', async () => {
+  test('decides by the error code and the operation if there is no Money-Moved header', async () => {
     const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
       service.play(errorResponse({ Status: 500, Code: code, Type: 'Server Error' }));
       return (await failureOf(call(), TransferServiceError)).moneyMoved;
@@ -241,7 +241,7 @@ describe('retries', () => {
 });
 
 describe('no response', () => {
-  test('leaves it unknown whether money moved if the request was sent, and the message names the key', async () => {
+  test('leaves it unknown whether money moved if the request was sent, and names the key in the message', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
@@ -250,7 +250,7 @@ describe('no response', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('leaves it unknown without a key too, and the message says what to do', async () => {
+  test('leaves it unknown without a key too, and says in the message what to do', async () => {
     service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
@@ -263,7 +263,7 @@ describe('no response', () => {
     expect(batch.message).toMatch(/Send the same request again: it moves money at most once\.$/);
   });
 
-  test('because nothing listens means that no money moved, and the message has the reason', async () => {
+  test('means that no money moved if nothing listens, and gives the reason in the message', async () => {
     const options = { baseUrl: await deadUrl(), maxRetries: 0 };
     const error = await failureOf(client(options).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
@@ -302,7 +302,7 @@ describe('no response', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('ends the wait before a retry after an abort', async () => {
+  test('ends the wait before a retry when the call is aborted', async () => {
     service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
@@ -311,22 +311,22 @@ describe('no response', () => {
   });
 });
 
-describe('after a try without a response, whether money moved', () => {
-  test('stays unknown if a later response is only about its own request', async () => {
+describe('after a try without a response, it', () => {
+  test('stays unknown whether money moved if a later response is only about its own request', async () => {
     service.play('cut before the response', failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');
     expect(error.moneyMoved).toBe('unknown');
   });
 
-  test('is certain after a 409, which is the response for the key', async () => {
+  test('is certain whether money moved after a 409, which is the response for the key', async () => {
     const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
     service.play('cut before the response', errorResponse(refusal, { 'money-moved': 'no' }));
     const error = await failureOf(client().transfers.create(BODY), RequestError);
     expect(error.moneyMoved).toBe('no');
   });
 
-  test('is certain if every try had a response', async () => {
+  test('is certain whether money moved if every try had a response', async () => {
     service.play(failingResponse(), failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.moneyMoved).toBe('no');

@@ -34,7 +34,7 @@ import {
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
-/** The body of an untyped program that misspells a property. */
+/** The body from an untyped program that misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 /** Calls the method of an operation with the ids and the body of the example in the contract. */
@@ -64,7 +64,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** Every method of the client as `resource.method`, once. */
+/** Returns every method of the client as `resource.method`, once. */
 function methodsOf(transferService: TransferService): string[] {
   const methods = Object.entries(transferService).flatMap(([resource, of]: [string, unknown]) =>
     typeof of === 'object' && of !== null
@@ -74,14 +74,14 @@ function methodsOf(transferService: TransferService): string[] {
   return [...new Set(methods)];
 }
 
-/** The methods of a prototype and of its parents. */
+/** Returns the methods of a prototype and of its parents. */
 function namesIn(prototype: object | null): string[] {
   if (prototype === null || prototype === Object.prototype) return [];
   const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
   return [...own, ...namesIn(Object.getPrototypeOf(prototype))];
 }
 
-/** The names in the query of the last request. */
+/** Returns the names in the query of the last request. */
 function queryNames(): string[] {
   return [...new URL(service.received.at(-1)?.url ?? '', service.url).searchParams.keys()].sort();
 }
@@ -94,7 +94,7 @@ function documentedMethods(): Map<string, string> {
   return new Map([...comments].map(([, operation = '', method = '']) => [operation, method]));
 }
 
-/** Methods with an operation that another method also sends. */
+/** Methods for an operation that another method also sends. */
 const SHORTHANDS = ['switch.disable', 'switch.enable', 'events.streamWithText'];
 
 describe('operations and methods', () => {
@@ -396,7 +396,7 @@ test('requests that do not match the contract do not compile', () => {
   expectTypeOf<{ status: 'closed' }>().not.toExtend<CreateCardBody>();
   expectTypeOf<keyof PageQuery>().toEqualTypeOf<'limit' | 'cursor'>();
   expectTypeOf<{ name: 'x'; scopes: ['everything'] }>().not.toExtend<CreateKeyBody>();
-  // Without the amount or the program, these would do more than intended.
+  // Without the amount or the program, these requests would do more than intended.
   expectTypeOf<{ amount: undefined }>().not.toExtend<CaptureTransferBody>();
   expectTypeOf<{ amount: undefined }>().not.toExtend<ReverseTransferBody>();
   expectTypeOf<{ disabled: true; program_id: undefined }>().not.toExtend<ChangeSwitchBody>();

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Fetch, InvalidArgument, TransferService, type TransferServiceOptions } from '../../sdk/client.ts';
 
-// Time-outs, retries and fetch, for a client and for one call.
+// Tests time-outs, retries and fetch, for a client and for one call.
 
 /** A service that never responds and counts its requests. */
 function silentService(): { readonly fetch: Fetch; readonly requests: () => number } {
@@ -46,7 +46,7 @@ test.each<[TransferServiceOptions, string]>([
   expect(requests()).toBe(0);
 });
 
-test('a call that waits for events with the longest time-out does not time out at once', async () => {
+test('a call that waits for events does not time out at once with the longest time-out', async () => {
   const { fetch, requests } = silentService();
   const timeoutMilliseconds = 2 ** 31 - 1;
   const client = new TransferService({ fetch, timeoutMilliseconds, maxRetries: 0 });
@@ -112,7 +112,7 @@ test('warns once per operation if a sandbox ignores fields, and never for a live
   expect(warnings).toHaveLength(2);
 });
 
-test('warns on the console or not, and a failing warning does not change the response', async () => {
+test('warns on the console unless told otherwise, and returns the response even if the warning fails', async () => {
   const printed: unknown[] = [];
   vi.stubGlobal('console', { warn: (message: unknown) => printed.push(message) });
   const movement = ignoring(201, SANDBOX, { movement_id: 'dep_1' });

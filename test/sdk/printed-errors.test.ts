@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { type Fetch, InvalidArgument, isFailedCall, TransferService } from '../../sdk/client.ts';
 
-// How a console prints an error: Node prints the stack and the fields, a browser only the stack.
+// Tests how a console prints an error: Node prints the stack and the fields, a browser only the stack.
 
 const REFUSED = { Message: 'The card has 5.00 USD.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
 
@@ -81,7 +81,7 @@ test('isFailedCall recognises the errors of calls', async () => {
     expect(isFailedCall(other)).toBe(false);
 });
 
-test('a message is one line, even with a line break from the platform', async () => {
+test("a message is one line, even if the platform's message has a line break", async () => {
   const cause = new Error('SSL routines:wrong version number:\n');
   const { message } = await failureOf(() => Promise.reject(new TypeError('fetch failed', { cause })));
   expect(message).toContain('(SSL routines:wrong version number:)');

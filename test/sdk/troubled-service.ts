@@ -5,11 +5,10 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { deadUrl } from './canned-service.ts';
 
-/** A service at one URL, with a client that makes transfers despite its failures. */
+/** A service at one URL, and a client that makes transfers despite the service's failures. */
 export type TroubledService = {
   readonly url: string;
   readonly client: TransferService;
-  /** The acknowledged transfers. */
   readonly transferIds: readonly string[];
   /** Kills, stops and starts the service and its database while transfers are made. */
   readonly goThroughTrouble: () => Promise<void>;
@@ -75,7 +74,7 @@ export async function useTroubledService(): Promise<TroubledService> {
   };
 }
 
-/** Makes one transfer after another. Sends each until it is acknowledged, with one idempotency key. */
+/** Makes one transfer after another. Sends each one with its idempotency key until it is acknowledged. */
 async function makeTransfers(client: TransferService, transferIds: string[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const idempotencyKey = `transfer-${transferIds.length}`;

@@ -16,7 +16,7 @@ const ID = 'evt_1';
 const SECRET = newWebhookSecret();
 const OTHER_SECRET = newWebhookSecret();
 
-/** The headers with a signature by the package. */
+/** Returns headers that the package has signed. */
 function signedByPackage(secret: string, body = BODY, signedAt = new Date()): Record<string, string> {
   return {
     'webhook-id': ID,
@@ -165,9 +165,9 @@ describe('a webhook is refused', () => {
   });
 });
 
-describe('a programming mistake', () => {
+describe('a mistake in the program', () => {
   test.each([[EVENT], [undefined], [1], [[BODY]], [new ArrayBuffer(1)]])(
-    'is the body %j, with advice',
+    'is reported for the body %j, with advice',
     async (body) => {
       const verification = verifyWebhook(body as never, signedByPackage(SECRET), SECRET);
       await expect(verification).rejects.toThrow(InvalidArgument);
@@ -184,7 +184,7 @@ describe('a programming mistake', () => {
     ['16 bytes', `whsec_${randomBytes(16).toString('base64')}`],
     ['65 bytes', `whsec_${randomBytes(65).toString('base64')}`],
     ['nothing', ''],
-  ])('is a secret with %s, which is not quoted', async (_, secret) => {
+  ])('is reported for a secret with %s, which is not quoted', async (_, secret) => {
     const thrown = await verifyWebhook(BODY, signedByPackage(SECRET), [SECRET, secret]).catch(
       (error: unknown) => error,
     );
@@ -193,7 +193,7 @@ describe('a programming mistake', () => {
     await expect(signWebhook({ id: ID, body: BODY }, secret)).rejects.toThrow(InvalidArgument);
   });
 
-  test('is a missing secret', async () => {
+  test('is reported for a missing secret', async () => {
     await expect(verifyWebhook(BODY, signedByPackage(SECRET), [])).rejects.toThrow('at least one secret');
   });
 });

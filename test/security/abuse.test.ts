@@ -6,7 +6,7 @@ import { bare, type RawResponse } from '../harness/raw-connection.ts';
 const TRANSFER = '/api/v0.1/core/transfer';
 const BATCH = `${TRANSFER}/batch`;
 
-/** A thousand times the CPU time that these requests take. A quadratic algorithm takes minutes. */
+/** A thousand times the CPU time that these requests take. A quadratic algorithm would take minutes. */
 const MAX_CPU_MICROSECONDS = 20_000_000;
 
 function post(path: string, body: string): string {
@@ -76,7 +76,7 @@ describe('a body that is expensive to read', () => {
     ['far apart', (at: number) => String((at * 65_537) % 4_294_967_291)],
     ['of one length', (at: number) => `k${String(at * 7_919).padStart(9, '0')}`],
     ['that differ at the end', (at: number) => `${'a'.repeat(3)}${at}`],
-  ])('of as many names as fit, %s, is read at little cost', async (_, name) => {
+  ])('with as many names as fit, %s, is read at little cost', async (_, name) => {
     const server = await serve();
     const names: string[] = [];
     for (let at = 0, bytes = 0; bytes < 1_000_000; at += 1) {
@@ -91,9 +91,9 @@ describe('a body that is expensive to read', () => {
     expect(ignored.headers.get('ignored-fields')?.length).toBeLessThan(1_000);
   });
 
-  it('is read at little cost if its names collide in the hash tables of other languages', async () => {
+  it('with names that collide in the hash tables of other languages is read at little cost', async () => {
     const server = await serve();
-    // "Aa" and "BB" have the same hash in Java and PHP 5, like all strings of the same length made of them.
+    // "Aa" and "BB" have the same hash in Java and PHP 5. So do all strings of the same length that consist of them.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>
       Array.from({ length: 14 }, (__, bit) => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
     );
@@ -124,7 +124,7 @@ describe('a head that is expensive to read', () => {
     );
   });
 
-  it('refuses endless headers from a hundred callers, and the service keeps running', async () => {
+  it('is refused if a hundred callers send it without an end, and the service keeps running', async () => {
     const { ask } = await serve();
     const flood = Array.from({ length: 100 }, () =>
       ask(`GET / HTTP/1.1\r\n${'X-Flood: aaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(5_000)}`),

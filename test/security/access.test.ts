@@ -50,7 +50,7 @@ describe('who can do what', () => {
       person_id: person,
       name: 'Ada',
       program_id: programId,
-      // A treasurer of one card program has no scope of operators.
+      // A treasurer of one card program has no operator scope.
       roles: [`treasurer@${programId}`],
       scopes: ROLES.viewer,
       moves_money: false,
@@ -65,7 +65,7 @@ describe('who can do what', () => {
     });
   });
 
-  test('filters by money and by scope, which operator includes', async () => {
+  test('filters by money and by scope, where operator includes the others', async () => {
     await newKey('funding:write');
     await newKey('operator');
     await newKey('operator:read');
@@ -94,7 +94,7 @@ describe('who can do what', () => {
     expect(await namesOf({ scope: 'transfers:write' })).toEqual(['first']);
   });
 
-  test('has the same holders on pages of one and in the export', async () => {
+  test('returns the same holders on pages of one and in the export', async () => {
     const all = (await administrator.access.list({ limit: 100, moves_money: true })).data;
     const paged: unknown[] = [];
     for await (const one of administrator.access.listAll({ limit: 1, moves_money: true })) paged.push(one);

@@ -22,7 +22,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const service = await startSessionService(ledger);
 
-/** Sees the rows of every table. */
+/** A connection that sees the rows of every table. */
 const owner = await useConnection(server.connection);
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -69,7 +69,7 @@ const funding = async (): Promise<number> => {
 
 const tariq = await person('treasurer', 'Tariq Haddad');
 const olivia = await person('treasurer', 'Olivia Park');
-/** Prepares what requests are about, and asks for everything else. */
+/** Prepares the subjects of requests, and sends all other requests. */
 const ada = await person('administrator', 'Ada Okafor');
 
 const decideOn = (by: Pick<Person, 'ask'>, approval: Fields, what: 'approve' | 'reject' | 'withdraw') =>
@@ -77,13 +77,12 @@ const decideOn = (by: Pick<Person, 'ask'>, approval: Fields, what: 'approve' | '
 
 const statusOf = async (approval: Fields): Promise<unknown> => (await olivia.ask(about(approval))).fields.status;
 
-/** Runs the job once, as every process does. */
 const settle = async (): Promise<number> => {
   for (const end of await ledger.findUnsettled()) await end(performance.now() + 20_000);
   return 0;
 };
 
-/** Asks for a withdrawal that waits. */
+/** Requests a withdrawal that waits for approval. */
 const waiting = async (
   by: Pick<Person, 'ask'> = tariq,
   amount = 20_000,
@@ -160,7 +159,7 @@ describe('a withdrawal above the amount of a rule', () => {
   });
 });
 
-/** Lets an approval end, and returns the kind of its event. */
+/** Ways to end an approval. Each returns the kind of the event. */
 const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (asked: Fields) => Promise<unknown>>> = {
   carried_out: (asked) => decideOn(olivia, asked, 'approve'),
   rejected: (asked) => decideOn(olivia, asked, 'reject'),
@@ -172,7 +171,7 @@ const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (as
     await settle();
   },
   failed: async (asked) => {
-    // Someone has withdrawn nearly everything in the meantime.
+    // Someone else has withdrawn nearly everything in the meantime.
     await withRules();
     expect((await withdraw(ada, (await funding()) - 5_000)).status).toBe(201);
     await withRules(RULE);
@@ -184,7 +183,7 @@ const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (as
   },
 };
 
-/** Moves a time of an approval, in seconds from now. */
+/** Moves a time of an approval to this many seconds from now. */
 const setTime = async (asked: Fields, column: 'expires_at' | 'decided_at', seconds: number): Promise<void> => {
   const text = `update approval set ${column} = now() + make_interval(secs => $2) where approval_id = $1`;
   await owner.query(text, [fromWireId('apr', String(asked.approval_id)), seconds]);
@@ -226,7 +225,7 @@ describe('an approval ends', () => {
     },
   );
 
-  test('once, if two people decide at the same time, and the other learns who has decided', async () => {
+  test('once, if two people decide at the same time, and tells the other who has decided', async () => {
     const omar = await person('approver', 'Omar Said');
     const asked = await waiting();
     const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);
@@ -256,7 +255,7 @@ describe('a process that stops between the approval and the change', () => {
     expect(await funding()).toBe(before - 20_000);
   });
 
-  test('does not let a change without an idempotency key happen again after a later one', async () => {
+  test('never repeats a change without an idempotency key after a later change', async () => {
     await withRules({ operation: 'update_program', fields: ['name'] });
     const program = OPERATIONS.update_program.path.replace('{program_id}', DEMO_PROGRAM);
     const { fields: asked, status } = await ada.ask(program, 'PATCH', { name: 'Asked' });
@@ -265,18 +264,18 @@ describe('a process that stops between the approval and the change', () => {
     await settle();
     await withRules();
     expect((await ada.ask(program, 'PATCH', { name: 'Demo program' })).status).toBe(200);
-    // As if the process had stopped before it stored how the approval ended.
+    // Simulates that the process stopped before it stored how the approval ended.
     await asIfStopped(asked);
     await settle();
     expect(await statusOf(asked)).toBe('carried_out');
     expect((await ada.ask(program)).fields.name).toBe('Demo program');
   });
 
-  // The job does not see the state that the stopped process saw, here one in which it must refuse the request.
+  // The job does not see the state that the stopped process saw. In this state the job must refuse the request.
   test.each([
     ['is carried out, if that process had moved the money', true, 'carried_out'],
-    ['has failed, if it had not, and its key can never move money', false, 'failed'],
-  ])('leaves a load that %s', async (_name, hasMoved, status) => {
+    ['has failed, if that process had not moved it, and its key can never move money', false, 'failed'],
+  ])('records that a load %s', async (_name, hasMoved, status) => {
     const [lena, omar] = [await person('administrator', 'Lena Roth'), await person('approver', 'Omar Said')];
     await withRules({ operation: 'create_transfer' });
     const headers = [`Program-Id: ${DEMO_PROGRAM}`, `Idempotency-Key: ${randomUUID()}`];
@@ -388,7 +387,7 @@ describe('every operation that can need an approval', () => {
     expect(JSON.parse(rows[0].details)).toMatchObject({ approval_id: asked.fields.approval_id });
   });
 
-  /** The rows that the operations change, and a hash of their values. */
+  /** Counts the rows that the operations change, and hashes their values. */
   const countRows = async (): Promise<unknown> => {
     const { rows } = await owner.query(`select (select count(*) from funding_movement) as movements,
       (select count(*) from transfer) as transfers, (select count(*) from reversal) as reversals,
@@ -510,7 +509,7 @@ describe('a key', () => {
     expect((await decideOn(olivia, asked, 'reject')).fields.status).toBe('rejected');
   });
 
-  test('with a scope that a rule names waits, and the requester rolls it to get a secret', async () => {
+  test('with a scope that a rule names must be approved, and the requester rolls it to get a secret', async () => {
     await withRules({ operation: 'create_key', scopes: ['funding:write'] });
     const body = { name: 'Night job', all_programs: true, role: 'treasurer' };
     const asked = await ada.ask(OPERATIONS.create_key.path, 'POST', body);
@@ -542,7 +541,7 @@ test('a request cannot be approved after its sender is blocked', async () => {
   expect(refused.fields.Message).toContain('the requester has been blocked');
 });
 
-test('someone who has lost the role after asking is not approved any more', async () => {
+test('a request cannot be approved after its sender has lost the role', async () => {
   const lena = await person('treasurer', 'Lena Roth');
   const asked = await waiting(lena);
   await lena.signIn('support');

@@ -18,7 +18,7 @@ const EXPORTS_MOST = 20;
 const ask = ({ connect }: HttpTestServer, key: string, more: readonly string[] = [], path = EXPORT) =>
   connect(bare('GET', path, ['Host: localhost', `Authorization: Bearer ${key}`, ...more]));
 
-/** Returns the status of a response that may be endless. */
+/** Returns the status of a response that may never end. */
 async function statusOf({ socket }: RawConnection): Promise<number> {
   const chunk = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1]);
@@ -27,7 +27,7 @@ async function statusOf({ socket }: RawConnection): Promise<number> {
 describe('a request through a proxy on the machine of a sandbox without keys', () => {
   it.each([0, 1, 10])('is refused without a key, even if %i proxies are trusted', async (trustedProxies) => {
     const { ask, port } = await startServer(fakeGateway(), { settings: { trustedProxies } });
-    // By default nginx sends the address of the service as the host.
+    // By default nginx sends the service's address as the host.
     const keys = (headers: readonly string[]) =>
       ask(bare('GET', '/api/v0.1/operator/key', [`Host: 127.0.0.1:${port}`, ...headers]));
     expect((await keys([])).status).toBe(200);
@@ -69,7 +69,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     const refused = await (await ask(server, 'program')).next();
     expectRecord(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toBe('1');
-    // Another key does not help: a program may have many.
+    // Another key does not help, because a program may have many.
     const byOperator = await (await ask(server, 'operator', [`Program-Id: ${DEMO_PROGRAM_ID}`])).next();
     expectRecord(byOperator, 429, 'rate_limited');
     // Other programs and other operations of this program are not affected.

@@ -5,7 +5,7 @@ import { operatorKey } from '../harness/keys.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { operate } from './audited-actions.ts';
 
-// verify_audit verifies the chain in portions over the API. audit.test.ts tests what a verification finds.
+// Tests that verify_audit verifies the hash chain in portions over the API. audit.test.ts tests what a verification finds.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -88,7 +88,8 @@ describe('finds a change by a superuser at its position, in portions of any size
     await intruder.query(statement);
     for (const count of [1, 2, 3, 4, 1000]) {
       const broken = (await portionsOf(count)).find(({ intact }) => !intact)?.first_broken;
-      // At a border between portions, only the next portion notices a missing entry, and a gap in two steps.
+      // If the change is at a border between portions, only the next portion can notice a missing entry, and it finds a gap
+      // in two steps.
       if (count === 1000) expect(broken?.message).toMatch(message);
       if (position !== undefined) expect(broken?.position).toBe(position);
       expect(broken).toBeDefined();

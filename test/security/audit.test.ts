@@ -18,7 +18,7 @@ import { watchStatements } from './two-programs.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-/** An intruder with superuser rights. Nothing stops it, so only the hash chain reveals its changes. */
+/** An intruder with superuser rights. Nothing stops such a user, so only the hash chain reveals the changes. */
 const intruder = await useConnection({ ...server.connection, user: 'postgres' });
 /** The owner, with the rights of the service. */
 const owner = await useConnection(server.connection);
@@ -44,7 +44,7 @@ describe('the audit log', () => {
     const changing = OPERATION_IDS.filter(
       (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
-    // Not stop_database and start_database of the sandbox: a stopped database records nothing.
+    // stop_database and start_database of the sandbox are missing, because a stopped database records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
       [
         ...changing,
@@ -73,13 +73,13 @@ describe('the audit log', () => {
     const before = await chain();
     await act({ caseId: CASE });
     const [row, ...others] = (await chain()).slice(before.length);
-    // An approval also has the row of the change that it carries out, and the row of its end.
+    // An approval also adds the row of the change that it carries out, and the row of its end.
     const further = operation === 'approve_change' ? ['update_program', 'end_approval'] : [];
     expect(others.map(({ action }) => action)).toEqual(further);
     expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });
     expect(row?.requestId).not.toBeNull();
     expect(row?.details).not.toMatch(/ts_[0-9a-f]{16}_[0-9a-f]/);
-    // An operation on a case records that case.
+    // An operation on a case is recorded with that case.
     const { case_id: about } = JSON.parse(row?.details ?? '') as { case_id?: string };
     expect([CASE, row?.subjectId]).toContain(about);
     expect(await problems()).toEqual([]);
@@ -128,7 +128,7 @@ describe('the audit log', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('takes the same statements for a create_transfer from a case as for any other', async () => {
+  test('sends the same statements for a create_transfer from a case as for any other', async () => {
     const own = openLedger(server.connection);
     const takeStatements = watchStatements(own);
     const statementsOf = async (more: { caseId?: string }) => {
@@ -205,7 +205,7 @@ describe('the audit log', () => {
   });
 
   test('does not block other requests while an operator waits for the head of the log', async () => {
-    // The operator waits for a lock for at most half a second, so a slow machine gets another try.
+    // The operator waits for a lock for at most half a second. If a slow machine needs longer, the test tries again.
     await waitFor('the other transfers to finish while the operator waits', async () => {
       const { before, after } = await passBy();
       expect(before).not.toBe('made');
@@ -215,10 +215,10 @@ describe('the audit log', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** The outcome of an operator's transfer that waits for the head: after 40 others, and after the head is free. */
+  /** Returns the outcome of an operator's transfer that waits for the head: after 40 others, and after the head is free. */
   async function passBy(): Promise<{ readonly before: unknown; readonly after: unknown }> {
     const more = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
-    // They use other cards and no funding, so they need no lock of the operator's transfer.
+    // The other transfers use other cards and no funding, so they need no lock of the operator's transfer.
     const [from, to, other] = [await cardWith(500), await cardWith(0), await cardWith(0)];
     const between = { type: 'card_to_card', amount: 1, card_id: 'card_active', destination_card_id: other };
     const operators = { type: 'card_to_card', amount: 100, card_id: from, destination_card_id: to };
@@ -243,7 +243,6 @@ describe('the audit log', () => {
     }
   }
 
-  /** Creates a card with this balance. */
   async function cardWith(amount: number): Promise<string> {
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     const { body } = await ledger.call('create_card', {}, within());
@@ -279,7 +278,7 @@ describe('the audit log', () => {
   });
 
   test('makes one chain without gaps from concurrent requests to two processes', async () => {
-    // All of them wait for the head of the chain. On a slow machine this takes long.
+    // All of them wait for the head of the hash chain. On a slow machine this takes long.
     const processes = [0, 1].map(() => openLedger(server.connection, undefined, undefined, UNLIMITED)) as [
       Ledger,
       Ledger,
@@ -326,7 +325,7 @@ describe('the audit log', () => {
     await expect(none).rejects.toMatchObject({ code: 'list_audit_entries_schema', details: { field: '/action' } });
   });
 
-  test('is not listed after an unknown entry, and is empty after the oldest one', async () => {
+  test('is not listed after an unknown entry, and is empty after the oldest entry', async () => {
     const [oldest] = await chain();
     const list = (cursor: string) => operate(ledger, 'list_audit_entries', { cursor });
     expect(await list(toWireId('aud', oldest?.entryId ?? ''))).toMatchObject({ data: [], next_cursor: null });
@@ -347,7 +346,7 @@ describe('append-only', () => {
     'update audit_head set position = position',
     'delete from audit_head',
     'truncate audit_head',
-  ])('a trigger refuses this to everyone: %s', async (statement) => {
+  ])('a trigger refuses this to every user: %s', async (statement) => {
     await expect(intruder.query(statement)).rejects.toMatchObject({ code: '23001' });
     expect(await problems()).toEqual([]);
   });
@@ -366,7 +365,7 @@ describe('append-only', () => {
       `insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
         values (gen_random_uuid(), 'sandbox', '${action}', '${programId}', '{}', 1, '')`;
     await as(insertOf('create_card', DEMO_PROGRAM_ID));
-    // Not for another program, and not for actions that programs' requests do not have.
+    // It cannot add rows for another program, or for actions that programs' requests do not have.
     await expect(as(insertOf('create_card', randomUUID()))).rejects.toMatchObject({ code: '42501' });
     await expect(as(insertOf('change_switch', DEMO_PROGRAM_ID))).rejects.toMatchObject({ code: '42501' });
     expect(await problems()).toEqual([]);
@@ -398,7 +397,7 @@ describe('append-only', () => {
   });
 });
 
-describe('verification detects changes by a superuser', () => {
+describe('verification detects changes by a superuser:', () => {
   let kept: readonly AuditEntry[] = [];
   /** Makes a change, returns the problems that verification finds, and undoes the change. */
   const tamper = async (statement: string, values: readonly unknown[] = [], expected?: string) => {
@@ -423,7 +422,7 @@ describe('verification detects changes by a superuser', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** Changes of one byte, in SQL. `$2` is its index, from 0. */
+  /** Changes of one byte, in SQL. `$2` is the byte's index, from 0. */
   const BYTE_FLIPS: Readonly<Record<string, string>> = {
     entry_id: `encode(set_byte(uuid_send(entry_id), $2 % 16, get_byte(uuid_send(entry_id), $2 % 16) # 1), 'hex')::uuid`,
     created_at: 'created_at + make_interval(secs => (array[0.000001, 0.001, 86400])[$2 % 3 + 1])',
@@ -511,7 +510,7 @@ describe('verification detects changes by a superuser', () => {
           const found = await tamper(forge, [position, first?.hash], expected);
           expect(found).toEqual([expect.stringMatching(putIn)]);
         }
-        // The forged row does not stand in for the noted hash.
+        // The forged row does not replace the noted hash.
         expect(await tamper(forge, [position, noted], noted.toString('hex'))).toEqual([
           expect.stringMatching(putIn),
           expect.stringContaining('the log was truncated or rewritten'),

@@ -12,7 +12,7 @@ import { relayOnce } from '../store/events/relayed.ts';
 /** The wire id of the operator's key. */
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
-/** A caller with that key. */
+/** A caller with the operator's key. */
 const KEY_ID = '01900000-0000-7000-8000-000000000abc';
 const OTHER_KEY_ID = '01900000-0000-7000-8000-000000000abd';
 
@@ -38,7 +38,7 @@ export async function prepareAction(
   ledger: Ledger,
   operation: OperationId,
 ): Promise<(more?: Partial<AnyCall>) => Promise<unknown>> {
-  // The tests create more webhooks than a card program may have.
+  // Deletes webhooks, because the tests create more than a card program may have.
   await ledger.database.writeUnguarded({ name: 'delete_webhooks', text: 'delete from webhook', values: [] });
   const send = (id: OperationId, { params, body }: CallParts, more: Partial<AnyCall> = {}) => {
     const { reach, idempotency } = OPERATIONS[id];
@@ -68,7 +68,7 @@ export async function prepareAction(
   return (more) => send(operation, parts, { caller: { ...CALLER, ...session } as AnyCall['caller'], ...more });
 }
 
-/** An attempt with an unknown outcome, and a transfer that waits for it. */
+/** Makes an attempt with an unknown outcome, and a transfer that waits for it. */
 export async function unknownAttempt(ledger: Ledger): Promise<string> {
   const about = { caller: { kind: 'sandbox' }, programId: DEMO_PROGRAM_ID } as const;
   const card = { connector_id: 'simulator', processor_token: 'sim_approve' };
@@ -83,7 +83,7 @@ export async function unknownAttempt(ledger: Ledger): Promise<string> {
   return toWireId('pat', attemptId);
 }
 
-/** A break that can be booked: its processor says that it has moved 10.00 USD more than was ordered. */
+/** Makes a break that can be booked. Its processor says that it has moved 10.00 USD more than was ordered. */
 export async function newBreak(ledger: Ledger): Promise<string> {
   const attemptId = fromWireId('pat', await unknownAttempt(ledger));
   const breakId = randomUUIDv7();
@@ -103,7 +103,7 @@ export async function newBreak(ledger: Ledger): Promise<string> {
   return toWireId('brk', breakId);
 }
 
-/** A request of another operator, or of the caller, that waits for an approval. */
+/** Makes a request that waits for an approval. The requester is another operator, or the caller. */
 async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
   const { database } = ledger;
   await keysOfOperators(ledger);
@@ -119,7 +119,7 @@ async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
   return toWireId('apr', approvalId);
 }
 
-/** Stores the operator's key, which belongs to a person, and another one. The tests otherwise do without. */
+/** Stores the operator's key, which belongs to a person, and another key. Most tests need neither. */
 async function keysOfOperators(ledger: Ledger): Promise<void> {
   await ledger.database.writeUnguarded({
     name: 'insert_keys_of_operators',
@@ -136,7 +136,6 @@ async function newSession(ledger: Ledger): Promise<string> {
   return String((await operate(ledger, 'create_session')).session_id);
 }
 
-/** Stores an error in the log. */
 async function loggedError({ database }: Ledger): Promise<string> {
   const requestId = randomUUIDv7();
   await database.writeUnguarded({
@@ -148,7 +147,7 @@ async function loggedError({ database }: Ledger): Promise<string> {
   return toWireId('req', requestId);
 }
 
-/** The number of rows that the operations create, and of rows in the audit log. */
+/** Returns the number of rows that the operations create, and of rows in the audit log. */
 export async function countRows({ database }: Ledger): Promise<Readonly<Record<string, bigint>>> {
   const [row] = await database.writeUnguarded({
     name: 'count_what_actions_make',

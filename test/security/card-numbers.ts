@@ -1,4 +1,4 @@
-/** How the numbers of each network begin, and their lengths. */
+/** The first digits of each network's numbers, and their lengths. */
 const BEGINNINGS: readonly (readonly [beginning: string, length: number])[] = [
   ...([13, 16, 19] as const).map((length) => ['4', length] as const),
   ...['51', '52', '53', '54', '55', '2221', '2500', '2720'].map((beginning) => [beginning, 16] as const),
@@ -11,10 +11,10 @@ const BEGINNINGS: readonly (readonly [beginning: string, length: number])[] = [
 
 const SEPARATORS = ['', '', ' ', '-', '.', ' - '];
 
-/** An unassigned card number, and how it is written. */
+/** An unassigned card number, as digits and as written in a text. */
 export type PlantedNumber = { readonly digits: string; readonly written: string };
 
-/** Numbers of every network, in every notation. The same count returns the same numbers. */
+/** Returns numbers of every network, in every notation. The same count returns the same numbers. */
 export function plantedNumbers(count: number): readonly PlantedNumber[] {
   const random = randomFrom(20_261_121);
   const made = new Set<string>();
@@ -32,14 +32,13 @@ export function plantedNumbers(count: number): readonly PlantedNumber[] {
   return numbers;
 }
 
-/** Grouped by four, or as American Express and Diners Club print them. */
+/** Groups digits by four, or as American Express and Diners Club print them. */
 function grouped(digits: string, separator: string): string {
   const pattern = digits.length === 15 || digits.length === 14 ? /^(.{4})(.{6})(.*)$/ : undefined;
   const groups = pattern === undefined ? digits.match(/.{1,4}/g) : pattern.exec(digits)?.slice(1);
   return (groups ?? [digits]).join(separator);
 }
 
-/** The Luhn check digit. */
 function checkDigit(payload: string): string {
   const doubled = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
   const sum = [...payload].reduce((total, character, index) => {
@@ -50,7 +49,8 @@ function checkDigit(payload: string): string {
 }
 
 /**
- * Integers below 2^31, from the upper bits of a linear congruential generator. The same seed gives the same sequence.
+ * Generates integers below 2^31 from the upper bits of a linear congruential generator. The same seed gives the same
+ * sequence.
  */
 function randomFrom(seed: number): () => number {
   let state = BigInt(seed);
@@ -74,8 +74,8 @@ export class NumberSearch {
   }
 
   /**
-   * The planted numbers in a text: as digits, in groups with up to three characters between them, or escaped as in a URL
-   * or in JSON. A number inside longer digits counts too. Bytes are read as Latin-1. Returns each number with the text
+   * Finds planted numbers in a text: as digits, in groups with up to three characters between them, or escaped as in a URL
+   * or in JSON. A number inside longer digits also counts. Bytes are read as Latin-1. Returns each number with the text
    * around it.
    */
   findIn(text: string): ReadonlyMap<string, string> {

@@ -32,7 +32,7 @@ test('a late database response lets no request in later than a second after the 
   const authenticate = openAuthentication(slow.database);
   const early = authenticate(key);
   const sharing = authenticate(key);
-  // The database has read the key before the revocation, and its response has not arrived yet.
+  // The database has read the key before the revocation, but its response has not arrived yet.
   await found.promise;
   await revoke(key_id);
   await wait(1000);
@@ -45,7 +45,7 @@ test('a late database response lets no request in later than a second after the 
   await slow.close();
 });
 
-test('looks up keys that are sent together with one statement, with a separate result for each', async () => {
+test('looks up keys that are sent together with one statement, and returns a separate result for each', async () => {
   const [first, second] = [await newKey(), await newKey()];
   const [prefix, publicPart, rest = ''] = second.key.split('_');
   const guessed = `${publicPart}_${rest.slice(0, 63)}${rest[63] === '0' ? '1' : '0'}`;
@@ -68,7 +68,7 @@ test('looks up keys that are sent together with one statement, with a separate r
   ]);
   expect(refused).toMatchObject({ reason: { code: 'unauthenticated', message: expect.stringContaining('unknown') } });
   expect(names).toEqual(['find_keys']);
-  // Without a database each of them fails, and no look-up keeps waiting.
+  // Without a database each request fails, and no look-up keeps waiting.
   const others = [await newKey(), await newKey()];
   await counting.close();
   const failed = await Promise.allSettled(others.map(({ key }) => authenticate(key)));
@@ -81,7 +81,7 @@ describe('refused credentials', () => {
   const chainLength = async () => (await verifyAudit(ledger.database)).entries;
   const refusalsOf = () => openRefusedCredentials(ledger.database, () => new Date());
 
-  test('make only a few rows for a hundred thousand addresses, and each counts', async () => {
+  test('make only a few rows for a hundred thousand addresses, and each refusal counts', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     for (let at = 0; at < 100_000; at += 1) {

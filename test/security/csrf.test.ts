@@ -15,15 +15,15 @@ const HOST = `Host: localhost:${live.port}`;
 const COOKIE = `Cookie: ${cookie}`;
 const SAME = 'Sec-Fetch-Site: same-origin';
 const MARK = 'Console: 1';
-/** Differs from the token in its last two characters. */
+/** A token that differs in its last two characters. */
 const OTHER_TOKEN = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
 const origin = (port = live.port) => `http://localhost:${port}`;
 
-/** Requests with the cookie of a session: the sender, whether the service accepts the cookie, and the headers. */
+/** Requests with the cookie of a session. Each has the sender, whether the service accepts the cookie, and the headers. */
 const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
   ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
   ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
-  ['a page of the service, in capitals', true, [HOST, COOKIE, 'Sec-Fetch-Site: Same-Origin', MARK]],
+  ['a page of the service, in upper case', true, [HOST, COOKIE, 'Sec-Fetch-Site: Same-Origin', MARK]],
   ['a page among other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
   ['an older browser, with an Origin', true, [HOST, COOKIE, `Origin: ${origin()}`, MARK]],
   ['a form or a link of any page, without the header', false, [HOST, COOKIE, SAME]],
@@ -37,7 +37,7 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ['the address bar', false, [HOST, COOKIE, 'Sec-Fetch-Site: none', MARK]],
   ['a browser with an empty Sec-Fetch-Site', false, [HOST, COOKIE, 'Sec-Fetch-Site:', MARK]],
   [
-    'a page of another site with a right Origin',
+    'a page of another site with the correct Origin',
     false,
     [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', `Origin: ${origin()}`, MARK],
   ],
@@ -51,9 +51,9 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
     false,
     [HOST, COOKIE, `Origin: https://localhost:${live.port}`, MARK],
   ],
-  ['a rebound name', false, [`Host: evil.example:${live.port}`, COOKIE, SAME, MARK]],
+  ['a page that reached the service by DNS rebinding', false, [`Host: evil.example:${live.port}`, COOKIE, SAME, MARK]],
   [
-    'a rebound name with its own origin',
+    'a page that reached the service by DNS rebinding, with its own origin',
     false,
     [`Host: evil.example:${live.port}`, COOKIE, `Origin: http://evil.example:${live.port}`, MARK],
   ],
@@ -76,7 +76,7 @@ describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) =
   const { method, path } = OPERATIONS[operation];
 
   test.each(TABLE)('accepts the cookie from %s: %s', async (_, counts, lines) => {
-    // An accepted request would end the session or change the switch.
+    // An accepted request would end the session or change the switch, so it is not sent.
     if (counts && method !== 'GET') return;
     const answer = await live.ask(method, path, lines);
     if (counts) expect(answer.status).toBe(200);
@@ -137,7 +137,7 @@ describe('behind a trusted proxy', () => {
     expect((await proxied.ask('GET', SESSION, [...https, sent, SAME, MARK])).status).toBe(200);
     const old = [...https, sent, 'Origin: https://bank.example', MARK];
     expect((await proxied.ask('GET', SESSION, old)).status).toBe(200);
-    // The trusted proxy is the outermost one, so entries that its caller wrote do not count.
+    // The trusted proxy is the outermost one, so entries written by its caller do not count.
     const claimed = [...site, 'X-Forwarded-Proto: https, http'];
     for (const lines of [
       [...https, sent, 'Origin: http://bank.example', MARK],
@@ -177,7 +177,7 @@ describe('creating a session', () => {
     ['through an untrusted proxy', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
     ['through an untrusted proxy that claims https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
     ['under another name', ['Host: bank.example', SAME]],
-    // A proxy on this machine that adds no header and changes the host. The browser has an origin without TLS.
+    // A proxy on this machine adds no header and changes the host. The browser has an origin without TLS.
     ['for a page of another name behind a proxy that hides it', [HOST, 'Origin: http://bank.example']],
     ['for a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
   ])('is refused %s', async (_, lines) => {
@@ -204,7 +204,7 @@ describe('creating a session', () => {
 describe('in a sandbox without keys', () => {
   const host = `Host: localhost:${sandbox.port}`;
 
-  test('treats a request without a session as from this machine, and one with a session as from its key', async () => {
+  test("treats a request without a session as from this machine, and a request with a session as from the session's key", async () => {
     expect(await sandbox.ask('GET', SESSION, [host])).toMatchObject({
       status: 200,
       fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', program_name: 'Demo program', key_id: null },

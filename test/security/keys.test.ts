@@ -31,7 +31,7 @@ let second: ServiceProcess;
 let environment: Record<string, string>;
 let operator: TransferService;
 let programId = '';
-/** What operator-key prints in addition to the key. */
+/** The output of operator-key next to the key itself. */
 let grant = '';
 
 const as = (key: string, service = first) =>
@@ -63,7 +63,7 @@ afterAll(async () => {
 const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
-/** Codes of responses that do not decide about the key. */
+/** Codes of responses that do not say whether the key is valid. */
 const UNDECIDED: ReadonlySet<unknown> = new Set(['service_unavailable', 'unknown_list_transfers']);
 
 /** Waits until every process refuses the key. A process remembers a key for a second. */
@@ -73,14 +73,14 @@ const untilRefused = (key: string, services = [first, second]) =>
     return responses.every(({ status }) => status === 401);
   });
 
-/** A key that has just expired. */
+/** Creates a key that has just expired. */
 async function newExpiredKey(): ReturnType<typeof newKey> {
   const made = await beforeMoment((moment) => newKey(undefined, { expires_at: moment.toISOString() }), 300);
   await untilRefused(made.key);
   return made;
 }
 
-/** How many keys the database finds for a key that a caller sent. */
+/** Returns how many keys the database finds for a key that a caller sent. */
 async function countFound(key: string): Promise<number> {
   const parts = readKeyParts(key);
   if (parts === undefined) throw new Error('this is not a key');
@@ -119,7 +119,7 @@ describe('an API key', () => {
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
   });
 
-  test('is refused like an unknown key if its public part is known and its secret wrong', async () => {
+  test('is refused like an unknown key if its public part is known but its secret is wrong', async () => {
     const [working, revoked] = [await newKey(), await newKey()];
     const expired = await newExpiredKey();
     await operator.keys.revoke(revoked.key_id);
@@ -129,7 +129,7 @@ describe('an API key', () => {
     const answerTo = async (key: string) => {
       expect(readKeyParts(key)).toBeDefined();
       const { status, headers, fields } = await ask(first, key);
-      // These differ in every two responses. The rate limit counts down.
+      // These headers differ in every two responses. The rate limit counts down.
       const { 'request-id': requestId, date, ratelimit, ...others } = headers;
       for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
       return { status, headers: others, fields };
@@ -140,7 +140,7 @@ describe('an API key', () => {
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
     }
-    // The database finds nothing either, so the timing is the same as for an unknown key.
+    // The database finds no key in either case, so the timing is the same as for an unknown key.
     expect(await countFound(withSecret(working.key.slice(3, 19)))).toBe(0);
     expect(await countFound(working.key)).toBe(1);
     expect((await ask(first, working.key)).status).toBe(200);
@@ -181,11 +181,11 @@ describe('scopes', () => {
   });
 
   test.each(KEY_SCOPES)(
-    'the operations of %s accept a key with this scope, and refuse a key with all others',
+    'the operations of %s accept a key with this scope, and refuse a key with all other scopes',
     async (scope) => {
       const keyWith = async (scopes: KeyScope[]) =>
         (await withSecret(operator.keys.create({ name: scope, scopes, all_programs: true }))).key;
-      // The scope itself, and each scope that includes it.
+      // Tries the scope itself, and each scope that includes it.
       const enough = KEY_SCOPES.filter((known) => includesScope([known], scope));
       const others = KEY_SCOPES.filter((known) => !enough.includes(known));
       const [opening, closed] = [await Promise.all(enough.map((one) => keyWith([one]))), await keyWith(others)];
@@ -193,7 +193,7 @@ describe('scopes', () => {
         (id) => OPERATIONS[id].scope === scope && OPERATIONS[id].reach !== 'sandbox',
       );
       for (const id of ofScope) {
-        // The service checks the media type after the credentials, before it does anything.
+        // The service checks the media type after the credentials, and before it does anything else.
         for (const key of opening) expect((await tryOperation(id, key)).fields.Code, id).not.toBe('forbidden');
         const { fields } = await tryOperation(id, closed);
         expect(fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
@@ -238,7 +238,7 @@ describe('a key ends', () => {
     type Seen = { readonly sentAt: number; readonly response: RawResponse };
     const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
     const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
-      // Requests sent after that second are the proof, so send ten of them even on a slow machine.
+      // Only requests sent after that second are proof, so even a slow machine must send ten of them.
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
         const response = await ask(service, made.key);
@@ -351,8 +351,7 @@ describe('background records', () => {
     const noted = await lastUse();
     expect(Date.parse(noted ?? '')).toBeGreaterThanOrEqual(before);
     expect(Date.parse(noted ?? '')).toBeLessThanOrEqual(Date.now());
-    // A process writes all uses together. Once it has written the use of another key, it has no unwritten use of this
-    // one.
+    // A process writes all uses together. Once it has written the use of another key, it has no unwritten use of this key.
     const others = await Promise.all([newKey(), newKey()]);
     await Promise.all([first, second].map((service) => ask(service, made.key)));
     await Promise.all([first, second].map((service, index) => ask(service, others[index]?.key ?? '')));
@@ -365,7 +364,7 @@ describe('background records', () => {
     expect(await lastUse()).toBe(noted);
   });
 
-  test('contain refused credentials without their text, aggregated and written by the time the process stops', async () => {
+  test('contain refused credentials without their text, aggregated and written before the process stops', async () => {
     const { key, key_id, shown_as } = await newKey(['events:read']);
     const wrong = `${key.slice(0, 83)}${key.endsWith('0') ? '1' : '0'}`;
     const extra = await startService({
@@ -386,7 +385,7 @@ describe('background records', () => {
     const data = all.filter(
       ({ subject_id, details }) => (subject_id === shown_as || subject_id === null) && details.reason !== 'various',
     );
-    // On a slow machine a minute can end in between, and later refusals are summed up in another row.
+    // On a slow machine a minute can end in between. Later refusals are then summed up in another row.
     const counts = new Map<string, number>();
     for (const { actor, subject_id, details } of data) {
       const what = JSON.stringify([actor, subject_id, details.reason]);

@@ -29,8 +29,8 @@ const PASSWORD = 'Vier-und-zwanzig';
 const HIDDEN = /4539[ .-]?5787[ .-]?6362[ .-]?1486|Vier-und-zwanzig|und-zwanzig/;
 
 /**
- * An error as libraries create it, with secrets in all its parts. On SIGUSR2 the service throws it, and nothing catches
- * it, like a bug in a timer.
+ * Makes the service throw an error on SIGUSR2. Nothing catches the error, as with a bug in a timer. Libraries create such
+ * errors, and this one has secrets in all its parts.
  */
 const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
   new Error('canary: value ${CARD_NUMBER} of Bearer ' + process.env.PLANTED_KEY, {
@@ -39,10 +39,10 @@ const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
   { detail: 'Key (reference)=(${CARD_NUMBER}) already exists.', parameters: ['${PASSWORD}', process.env.PLANTED_KEY] },
 ) })`;
 
-/** A key with a valid form that was never created. */
+/** A well-formed key that was never created. */
 const STRANGE_KEY = `ts_${'0123456789abcdef'}_${'5eadbeef'.repeat(9)}`;
 
-/** So that a service of this file refuses no request while the machine is busy with other tests. */
+/** With this setting, a service refuses no request while other tests keep the machine busy. */
 const PATIENCE = { OVERLOAD_DELAY_MILLISECONDS: '0' };
 
 const directory = await useDirectory();
@@ -63,7 +63,7 @@ afterAll(async () => {
   if (service?.child.exitCode === null) await service.stop();
 });
 
-/** Fails if the text contains any part of a secret. The public part of a key may be shown, its secret may not. */
+/** Fails if the text contains any part of a secret. The public part of a key may be shown, but not its secret. */
 function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KEY]): void {
   expect(HIDDEN.exec(text)?.[0]).toBeUndefined();
   for (const key of keys) {
@@ -72,7 +72,7 @@ function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KE
   }
 }
 
-/** The logs of the process and its PostgreSQL, and the errors that wait on disk. */
+/** Returns the logs of the process and its PostgreSQL, and the errors that wait on disk. */
 function everyLog(): string {
   const files = readdirSync(directory.path, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.log(\.1)?$|^error-spool/.test(name))
@@ -92,7 +92,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** Requests with a secret in every part where a caller might put it by mistake. */
+/** Returns requests with a secret in every part where a caller might put it by mistake. */
 function requestsWith(secret: string): readonly RawRequest[] {
   const escaped = encodeURIComponent(secret);
   const body = { amount: 1, card_id: 'card_active' };
@@ -131,8 +131,8 @@ describe('data of callers', () => {
     const secrets = [...all, good.key.slice(0, 50), CARD_NUMBER, '4539-5787-6362-1486'];
     const sendAll = (some: readonly string[]) =>
       Promise.all(some.flatMap((secret) => requestsWith(secret).map((raw) => sendRaw(service.url, raw))));
-    const stati = new Set((await sendAll(secrets)).map(({ status }) => status));
-    expect([...stati]).toEqual(expect.arrayContaining([201, 400, 401, 404]));
+    const statuses = new Set((await sendAll(secrets)).map(({ status }) => status));
+    expect([...statuses]).toEqual(expect.arrayContaining([201, 400, 401, 404]));
     await sandbox.stopDatabase();
     expect(
       (await sendAll([good.key, STRANGE_KEY, CARD_NUMBER])).filter(({ status }) => status === 500).length,
@@ -177,10 +177,10 @@ describe("PostgreSQL's own log", () => {
 });
 
 describe('a stalled reader of standard error', () => {
-  test('does not block requests or the stop', async () => {
+  test('blocks neither requests nor the stop', async () => {
     const path = join(directory.path, 'stalled');
     execFileSync('mkfifo', [path]);
-    // Opened for reading too, so that the pipe has a reader. It never reads.
+    // Opened for reading too, so that the pipe has a reader. This reader never reads.
     const pipe = openSync(path, 'r+');
     const stalled = await temporaryDirectory();
     const child = spawn(process.execPath, [MAIN], {
@@ -329,7 +329,7 @@ describe('a log that cannot be written', () => {
 });
 
 describe('a crash', () => {
-  /** The single record of a crash. Every other line of standard error must be JSON too. */
+  /** Returns the single record of a crash. Every other line of standard error must be JSON too. */
   function crashIn(errors: string): {
     readonly msg: string;
     readonly causes: readonly { readonly name: string; readonly message: string }[];
@@ -341,7 +341,7 @@ describe('a crash', () => {
     return record;
   }
 
-  test('leaves one record, without the row that a PostgreSQL error quotes, and status 1 at the start', async () => {
+  test('leaves one record without the row that a PostgreSQL error quotes, and exits with 1, if the service was starting', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await superuser.connect();
@@ -371,7 +371,7 @@ describe('a crash', () => {
     expectNothingHidden(`${output}${errors}`);
   });
 
-  test('leaves one record without properties of the error, exits with 1 and stops PostgreSQL while running', async () => {
+  test('leaves one record without properties of the error, exits with 1, and stops PostgreSQL, if the service was running', async () => {
     const { processId } = await embeddedServerOf(directory.path);
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     service.child.kill('SIGUSR2');

@@ -12,7 +12,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const service = await startSessionService(ledger);
 
-/** Sees the rows of every table. */
+/** A connection that sees the rows of every table. */
 const owner = await useConnection(server.connection);
 
 const soon = (): number => performance.now() + 20_000;
@@ -21,7 +21,7 @@ const ISSUER = 'https://id.example.com';
 const inAll = (role: Role) => ({ role, programId: null });
 let subjects = 0;
 
-/** Signs a new person in, as the callback of a provider would. */
+/** Signs in a new person, as the callback of a provider would. */
 async function signIn(more: Partial<SignedInPerson> = {}) {
   subjects += 1;
   const person: SignedInPerson = {
@@ -48,7 +48,7 @@ const change = async (id: OperationId, personId: string, idempotencyKey: string 
 };
 
 describe('a person who signed in', () => {
-  test('acts with the scopes of the roles, and is the caller, the creator of sessions and the actor', async () => {
+  test('acts with the scopes of the roles, and is named as caller, creator of sessions and actor', async () => {
     const signedInAt = new Date('2026-01-31T09:30:00.000Z');
     const { ask, id, sessionId } = await signIn({ signedInAt });
     expect(id).toMatch(/^per_[0-9a-f]{12}8[0-9a-f]{19}$/);
@@ -94,7 +94,7 @@ describe('a person who signed in', () => {
     expect((await first.ask(SESSION)).fields.role).toBe('support');
   });
 
-  test('signs in once, however many sign-ins run at the same time', async () => {
+  test('is created once, however many sign-ins run at the same time', async () => {
     const { person, personId } = await signIn();
     const again = await Promise.all(Array.from({ length: 5 }, () => signInPerson(ledger.database, soon(), person)));
     expect(new Set(again.map((one) => one.personId))).toEqual(new Set([personId]));
@@ -138,7 +138,7 @@ describe('a blocked person', () => {
     await expect(signInPerson(ledger.database, soon(), person)).rejects.toMatchObject({ code: 'person_blocked' });
     expect(await change('unblock_person', id)).toMatchObject({ blocked_at: null });
     await expect(signInPerson(ledger.database, soon(), person)).resolves.toBeDefined();
-    // Unblocking gives no session back.
+    // Unblocking does not restore the session.
     expect((await ask(SESSION)).status).toBe(401);
   });
 });
@@ -163,12 +163,12 @@ describe('an erased person', () => {
       if (found.rowCount !== 0) holding.push(tablename);
     }
     expect(holding).toEqual([]);
-    // A repeated key gets the person as they are now.
+    // A repeated key returns the person's current record.
     expect(JSON.parse((await block()).body)).toMatchObject({ person_id: id, ...erased });
     await expect(signInPerson(ledger.database, soon(), person)).rejects.toMatchObject({ code: 'person_blocked' });
   });
 
-  test('is no longer erased after the next sign-in, which stores the name again', async () => {
+  test('is restored by the next sign-in, which stores the name again', async () => {
     const { id, person } = await signIn();
     await change('erase_person', id);
     expect(await change('unblock_person', id)).toMatchObject({ name: null, erased_at: expect.any(String) });
@@ -178,7 +178,7 @@ describe('an erased person', () => {
 });
 
 describe('a back-channel logout', () => {
-  test('ends the sessions of its person or of one session of the provider, and no others', async () => {
+  test('ends the sessions of its person, or one session of the provider, and no others', async () => {
     const laptop = await signIn({ providerSession: 'sid 1' });
     const phone = await signIn({ ...laptop.person, providerSession: 'sid 2' });
     const other = await signIn({ providerSession: 'sid 1', issuer: 'https://other.example.com' });

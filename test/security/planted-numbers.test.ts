@@ -9,10 +9,10 @@ import { useOwnService } from '../harness/service.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 
-/** How many numbers the test plants. `npm run verify` plants ten thousand. */
+/** The number of card numbers that the test plants. `npm run verify` plants ten thousand. */
 const COUNT = Number(process.env.PLANTED ?? 480);
 
-/** The share planted while the database is stopped, so that the errors wait in the spool. */
+/** The share planted while the database is stopped. Their errors wait in the spool. */
 const WHILE_STOPPED = 1 / 4;
 
 const ABREAST = 8;
@@ -24,7 +24,7 @@ const service = useOwnService('It searches every table and file.', { LOG_LEVEL: 
 
 type Planted = { readonly place: Place; readonly number: PlantedNumber };
 
-/** Sends the request again while a busy service refuses it. */
+/** Sends the request, and repeats it while a busy service refuses it. */
 async function plant(planted: Planted): Promise<RawResponse> {
   for (let tries = 0; ; tries += 1) {
     const response = await sendOnce(planted);
@@ -69,7 +69,7 @@ function judge({ place, number }: Planted, response: RawResponse, isStopped: boo
   const came = code ?? response.status;
   const comes = typeof place.comes === 'function' ? place.comes(number.written) : place.comes;
   if (comes === undefined) return response.status >= 400 ? undefined : `the response was ${response.status}`;
-  // Without a database, a request that needs one fails. Other refusals come before that.
+  // Without a database, a request that needs one fails. Refusals for other reasons come first.
   if (isStopped && /^unknown_/.test(String(came)) && ['card_closed', 'unauthenticated', 200].includes(comes)) return;
   return came === comes ? undefined : `the response was ${came}, not ${comes}: ${response.body}`;
 }
@@ -99,7 +99,7 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   expect(await plantAll(all.slice(first), true)).toEqual([]);
   const readSpool = (): string => filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
   await waitFor('refusals to be spooled', async () => readSpool().includes('card_number_refused'));
-  // Wait for refusals after the first one.
+  // Waits for refusals after the first one.
   await pause(500);
   const spool = readSpool();
   const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);
@@ -111,7 +111,7 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   await waitFor('the error log to contain the spooled errors', async () => (await count()) > COUNT * 0.8);
   await pause(1_500);
 
-  // Only the canary has moved money.
+  // Only the canary's transfer has moved money.
   await client.transfers.reverse(stored.transfer_id);
   expect((await client.trialBalance.get()).currencies).toEqual(before.currencies);
   const rows = search.findIn(await everyRow());
@@ -129,13 +129,13 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   const found = filesBelow(service().directory).flatMap((path) =>
     [...search.findIn(readText(path))].map(([number, context]) => ({ path, number, context })),
   );
-  // The canary is in the file of its table and in the write-ahead log. The other numbers are in no file.
+  // The canary is in the file of its table and in the write-ahead log. No file has the other numbers.
   expect(found.filter(({ number }) => number !== CANARY)).toEqual([]);
   expect(found.some(({ path }) => path.includes('pg_wal'))).toBe(true);
   expect(found.some(({ path }) => path.includes('/base/'))).toBe(true);
 });
 
-/** Every row of every table as text. Files can contain compressed data, which a search cannot read. */
+/** Returns every row of every table as text. Files can contain compressed data, which a search cannot read. */
 async function everyRow(): Promise<string> {
   const { databaseUrl } = await embeddedServerOf(service().directory);
   const database = new pg.Client(databaseUrl);

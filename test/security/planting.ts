@@ -6,11 +6,11 @@ import { bytesOf, type RequestSpec } from '../codes/send.ts';
 export type Place = {
   readonly name: string;
   readonly bytes: (written: string) => string;
-  /** The code of the response, or its status if it is not an error. Undefined if any error is fine. */
+  /** The code of the response, or its status if it is not an error. Undefined if any error is allowed. */
   readonly comes?: Expected | ((written: string) => Expected);
   /** The code of the row, if the number is in a row of a batch. */
   readonly rowComes?: string | ((written: string) => Expected);
-  /** The number as the request contains it, if it is not in ASCII digits. */
+  /** The number as it appears in the request, if it is not in ASCII digits. */
   readonly disguised?: (written: string) => string;
 };
 
@@ -20,7 +20,7 @@ const TRANSFER = OPERATIONS.create_transfer.path;
 const REFUSED = 'card_number_refused';
 const PROGRAM = `/api/v0.1/operator/program/${DEMO_PROGRAM}`;
 
-/** JSON in UTF-8 with one character per byte, as connections of the tests send it. */
+/** Returns JSON in UTF-8 with one character per byte, as connections of the tests send it. */
 function json(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
@@ -30,7 +30,7 @@ function request(method: string, path: string, body?: string, headers: RequestSp
 }
 
 const escaped = (written: string): string => encodeURIComponent(written);
-/** The number for a header that does not allow spaces. */
+/** Returns the number for a header that does not allow spaces. */
 const tight = (written: string): string => written.replaceAll(' ', '');
 const everyByteEscaped = (written: string): string =>
   [...written].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
@@ -41,7 +41,10 @@ function inBody(name: string, method: string, path: string, members: (written: s
   return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), comes: REFUSED };
 }
 
-/** A key that is only a card number is refused, except if it could be a counter followed by a time. */
+/**
+ * Returns the code for a key that is only a card number. The key is refused, unless it could be a counter followed by a
+ * time.
+ */
 function asKey(otherwise: Expected): (written: string) => Expected {
   return (written) => (/^[0-9]+1[5-9][0-9]{11}$/.test(tight(written)) ? otherwise : REFUSED);
 }
@@ -67,7 +70,7 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
     ...members(written),
   }));
 
-/** Texts about a case or an incident that does not exist. The refusal comes before the look-up. */
+/** Texts about a case or an incident that does not exist. The number is refused before the look-up. */
 function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
   const { method, path } = OPERATIONS[operation];
   const [ofCase, ofIncident] = [`case_${'0'.repeat(32)}`, `inc_${'0'.repeat(32)}`];
@@ -185,7 +188,7 @@ const IN_BODIES: readonly Place[] = [
 
 const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
 
-/** Bodies with another fault that is found first. */
+/** Bodies with another fault that the service finds first. */
 const IN_FAULTY_BODIES: readonly Place[] = [
   ...[
     ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],
@@ -202,7 +205,11 @@ const IN_FAULTY_BODIES: readonly Place[] = [
     ],
     ['the type', 'create_transfer_schema', (written: string) => json({ amount: 1, card_id: 'c', type: written })],
     ['a missing member', 'create_transfer_schema', (written: string) => json({ description: written })],
-    ['a metadata that is none', 'create_transfer_schema', (written: string) => json({ ...GOOD, metadata: written })],
+    [
+      'a metadata that is not an object',
+      'create_transfer_schema',
+      (written: string) => json({ ...GOOD, metadata: written }),
+    ],
     [
       'a long type',
       'create_transfer_schema',
@@ -224,7 +231,7 @@ const GOOD = { amount: 1, card_id: 'c' };
 const IN_TARGETS: readonly Place[] = [
   ['a path', REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}`],
   ['a path, every byte escaped', REFUSED, (written: string) => `/api/v0.1/core/card/${everyByteEscaped(written)}`],
-  ['a path below', REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}/posting`],
+  ["a path below an operation's path", REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}/posting`],
   ['an id of a transfer', REFUSED, (written: string) => `${TRANSFER}/${escaped(written)}`],
   ['a query', REFUSED, (written: string) => `${TRANSFER}?reference=${escaped(written)}`],
   ['a key in a query', asKey(200), (written: string) => `${TRANSFER}?idempotency_key=${escaped(tight(written))}`],
@@ -241,7 +248,7 @@ const IN_TARGETS: readonly Place[] = [
     (written: string) => `/api/nowhere/${everyByteEscaped(written)}`,
   ],
   ['a broken path', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz${everyByteEscaped(written)}`],
-  ['a broken path, too', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz/${escaped(written)}`],
+  ['another broken path', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz/${escaped(written)}`],
   ['a path too long', 'uri_too_long', (written: string) => `${TRANSFER}/${escaped(written)}${'x'.repeat(300)}`],
   ['a code', 'route_not_found', (written: string) => `/errors/${escaped(written)}`],
   ['a search', 200, (written: string) => `/errors?q=${escaped(written)}`],
@@ -253,7 +260,7 @@ const IN_TARGETS: readonly Place[] = [
   ...(comes === undefined ? {} : { comes: comes as Expected }),
 }));
 
-/** A header with the number, on a request for a list, or for a transfer of a closed card. */
+/** A request with the number in a header, for a list or for a transfer of a closed card. */
 function header(name: string, comes: Place['comes'], value = tight, method = 'POST'): Place {
   const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
   return {

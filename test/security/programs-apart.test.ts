@@ -50,7 +50,7 @@ const FILTERS: readonly ((other: ProgramData) => RawRequest)[] = [
     ),
 ];
 
-/** Other ways to name something of another program: in a body, a query, a cursor or an idempotency key. */
+/** Other ways to name a record of another program: in a body, a query, a cursor or an idempotency key. */
 const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   create_transfer: [
     ({ card }) => write('create_transfer', '', { amount: 1, card_id: card }),
@@ -130,7 +130,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
   create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
   list_webhooks: [
-    // A cursor is an id that need not exist.
+    // A cursor is an id. It need not exist.
     ({ webhook }) => query('list_webhooks', '', ['cursor', webhook]),
   ],
   update_webhook: [
@@ -148,7 +148,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ transfer }) => write('create_case', '', { transfer_id: transfer }),
     ({ hold, idempotencyKey }) => write('create_case', '', { transfer_id: hold }, idempotencyKey),
   ],
-  // A cursor is an id that need not exist.
+  // A cursor is an id. It need not exist.
   list_cases: [
     ({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther]),
     ({ error }) => query('list_cases', '', ['request_id', error]),
@@ -173,7 +173,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   ...owns,
   closedCard: owns.card,
   operatorWebhook: owns.webhook,
-  // Only operators have these.
+  // Only operators can see these.
   attempt: 'pat_none',
   connector: 'none',
   break: 'brk_none',
@@ -182,14 +182,14 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   approval: 'apr_none',
 });
 
-/** Every way to name something of another program in an operation of a card program. */
+/** Returns every way to name a record of another program in an operation of a card program. */
 function attemptsOf(operation: OperationId): readonly Attempt[] {
   const thing = thingIn(operation);
   const further = FURTHER[operation] ?? [];
   const ask = async (things: Record<Thing, string>) =>
     toRaw(operation, await partsOf(operation, existingThings(things)));
   if (thing === undefined) return further.length > 0 ? further : [(other) => ask(thingsOf(other))];
-  // By now the asking program may have a card with that name, which must not change.
+  // At this point the asking program may have a card with that name, which must not change.
   const isRead = OPERATIONS[operation].method === 'GET';
   const byPath = (EVERY[thing] ?? [thing as 'event'])
     .filter((name) => isRead || name !== 'namedCard')
@@ -202,9 +202,10 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
 }
 
 /**
- * Returns a response without the ids that were sent and without the parts that always differ: the rest is what it reveals.
+ * Returns the parts of a response that could reveal something: without the ids that were sent, and without the parts that
+ * always differ.
  */
-function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
+function revealingPartsOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   const { cursors, ...ids } = asked;
   const sent = [...Object.values(ids), ...Object.values(cursors)];
   const without = (value: string): string =>
@@ -219,7 +220,7 @@ function tellingOf({ status, headers, text }: RawResponse, asked: ProgramData) {
   return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
 }
 
-// With and without row-level security, which would hide a statement that forgets its program.
+// Runs with and without row-level security. Row-level security would hide a statement that does not filter by program.
 describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
@@ -243,7 +244,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
     let mine: Tenant;
     let theirs: Tenant;
     let before: readonly string[];
-    /** Everything that a program sees of its own data. */
+    /** Returns everything that a program sees of its own data. */
     const stateOf = async ({ owns, ask }: Tenant): Promise<readonly string[]> => {
       const reads = [
         ...[owns.transfer, owns.hold, owns.scheduled].map((id) => read('get_transfer', id)),
@@ -276,7 +277,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
         const statementsForMissing = world.takeStatements();
         const foreign = await mine.ask(await attempt(theirs.owns, mine.owns));
         const statementsForForeign = world.takeStatements();
-        expect(tellingOf(foreign, theirs.owns), `attempt ${at}`).toEqual(tellingOf(missing, nothing));
+        expect(revealingPartsOf(foreign, theirs.owns), `attempt ${at}`).toEqual(revealingPartsOf(missing, nothing));
         expect(statementsForForeign, `attempt ${at}`).toEqual(statementsForMissing);
         expect(foreign.status).toBeLessThan(500);
       }
@@ -298,7 +299,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
         world.takeStatements();
         const response = await mine.ask(request);
         expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
-        return { ...tellingOf(response, owns), statements: world.takeStatements() };
+        return { ...revealingPartsOf(response, owns), statements: world.takeStatements() };
       };
       const foreign = await askAbout(theirs.owns);
       expect(foreign).toEqual(await askAbout(neverMade(theirs.owns)));
@@ -307,7 +308,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test('refuses the Program-Id of another program like an unknown one', async () => {
+    test('refuses the Program-Id of another program as if it were unknown', async () => {
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
@@ -316,7 +317,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
           world.takeStatements();
           const response = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
           expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
-          return { ...tellingOf(response, asOf), statements: world.takeStatements() };
+          return { ...revealingPartsOf(response, asOf), statements: world.takeStatements() };
         };
         const nothing = neverMade(theirs.owns);
         expect(await told(theirs.owns.program, theirs.owns)).toEqual(await told(nothing.program, nothing));
@@ -325,7 +326,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
 
     test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
-      // Without the names that programs choose, because two programs may choose the same.
+      // The names that programs choose are left out, because two programs may choose the same.
       const {
         program,
         card,
@@ -370,7 +371,7 @@ describe.each(['on', 'off'] as const)('with shared names and row-level security 
 
   const NAME = 'of-both';
   const OTHER = 'also-of-both';
-  /** Everything that a program sees under the names. */
+  /** Returns everything that a program sees under the names. */
   const stateOf = async ({ ask }: Tenant): Promise<string> => {
     const responses = await Promise.all([
       ...[NAME, OTHER].flatMap((name) => [
@@ -400,7 +401,7 @@ describe.each(['on', 'off'] as const)('with shared names and row-level security 
   test.each([
     ['first', 'second', 100],
     ['second', 'first', 70],
-  ] as const)('the %s program can do everything as if the %s did not exist', async (acting, other, amount) => {
+  ] as const)('the %s program can do everything as if the %s program did not exist', async (acting, other, amount) => {
     const { ask } = world[acting];
     const before = await stateOf(world[other]);
     const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {

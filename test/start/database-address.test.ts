@@ -8,12 +8,11 @@ import { runCommand, startInVain, temporaryDirectory } from '../harness/process.
 
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 const REMOTE = 'postgresql://service:geheim@db.remote.example';
-/** An address of this machine that the service treats as remote. What it would send to another machine arrives here. */
+/** An address of this machine that the service treats as remote. Data for another machine arrives here. */
 const ELSEWHERE = '127.1';
 
 /**
- * Returns why a start refuses the database, or undefined if it would connect. `pg` reads the environment of the
- * process.
+ * Returns why a start refuses the database, or undefined if it would connect. `pg` reads the environment of the process.
  */
 function problemOf(databaseUrl: string, environment: Readonly<Record<string, string>> = {}): string | undefined {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
@@ -157,7 +156,7 @@ describe('sends to another machine', () => {
     },
   );
 
-  test('the user in clear text from a sandbox', async () => {
+  test('the user name in clear text from a sandbox', async () => {
     expect(await open('sandbox', '')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('latin1')).toContain('service');
   });
@@ -189,7 +188,7 @@ describe('in separate processes', () => {
   });
 });
 
-test('does not take the rest of a password after its / for a database name', () => {
+test('does not read the part of a password after its / as a database name', () => {
   for (const MODE of ['live', 'sandbox']) {
     const configuration = readConfiguration({
       ...LIVE,

@@ -16,13 +16,13 @@ import { runCommand, startInVain, startService, temporaryDirectory } from '../ha
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 import { startOldServer } from './old-server.ts';
 
-// The service refuses a PostgreSQL that it cannot use, in one sentence, before it changes the database.
+// Tests that the service refuses a PostgreSQL that it cannot use, in one sentence, before it changes the database.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  // A user that only owns databases and is a member of the service's roles.
+  // This user only owns databases and is a member of the service's roles.
   await superuser.query('create role owner login');
   for (const role of ROLES) await superuser.query(`create role ${role}; grant ${role} to owner`);
 });
@@ -44,7 +44,7 @@ async function makeDatabase(name: string, ...statements: readonly string[]): Pro
   await client.end();
 }
 
-/** The names in a database, without the system's own. */
+/** Returns the names in a database, without the system's own. */
 async function contentsOf(database: string): Promise<readonly string[]> {
   const client = await asSuperuser(database);
   const { rows } = await client.query<{ name: string }>(
@@ -55,7 +55,7 @@ async function contentsOf(database: string): Promise<readonly string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The message of a start that is refused before it would serve. */
+/** Returns the message of a start that is refused before the service would serve. */
 async function refusalOf(settings: Readonly<Record<string, string>>): Promise<string> {
   return (await problemOf(settings)).message;
 }
@@ -74,7 +74,7 @@ async function problemOf(settings: Readonly<Record<string, string>>): Promise<St
 }
 
 /**
- * The same for a service and for commands in separate processes: each prints the sentence and its page, without a
+ * Does the same for a service and for commands in separate processes. Each prints the sentence and its page, without a
  * stack.
  */
 async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise<string> {
@@ -90,7 +90,7 @@ async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise
   return message;
 }
 
-/** Updates the schema, as the command does. */
+/** Updates the schema, as `migrate` does. */
 async function install(settings: ReturnType<typeof settingsOf>): Promise<void> {
   const { databaseUrl, databaseSchema: schema } = readConfiguration(settings);
   await migrate({ connectionString: databaseUrl ?? '', schema });
@@ -135,7 +135,7 @@ describe('the version of the server', () => {
     }
   });
 
-  test('refuses an old server by its version, even if it does not know our settings', async () => {
+  test('refuses an old server by its version, even if the server does not know our settings', async () => {
     const old = await startOldServer();
     try {
       const DATA_DIR = join(directory, 'service');
@@ -190,7 +190,7 @@ describe('reports foreign objects with names of the service and does not change 
     expect(await contentsOf(database)).toHaveLength(statement.includes('key') ? 2 : 1);
   });
 
-  test('uses a separate schema, which migrate creates, to avoid the conflict', async () => {
+  test('until a separate schema, which migrate creates, avoids the conflict', async () => {
     const settings = settingsOf('shop', { DATABASE_SCHEMA: 'ledger' });
     expect(await runCommand(['migrate'], settings)).toMatchObject({ exitCode: 0 });
     const books = await runCommand(['verify-books'], settings);
@@ -203,7 +203,7 @@ describe('reports foreign objects with names of the service and does not change 
     expect(rows).toEqual([{ count: 1 }]);
   });
 
-  test('a name that only a later migration uses', async () => {
+  test('names that only a later migration uses', async () => {
     const client = await asSuperuser('shop');
     await client.query("set search_path = ledger; delete from schema_migration where name like '0007%'");
     await client.query('drop table ledger_mode; create table ledger_mode (id int)');
@@ -212,7 +212,7 @@ describe('reports foreign objects with names of the service and does not change 
     expect(sentence).toMatch(/were not created by it: table ledger_mode\. Set DATABASE_SCHEMA to another schema/);
   });
 
-  test('checks every table, type and function of the migrations', async () => {
+  test('in a check of every table, type and function of the migrations', async () => {
     const known = new Set((await readMigrations()).flatMap(namesCreatedBy));
     await makeDatabase('whole');
     await install(settingsOf('whole'));
@@ -329,7 +329,7 @@ describe('the schema', () => {
     expect(await (await startService(settings)).stop()).toBe(0);
   });
 
-  test('does not accept a missing or empty schema as a ledger in live mode', async () => {
+  test('refuses a missing or empty schema as a ledger in live mode', async () => {
     await makeDatabase('live_one');
     const settings = settingsOf('live_one', {
       MODE: 'live',

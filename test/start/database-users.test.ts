@@ -9,7 +9,7 @@ import { runCommand, startInVain, startService, waitFor } from '../harness/proce
 import { sendRaw } from '../harness/raw-request.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// The operator's own PostgreSQL: which users may create the schema, and which may only use it.
+// Tests an operator's own PostgreSQL: which users may create the schema, and which may only use it.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
@@ -105,7 +105,7 @@ describe('a database that the service does not own', () => {
     } finally {
       expect(await service.stop()).toBe(0);
     }
-    // On a slow machine the database may be silent for a moment.
+    // On a slow machine the database may not respond for a moment.
     const ofSilence = /"event":"readiness".*"(reason|before)":"database_silent"/;
     const lines = service.errors().split('\n');
     expect(lines.filter((line) => /"level":[45]0/.test(line) && !ofSilence.test(line))).toEqual([]);
@@ -181,7 +181,7 @@ describe('a database that the service does not own', () => {
     const maker = await connect(connection);
     const stranger = await connect(connection);
     try {
-      // As if this migration were not applied yet.
+      // Makes this migration look as if it were not applied yet.
       await maker.query("delete from schema_migration where name = '0006_audit_positions.sql'");
       await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
       await stranger.query("begin; set application_name = 'a report'; lock table audit_entry in access share mode");

@@ -42,9 +42,7 @@ describe('on a Citus cluster', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let cluster: CitusCluster;
   let service: ServiceProcess | undefined;
-  /** The worker with the tables. */
   let place: CitusNode | undefined;
-  /** The settings for a service on the tables. */
   let settings: Record<string, string> = {};
 
   beforeEach(requireCitus);
@@ -86,7 +84,7 @@ describe('on a Citus cluster', () => {
   test('distributes a filled ledger with its books and audit log, but only while no service uses it', async () => {
     settings = { ...settings, DATABASE_SCHEMA: 'public' };
     const { client } = await serve(urlOf(cluster.coordinator));
-    // A card program's row in a table that every role reads.
+    // This is a card program's row in a table that every role reads.
     const off = { program_id: DEMO_PROGRAM, type: 'card_to_card', disabled: true, reason: 'a test' } as const;
     await client.switch.change(off);
     const early = await distribute();
@@ -149,8 +147,8 @@ describe('on a Citus cluster', () => {
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('not the coordinator of the Citus cluster')]);
   });
 
-  test('serves from the workers and follows a move', async () => {
-    // It also works without the coordinator.
+  test('serves from the workers, and follows the tables when they are moved', async () => {
+    // The service also works without the coordinator.
     await cluster.coordinator.server.end('SIGQUIT');
     const started = await serve(urlOf(...cluster.workers));
     await cluster.coordinator.server.start();
@@ -176,7 +174,7 @@ describe('on a Citus cluster', () => {
     place = target;
   });
 
-  test("shows a card program none of the other programs' rows on a worker", async () => {
+  test('shows a card program no rows of other programs on a worker', async () => {
     const client = await connect({ ...place?.connection, options: '-c search_path=transfer_service' });
     try {
       const seen = async (programs: string) => {
@@ -195,7 +193,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('moves the tables back to the coordinator, as the migrations created them', async () => {
+  test('moves the tables back to the coordinator, where they are as the migrations created them', async () => {
     const undone = await distribute('--undo');
     expect([undone.exitCode, undone.errors]).toEqual([0, '']);
     const started = await serve(urlOf(cluster.coordinator));

@@ -9,7 +9,7 @@ import { stockPostgresIn } from '../harness/postgres/stock-postgres.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 
-// The operator's own PostgreSQL, if it can lose data or is behind a pooler.
+// Tests an operator's own PostgreSQL that can lose data or is behind a pooler.
 
 const directory = await useDirectory();
 const copies = await useDirectory();
@@ -17,7 +17,7 @@ let server: StockPostgres;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  // The embedded binaries, started like an operator's server, with settings that the test can change.
+  // Starts the embedded binaries like an operator's server, with settings that the test can change.
   const binaries = await findBinaries(
     await chooseServerUser(),
     async () => copies.path,
@@ -36,7 +36,7 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live', host = server.co
   return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/data-${database}`, SUPPORT_CONTACT: 'help@bank.test' };
 }
 
-/** Changes settings and reloads them. New connections get them. */
+/** Changes settings and reloads them. Only new connections get the changed settings. */
 async function change(...statements: readonly string[]): Promise<void> {
   for (const statement of statements) await superuser.query(statement);
   await superuser.query('select pg_reload_conf()');
@@ -108,7 +108,7 @@ async function startBehind(mode: PoolerMode): Promise<Awaited<ReturnType<typeof 
 }
 
 describe('a connection pooler in front of the server', () => {
-  test('is refused if it shares sessions between transactions, with the alternative', async () => {
+  test('is refused if it shares sessions between transactions, and the alternative is named', async () => {
     const { exitCode, errors } = await startBehind('transaction');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -120,7 +120,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('is refused if it refuses startup options, with the setting and the alternative', async () => {
+  test('is refused if it refuses startup options, and the setting and the alternative are named', async () => {
     const { exitCode, errors } = await startBehind('refusing');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(

@@ -3,7 +3,7 @@ import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { usePostgres } from '../harness/use-ledger.ts';
 
-// A ledger is either a sandbox's or live, permanently. Money in a sandbox never counts as real.
+// Tests that a ledger is permanently either a sandbox's or live, so money in a sandbox never counts as real.
 
 const { directory, embedded, urlOf } = await usePostgres();
 
@@ -34,7 +34,7 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live') {
 const OF_A_SANDBOX = /This is a sandbox ledger: .* For live mode, set DATABASE_URL or DATA_DIR/;
 const LIVE = /This is a live ledger, but the mode is sandbox, .* Set MODE=live/;
 
-test('a sandbox ledger does not start in live mode and gets no operator key', async () => {
+test('refuses a sandbox ledger in live mode, and creates no operator key for it', async () => {
   const sandbox = await startService(settingsOf('played', 'sandbox'));
   await sandbox.stop();
   const live = settingsOf('played', 'live');
@@ -53,13 +53,13 @@ test('recognises a sandbox ledger without a stored mode by its demo program', as
   expect(await startInVain(live)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(OF_A_SANDBOX) });
 });
 
-test('without MODE=live, a service does not open, migrate or seed a live ledger', async () => {
+test('without MODE=live, a service refuses to open, migrate or seed a live ledger', async () => {
   const live = settingsOf('earnest', 'live');
   expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
   const service = await startService(live);
   await service.stop();
-  // As before an upgrade to the next version.
+  // Makes the ledger look as it does before an upgrade to the next version.
   await run('earnest', "delete from schema_migration where name like '0006%'");
   const forgetful = { ...settingsOf('earnest', 'sandbox'), MODE: '' };
   expect(await startInVain(forgetful)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(LIVE) });

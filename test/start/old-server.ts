@@ -5,9 +5,9 @@ import { createServer, type Socket } from 'node:net';
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * A server that responds like PostgreSQL 13, because there is no longer a package of that version. It refuses a startup
- * option that was added later, and answers the first query with its facts. The service asks nothing else before it checks
- * the version.
+ * Starts a server that responds like PostgreSQL 13. A package of that version is no longer available. The server refuses a
+ * startup option that was added later, and answers the first query with its version and settings. The service asks nothing
+ * else before it checks the version.
  */
 export async function startOldServer(): Promise<OldServer> {
   const server = createServer((socket) => {

@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { waitFor } from '../harness/process.ts';
 
-/** A response of `/health/ready`. */
 export type ReadinessResponse = {
   readonly status: number;
   readonly reason: string | null;
-  /** The page of the runbook, which exists. Null if there is nothing to do. */
+  /** The runbook page for the state. Null if there is nothing to do. */
   readonly runbook: string | null;
   readonly retryAfter: string | null;
   readonly body: Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { useOwnService } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 
-// The readiness states of a service with its embedded server, each with a real cause. test/faults has the states of
+// Tests the readiness states of a service with its embedded server, each with a real cause. test/faults tests the states of
 // other databases: a standby, and too few connections.
 
 const service = useOwnService('It kills the PostgreSQL of the service.');
@@ -20,13 +20,13 @@ async function killServer(): Promise<void> {
   process.kill(processId, 'SIGKILL');
 }
 
-/** The changes that are already in the log. */
+/** Returns the changes of readiness that the log contains so far. */
 function changes(): readonly Record<string, unknown>[] {
   const lines = service().output().split('\n');
   return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
 }
 
-/** Removes the changes that are due to a slow machine, on which the database can be silent for a moment. */
+/** Removes the changes that a slow machine causes, on which the database may not respond for a moment. */
 function withoutSilence(all: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
   const kept: Record<string, unknown>[] = [];
   let last: unknown = 'ready';
@@ -102,8 +102,8 @@ test('logs each change once with its page, even if many callers ask', async () =
 
 test('reports a hanging database as silent, while the service stays alive', async () => {
   const { processId } = await embeddedServerOf(service().directory);
-  // No new connection is accepted, and no open one responds. The main process stops first and continues last, so that
-  // no new child starts and no child's id is reused.
+  // Nothing accepts a new connection, and no open connection responds. The main process stops first and continues last, so
+  // that no new child starts and no child's id is reused.
   process.kill(processId, 'SIGSTOP');
   const status = () => readFile(`/proc/${processId}/stat`, 'utf8');
   await waitFor('the main process is stopped', async () => / T /.test(await status()));
@@ -152,8 +152,7 @@ test('reports a full disk until a commit succeeds', async () => {
   try {
     await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
-    // The trigger refuses every commit, including the event about this error. The first successful commit ends the
-    // state.
+    // The trigger refuses every commit, including the event about this error. The first successful commit ends the state.
     await superuser.query('create trigger full_disk before insert on write_batch execute function refuse()');
     // The service remembers a failed commit for a few seconds. A slow machine may need longer to ask for readiness.
     let found = await readinessOf(service().url);

@@ -8,7 +8,10 @@ import { useOwnService } from '../harness/service.ts';
 
 const WRITER = join(import.meta.dirname, '../../server/observe/log/line-writer.ts');
 
-/** Writes lines of a kilobyte to standard error and then says so. Writes one more line after the first input. */
+/**
+ * A program that writes lines of a kilobyte to standard error and then says so. It writes one more line after the first
+ * input.
+ */
 const PROGRAM = (count: number) => `
   import { LineWriter } from ${JSON.stringify(WRITER)};
   process.stderr.on('error', () => undefined);
@@ -97,7 +100,7 @@ const service = useOwnService('It stops the service.', { REQUEST_LOG: 'all', LOG
 test('a service logs its start, every request with its trace, a fault with the same ids, and its stop', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const { url, errors, child } = service();
-  /** Sends a request, again while the service is too busy. */
+  /** Sends a request, and repeats it while the service is too busy. */
   const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, 'Content-Type': 'application/json' };
     for (;;) {

@@ -8,16 +8,16 @@ import { type Ending, embeddedServerOf, isRunning, startInVain, startService, wa
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
 
-/** The most that a stop may take, in seconds, in addition to a multiple of the start's time on the same machine. */
+/** The longest that a stop may take, in seconds, in addition to a multiple of the start's time on the same machine. */
 const STOP_MOST = 20;
 const STARTS_MOST = 20;
 
 const directory = await useDirectory();
 
-/** Gives each test a path without a file. */
+/** Counts the paths, so that each test gets a path without a file. */
 let paths = 0;
 const newPath = () => join(directory.path, `ledger-${++paths}`);
-/** The ledger of all other tests, because creating one takes a second. */
+/** The ledger that all other tests use, because creating a ledger takes a second. */
 const ledger = () => join(directory.path, 'ledger');
 
 /** Returns the message of a failed start. Fails unless it is the only text on standard error. */
@@ -70,7 +70,7 @@ describe('a failed start gives the reason in one sentence', () => {
   });
 
   test('a data directory that cannot be written', async () => {
-    // Root may write everywhere except where the kernel refuses.
+    // Root may write everywhere, except where the kernel refuses.
     const path = process.getuid?.() === 0 ? '/proc/transfer-service' : newPath();
     if (path !== '/proc/transfer-service') {
       await mkdir(path);
@@ -105,7 +105,7 @@ describe('a failed start gives the reason in one sentence', () => {
       const message = messageOf(await startInVain({ DATA_DIR: path, PORT: port }));
       expect(message).toContain(`The service already runs on port ${port} with the data directory ${path}`);
       expect(message).toContain(`as process ${service.child.pid}`);
-      // With another data directory, the port belongs to another program.
+      // With another data directory, the start reports the port as used by another program.
       const other = messageOf(await startInVain({ DATA_DIR: newPath(), PORT: port }));
       expect(other).toContain(`Port ${port} is already in use`);
     } finally {
@@ -113,7 +113,7 @@ describe('a failed start gives the reason in one sentence', () => {
     }
   });
 
-  test('a data directory in use, with the process id, and the other service keeps running', async () => {
+  test('a data directory in use, with the process id, while the other service keeps running', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {
@@ -127,7 +127,6 @@ describe('a failed start gives the reason in one sentence', () => {
   });
 });
 
-/** The events in a log. */
 function eventsIn(errors: string): readonly unknown[] {
   const lines = errors.split('\n').filter((line) => line !== '');
   return lines.map((line) => (JSON.parse(line) as { readonly event: string }).event);
@@ -188,7 +187,7 @@ describe('a start describes the service', () => {
       const lines = service.errors().trim().split('\n');
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(entries).toContainEqual(expect.objectContaining({ code: 'unknown_create_transfer' }));
-      // `output` includes standard error. Both grew by the same length, so standard output got nothing.
+      // `output` includes standard error. Both grew by the same length, so nothing was written to standard output.
       expect(service.output().length - before.length).toBe(service.errors().length - logged.length);
       await service.client.sandbox.startDatabase();
     } finally {
@@ -212,7 +211,7 @@ describe('a start describes the service', () => {
     try {
       expect((await sendRaw(service.url, { body: { amount: 1 } })).status).toBe(400);
       await waitFor('the line of the request', async () => service.errors().includes(' request '));
-      // On a slow machine the database may be silent for a moment.
+      // On a slow machine the database may not respond for a moment.
       const ofSilence = / readiness: .* (reason|before)=database_silent( |$)/;
       const lines = service.errors().trim().split('\n');
       for (const line of lines.filter((one) => !ofSilence.test(one)))
@@ -233,7 +232,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     ['SIGINT', 1],
     ['SIGINT', 2],
     ['SIGHUP', 1],
-  ] as const)('%s, sent %i times', async (signal, times) => {
+  ] as const)('after %s, sent %i times', async (signal, times) => {
     const path = ledger();
     const startedAt = performance.now();
     const service = await startService({ DATA_DIR: path });
@@ -241,7 +240,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     const { processId } = await embeddedServerOf(path);
     const transfer = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
     const { balance } = await service.client.cards.get('card_active');
-    // 'close' rather than 'exit', because the last output may come after 'exit'.
+    // Waits for 'close' and not for 'exit', because the last output may come after 'exit'.
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     const stoppedAt = performance.now();
     for (let time = 0; time < times; time += 1) service.child.kill(signal);
@@ -271,7 +270,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test('after a SIGKILL the next start stops the orphaned database and continues with its ledger', async () => {
+  test('after a SIGKILL, when the next start stops the orphaned database and continues with its ledger', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     const { processId } = await embeddedServerOf(path);

@@ -11,10 +11,10 @@ import { useOwnService } from '../harness/service.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { untilReadinessIs } from './readiness-response.ts';
 
-// get_status and its command, for a healthy service, a degraded one, and one without its database.
+// Tests get_status and its command for a healthy service, a degraded one, and one without its database.
 
 const STATUS = '/api/v0.1/operator/status';
-/** Too few connections for the delivery thread. */
+/** This service has too few connections for the delivery thread. */
 const service = useOwnService('It compares the figures of the whole service.', { DATABASE_CONNECTIONS: '7' });
 const status = (): Promise<ServiceStatus> => service().client.status.get();
 const concern = async (name: string) => (await status()).degraded.find((one) => one.name === name);
@@ -24,9 +24,9 @@ async function get(path: string, key: string): Promise<number> {
   return (await sendRaw(service().url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } })).status;
 }
 
-test('knows everything about a healthy service', async () => {
+test('shows everything about a healthy service', async () => {
   await untilReadinessIs(service().url, 'ready');
-  // A starting service can be degraded for a moment.
+  // A service that is starting can be degraded for a moment.
   await expect.poll(status).toMatchObject({
     mode: 'sandbox',
     process_id: service().child.pid,
@@ -112,7 +112,7 @@ test('reports what the process knows without its database', async () => {
     // Longer than the service remembers a key.
     await sleep(1_100);
     expect(await get(STATUS, key.key)).toBe(200);
-    // An operation that needs the database only for the key.
+    // This operation needs the database only to check the key.
     const { path, method } = OPERATIONS.stop_database;
     const headers = { Authorization: `Bearer ${key.key}` };
     expect((await sendRaw(service().url, { method, path, headers })).status).toBe(500);
@@ -128,7 +128,7 @@ test('reports what the process knows without its database', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('without a service, the command says so and how to start it', async () => {
+test('without a service, the command says so and explains how to start it', async () => {
   const { exitCode, errors } = await runCommand(['status'], { TRANSFER_SERVICE_URL: await deadUrl() });
   expect(exitCode).toBe(4);
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');

@@ -46,7 +46,7 @@ describe('a service with a collector', () => {
     await collector.stop();
   });
 
-  /** Sends a request, again while the service is too busy to begin it. */
+  /** Sends a request, and repeats it while the service is too busy to begin it. */
   const send = async (path: string, init: RequestInit): Promise<Response> => {
     for (;;) {
       const response = await fetch(service.url + path, init);
@@ -63,7 +63,7 @@ describe('a service with a collector', () => {
   const attributesOf = ({ attributes }: Pick<ReceivedSpan, 'attributes'>) =>
     Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-  test('sends the spans only of requests whose caller records the trace', async () => {
+  test('sends only the spans of requests whose caller records the trace', async () => {
     const [traceId, parent] = [hex(16), hex(8)];
     await transfer();
     await transfer(`00-${hex(16)}-${hex(8)}-00`);
@@ -108,7 +108,7 @@ describe('a service with a collector', () => {
     });
   });
 
-  test('the span of a refused request has its code and no text from the caller', async () => {
+  test('sends the span of a refused request with its code and no text from the caller', async () => {
     const before = collector.spans.length;
     await send('/api/v0.1/core/card/card_private?x=private', {
       headers: { traceparent: `00-${hex(16)}-${hex(8)}-01` },
@@ -119,7 +119,7 @@ describe('a service with a collector', () => {
     expect(JSON.stringify(collector.requests)).not.toContain('private');
   });
 
-  test('a batch has one request span, linked to its groups', async () => {
+  test('sends one request span for a batch, linked to its groups', async () => {
     const traceId = hex(16);
     const row = (key: string) => ({ idempotency_key: key, amount: 100, card_id: 'card_active' });
     const response = await send('/api/v0.1/core/transfer/batch', {
@@ -171,7 +171,7 @@ const BATCH = 512;
 describe('the export', () => {
   const failures: string[] = [];
 
-  /** Opens an export of every request, and a function that creates spans. */
+  /** Opens an export of every request. Also returns a function that creates spans. */
   async function openExport() {
     const collector = new Collector();
     await collector.start();
@@ -224,7 +224,7 @@ describe('the export', () => {
     expect(failures).toEqual([]);
   });
 
-  test('sends waiting spans at the stop', async () => {
+  test('sends waiting spans when it stops', async () => {
     const { collector, trace, stop } = await openExport();
     trace(10);
     await stop();
@@ -232,7 +232,7 @@ describe('the export', () => {
     expect(failures).toEqual([]);
   });
 
-  test('does not wait for a hanging collector at the stop', async () => {
+  test('does not wait for a hanging collector when it stops', async () => {
     const { collector, trace, stop } = await openExport();
     collector.respond = () => undefined;
     trace(BATCH);
@@ -268,7 +268,7 @@ describe('the sampler', () => {
     }
   });
 
-  test('takes at most ten a second on request of their callers', () => {
+  test('takes at most ten requests a second because their callers ask for it', () => {
     expect(count(new Sampler(0), () => traced('01'))).toBe(10);
     expect(
       count(

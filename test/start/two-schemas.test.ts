@@ -6,7 +6,7 @@ import { runCommand, type ServiceProcess, startService } from '../harness/proces
 import { sendRaw } from '../harness/raw-request.ts';
 import { usePostgres } from '../harness/use-ledger.ts';
 
-// Two services in two schemas of one database, each with its own DATA_DIR.
+// Tests two services in two schemas of one database, each with its own DATA_DIR.
 
 const SCHEMAS = ['alpha', 'beta'] as const;
 type Schema = (typeof SCHEMAS)[number];
@@ -26,7 +26,7 @@ const serviceOf = (schema: Schema): ServiceProcess => {
 };
 
 beforeAll(async () => {
-  // At the same time: both find an empty database and try to create the roles.
+  // Both start at the same time, find an empty database and try to create the roles.
   await Promise.all(SCHEMAS.map(async (schema) => services.set(schema, await startService(settingsOf(schema)))));
 });
 afterAll(async () => {
@@ -82,7 +82,7 @@ test('the switch of one service does not affect the other', async () => {
       body: { disabled, ...(disabled ? { reason: 'a test' } : {}) },
     });
   try {
-    // The first statement of every transfer, in a long transaction.
+    // Runs the first statement of every transfer in a long transaction.
     const { text, values } = shareSwitchAndLockNames([], 'wait');
     await underWay.query('begin; set local search_path = alpha');
     await underWay.query(text, [...values]);

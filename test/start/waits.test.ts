@@ -14,7 +14,7 @@ import { openDatabases } from '../../server/store/connection/databases.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// A start and the commands wait for a slow server without a time limit, and tell the operator.
+// Tests that a start and the commands wait for a slow server without a time limit, and inform the operator.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const settings = embedded.connection;
@@ -22,7 +22,7 @@ const person = await useConnection({ ...settings, application_name: 'a person' }
 const DATABASE_URL = urlOf('transfer_service', 'transfer_service');
 const configurationOf = (url: string) => readConfiguration({ DATABASE_URL: url, DATA_DIR: join(directory, 'service') });
 const QUIET = { onProgress: () => undefined, onServerExit: () => undefined };
-/** In milliseconds. An operator gets the line every five seconds. */
+/** The interval of the lines in milliseconds. An operator gets a line every five seconds. */
 const OFTEN = 20;
 
 const toStop: (() => unknown)[] = [];
@@ -40,7 +40,7 @@ function freeze(): () => void {
   return thaw;
 }
 
-/** Advances the clock of this process by ten minutes, and returns how the promise has ended by then. */
+/** Advances the clock of this process by ten minutes. Returns how the promise has ended after that time. */
 async function outcomeAfterMinutes(promise: Promise<unknown>): Promise<string> {
   let outcome = 'waits';
   promise.then(
@@ -84,7 +84,7 @@ test('creating the role and the database of a new ledger also waits', async () =
   await providing;
 });
 
-/** Starts a server that accepts connections and never responds. */
+/** Starts a server that accepts connections but never responds. */
 async function useSilence() {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
@@ -214,7 +214,7 @@ test('a migration waits for another process that migrates, and names it', async 
   );
 });
 
-test("a command waits for the service's PostgreSQL as long as it lives", async () => {
+test("a command waits for the service's PostgreSQL as long as the service lives", async () => {
   const lines: string[] = [];
   const thaw = freeze();
   fakeClock();
@@ -225,7 +225,7 @@ test("a command waits for the service's PostgreSQL as long as it lives", async (
   };
   const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
   const before = pipes();
-  // The time limit of 0 applies only to a service without a server.
+  // The time limit of 0 applies only if the service has no server.
   const visiting = openLedgerForCommand(options, 0);
   while (pipes() === before) await new Promise((turn) => setImmediate(turn));
   expect(await outcomeAfterMinutes(visiting)).toBe('waits');

@@ -11,7 +11,7 @@ const URL = 'https://shop.example/webhooks';
 const newKey = (): string => randomBytes(32).toString('base64');
 const keysOf = (setting: string): readonly Buffer[] => setting.split(',').map((key) => Buffer.from(key, 'base64'));
 
-/** Decrypts everything encrypted in a ledger. Throws if another key encrypted any of it. */
+/** Decrypts everything encrypted in a ledger. Throws if anything was encrypted with another key. */
 async function openAll(directory: string, keys: readonly Buffer[]): Promise<readonly string[]> {
   const client = new pg.Client((await embeddedServerOf(directory)).databaseUrl);
   await client.connect();
@@ -26,7 +26,7 @@ async function openAll(directory: string, keys: readonly Buffer[]): Promise<read
   }
 }
 
-/** Starts a service with settings, creates a webhook with a header, and stops the service. */
+/** Starts a service with these settings, creates a webhook with a header, and stops the service. */
 async function runOnce(settings: Readonly<Record<string, string>>): Promise<string> {
   const service = await startForTest(settings);
   const { secret } = await service.client.webhooks.create({ url: URL, headers: { 'X-Key': 'value' } });
@@ -101,7 +101,7 @@ describe('without WEBHOOK_KEY', () => {
     const { path, remove } = await temporaryDirectory();
     try {
       const processes = Array.from({ length: 3 }, () => openWebhookKeys(null, join(path, 'data')));
-      // Each has read that there is no key.
+      // Each process has found that there is no key.
       for (const { read } of processes) expect(read()).toEqual([]);
       const made = processes.map(({ readOrCreate }) => readOrCreate()[0]?.toString('base64'));
       expect(new Set(made).size).toBe(1);
@@ -117,7 +117,7 @@ describe('WEBHOOK_KEY', () => {
     ['hexadecimal', 'ab'.repeat(32)],
     ['three keys', [newKey(), newKey(), newKey()].join(',')],
     ['an empty second key', `${newKey()},`],
-  ])('is refused and not quoted in a wrong form: %s', async (_, value) => {
+  ])('is refused in a wrong form, and not quoted: %s', async (_, value) => {
     const ending = await startInVain({ DATA_DIR: await directoryForTest(), WEBHOOK_KEY: value });
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(/^\nThe service cannot start: WEBHOOK_KEY must be 32 bytes in Base64/);

@@ -13,7 +13,7 @@ const ledger = useLedger(server.connection);
 const START = Date.parse('2026-01-31T09:30:00.000Z');
 const CURRENCY = 'XTS';
 
-/** A movement, with the milliseconds since the one before: often none. */
+/** A movement, with the milliseconds since the previous movement. Often there are none. */
 type Step = { readonly after: number; readonly amount: number; readonly isDeposit: boolean };
 
 const HISTORY: fc.Arbitrary<readonly Step[]> = fc.array(
@@ -42,7 +42,7 @@ async function newProgram(): Promise<{ programId: string; funding: string; world
   return { programId, funding, world };
 }
 
-/** Runs a call while another connection keeps all reads of a table waiting, so that they take longer than a request. */
+/** Runs a call while another connection delays all reads of a table, so that they take longer than a request. */
 async function whileLocked(table: string, run: () => Promise<unknown>): Promise<unknown> {
   const stranger = await connect(server.connection);
   try {

@@ -25,7 +25,7 @@ test.each([
   expect((rows[0].instant as Date).toISOString()).toBe(expected);
 });
 
-/** Names of files that are not places. */
+/** Names of time zone files that are not places. */
 const PLACEHOLDERS = ['Factory', 'localtime', 'posixrules'];
 
 test('accepts the time zones that PostgreSQL lists, by the same names, except placeholders', async () => {

@@ -37,14 +37,14 @@ async function transfersOf(cardId: string): Promise<readonly TransferRecord[]> {
   return bodyOf<{ data: TransferRecord[] }>(await witness.call('list_transfers', { card_id: cardId })).data;
 }
 
-/** The events of the transaction that wrote this event. */
+/** Returns the events of the transaction that wrote this event. */
 function eventsWith(subjectId: string, type: string) {
   const ofBatch = 'where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index';
   return storedEvents(client, ofBatch, [subjectId, type]);
 }
 
 describe('events', () => {
-  test('contain the changed card, and nothing is written without a change', async () => {
+  test('contain the changed card, and are written only for a change', async () => {
     const cardId = await newCard();
     for (let count = 0; count < 2; count += 1) {
       await witness.call('update_card', { holder_reference: 'x' }, aboutCard(cardId));
@@ -64,7 +64,7 @@ describe('events', () => {
     ]);
   });
 
-  test('contain the changed program, and nothing is written without a change', async () => {
+  test('contain the changed program, and are written only for a change', async () => {
     const made = bodyOf<{ program_id: string }>(
       await witness.call('create_program', { name: 'Events', currency: 'USD' }),
     );
@@ -136,7 +136,7 @@ describe('a lost commit of update_card', () => {
     expect((await transfersOf(cardId)).length).toBe(2);
   });
 
-  /** Runs while the fence is locked, so that no process can settle a commit. */
+  /** Runs a function while the fence is locked, so that no process can settle a commit. */
   async function inDoubt<Result>(run: () => Promise<Result>): Promise<Result> {
     const stranger = await connect(server.connection);
     try {
@@ -203,7 +203,7 @@ describe('a lock of another transaction', () => {
     expect(await witness.call('update_card', { status: 'lost' }, aboutCard(cardId))).toMatchObject({ status: 200 });
   });
 
-  test('applies the changed card to a transfer that waited for it', async () => {
+  test('applies a changed card to a transfer that waited for the change', async () => {
     for (let round = 0; round < 20; round += 1) {
       const cardId = await newCard();
       const limits = { in: { daily_count: 1 } };
@@ -223,7 +223,7 @@ describe('a lock of another transaction', () => {
         ({ status }) => status,
         ({ busy }: OperationFailure) => (busy ? 'busy' : 'failed'),
       );
-    /** The first three changes wait no longer than this. The last one does not wait. */
+    /** The first three changes wait at most this long. The last one does not wait. */
     const changes = async (milliseconds: number) => {
       const brief = () => ({ ...about, deadline: performance.now() + milliseconds });
       return [
@@ -246,7 +246,7 @@ describe('a lock of another transaction', () => {
     expect(await changes(240_000)).toEqual([200, 200, 200, 200]);
   });
 
-  test('limits and balance are read at one moment', async () => {
+  test('reads limits and balance at one moment', async () => {
     await moveToNoon(witness);
     const cardId = await newCard();
     await witness.call('update_card', { limits: { in: { daily_amount: 5000, daily_count: 5000 } } }, aboutCard(cardId));
@@ -254,7 +254,7 @@ describe('a lock of another transaction', () => {
     let reads = 0;
     const loads = Promise.all(
       Array.from({ length: 8 }, async () => {
-        // Continues until there were some reads, but at most 1,600 loads: then a read has failed.
+        // Continues until there were some reads, but makes at most 1,600 loads. If it needs more, a read has failed.
         for (let count = 0; count < (reads > 3 ? 40 : 200); count += 1)
           await witness.call('create_transfer', { amount: 3, card_id: cardId });
       }),

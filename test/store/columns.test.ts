@@ -25,7 +25,7 @@ import {
 } from '../../server/store/sql.ts';
 import { useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Values of every column type arrive unchanged in the database and back.
+// Tests that values of every column type arrive in the database and come back unchanged.
 
 const { database } = useLedger((await useServer()).connection);
 
@@ -71,7 +71,6 @@ const MOMENTS = [
 
 const BYTE_STRINGS = ['', '00', 'ff', '5c785c', Buffer.from(TEXTS.join('')).toString('hex')];
 
-/** A column with the values to send. */
 const of = <Value>(column: Column<Value>, values: readonly Value[]) => ({ column, values });
 
 const CASES = {
@@ -143,7 +142,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
 
 const echoTexts = statementOfRows('echo_texts', columns({ text: TEXT }), 'select * from :sent');
 
-test('refuses text with U+0000 as a fault of its row, alone and among others', async () => {
+test('refuses text with U+0000 as a fault of its row, alone and among other rows', async () => {
   for (const texts of [['\0'], ['a', 'b\0c', 'd'], [`${'x'.repeat(100)}\0`]]) {
     const failure = await database.read(echoTexts(texts.map((text) => ({ text })))).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreFailure);

@@ -21,7 +21,7 @@ async function transfersOf(idempotencyKey: string): Promise<number> {
   return (JSON.parse(body) as { data: object[] }).data.length;
 }
 
-/** What a caller learns about money: `made`, or `money_moved` of the failure. */
+/** Returns what a caller learns about money: `made`, or `money_moved` of the failure. */
 function answerOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'made',
@@ -31,7 +31,7 @@ function answerOf(call: Promise<unknown>): Promise<string> {
 
 const body = { amount: 1, card_id: 'card_active' };
 
-test('a transfer takes two round trips for any number of reads', async () => {
+test('a transfer takes two round trips, however many reads there are', async () => {
   const send = () =>
     ledger.call('create_transfer', { ...body, reference: randomUUID() }, { idempotencyKey: randomUUID() });
   await send();
@@ -41,7 +41,7 @@ test('a transfer takes two round trips for any number of reads', async () => {
   expect(proxy.turns() - before).toBe(20);
 });
 
-test('a replay takes two round trips, and a look-up one if the service does not wait for a standby', async () => {
+test('a replay takes two round trips, and a look-up takes one if the service does not wait for a standby', async () => {
   const idempotencyKey = randomUUID();
   const { body: made } = await ledger.call('create_transfer', body, { idempotencyKey });
   const { transfer_id } = JSON.parse(made) as { readonly transfer_id: string };
@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('gets the true outcome while the server continues', async () => {
+  test('returns the true outcome while the server continues', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('gets only true responses in the middle of groups', async () => {
+  test('returns only true responses in the middle of groups', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -127,7 +127,7 @@ describe.each([
 ] as const)('a connection that is cut while %s is committed', (operation, members) => {
   const status = operation === 'change_switch' ? 200 : 201;
 
-  test('gets the first response after the commit, and a retry replays it', async () => {
+  test('returns the first response after the commit, and a retry replays it', async () => {
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
     const reply = await ledger.call(operation, members, { idempotencyKey });
@@ -181,7 +181,7 @@ describe('a single statement', () => {
     }
   });
 
-  test('is written once if its connection is cut, or fails as unknown', async () => {
+  test('is written once, or fails as unknown, if its connection is cut', async () => {
     const [lost, done] = [randomUUID(), randomUUID()];
     proxy.faults.push('cut_before');
     expect(await ledger.database.write(store(lost))).toHaveLength(1);
@@ -266,7 +266,7 @@ describe('a database that stops', () => {
     try {
       const failed: unknown = await ledger.call('create_transfer', body).catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: false, moneyMoved: 'no' });
-      // An error of the operating system ended the request, not a time limit.
+      // The request ended with an error of the operating system, not with a time limit.
       const causes = inspect(failed, { depth: 9 });
       expect(causes).toMatch(/ECONNRESET|ECONNREFUSED|ENOENT|EPIPE/);
       expect(causes).not.toMatch(/time-?out|in time/i);

@@ -4,12 +4,12 @@ import { Refusal } from '../../domain/refusal.ts';
 import { trialBalance } from '../harness/ledger.ts';
 import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
-// The database corrects wrong decisions: the group fails, is retried and is halved until it succeeds. So a wrong decision shows
-// in the number of round trips.
+// The database corrects wrong decisions: the group fails, is retried, and is halved until it succeeds. So the number of
+// round trips shows a wrong decision.
 
 /**
- * The maximum for two transactions. Each loads and then saves. The second one is chained to the first and may save in two parts.
- * A failed group would take at least two more.
+ * The maximum for two transactions. Each transaction loads and then saves. The second is chained to the first and may save
+ * in two parts. A failed group would take at least two more round trips.
  */
 const TURNS_OF_TWO = 2 + 3;
 
@@ -25,7 +25,9 @@ afterAll(async () => {
   expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
 });
 
-/** The outcome of each call: its status, or the code of its refusal. All calls but the first are in one group. */
+/**
+ * Returns the outcome of each call: its status, or the code of its refusal. All calls except the first are in one group.
+ */
 async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: readonly string[]; turns: number }> {
   const before = proxy.turns();
   const outcomes = await Promise.all(
@@ -43,7 +45,7 @@ async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: read
 
 const first = { amount: 1, card_id: 'card_active' };
 
-test('a group refuses the second request with the same reference when it decides', async () => {
+test('refuses the second request with the same reference when the group decides', async () => {
   const twice = { ...first, reference: randomUUID() };
   const { outcomes, turns } = await sendTogether([first, twice, twice]);
   expect(outcomes).toEqual(['201', '201', 'duplicate_reference']);

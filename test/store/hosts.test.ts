@@ -10,7 +10,8 @@ import { waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-// DATABASE_URL names several hosts, and one of them has PostgreSQL. test/faults/hosts.test.ts tests a change of the primary.
+// Tests a DATABASE_URL with several hosts, of which one has PostgreSQL. test/faults/hosts.test.ts tests a change of the
+// primary.
 
 const { connection } = await useServer();
 const { host, port, user, database } = connection;
@@ -80,7 +81,7 @@ test('names each host and the reason if no host can be used', async () => {
   expect([failure.connectionLost, failure.readOnly, failure.timedOut]).toEqual([true, false, true]);
 });
 
-test('does not use a host that was made read-only until it is writable again', async () => {
+test('does not use a host that was made read-only until the host is writable again', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -109,7 +110,7 @@ test('overrides a setting of the user, as with one host', async () => {
   }
 });
 
-test('names a single host too, and reads from it', async () => {
+test('also names a single host, and reads from it', async () => {
   const databases = open(urlOf(GOOD));
   expect(databases.host()).toBeUndefined();
   await databases.background.read(NOW);
@@ -124,13 +125,13 @@ describe('when the current host is lost', () => {
   });
   afterEach(() => Promise.all([first.close(), second.close()]));
 
-  /** Uses the first host, with some idle connections. */
+  /** Connects to the first host, and keeps some connections idle. */
   async function useFirst(
     timeLimits?: TimeLimits,
   ): Promise<{ databases: Databases; url: string; usedSecond: () => boolean }> {
     const url = urlOf([first.host, port], [second.host, port]);
     const databases = open(url, timeLimits);
-    // Either host may respond first. The service then continues to use it.
+    // Either host may respond first. The service then continues to use that host.
     await databases.background.read(NOW);
     if (databases.host()?.name !== `${first.host}:${port}`) [first, second] = [second, first];
     const lost = databases.host()?.name;
@@ -138,7 +139,7 @@ describe('when the current host is lost', () => {
     return { databases, url, usedSecond: () => databases.host()?.name !== lost };
   }
 
-  test('makes a new connection without a time limit to the other host as soon as that is usable', async () => {
+  test('makes a new connection without a time limit to the other host as soon as that host is usable', async () => {
     const { databases, url, usedSecond } = await useFirst(STARTS);
     first.mute(true);
     await second.listen(false);
@@ -167,7 +168,7 @@ describe('when the current host is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('closes its working connections too, even one in use', async () => {
+  test('also closes its working connections, even one in use', async () => {
     const { databases, url, usedSecond } = await useFirst();
     const started = Promise.withResolvers<void>();
     const inUse = databases.background.alone((client) => {

@@ -14,7 +14,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
-/** How a key is stored: whether it has its own body, and the payload of the event that contains the body. */
+/** Returns how a key is stored: whether it has its own body, and the payload of the event that contains the body. */
 async function storedUnder(key: string): Promise<{ readonly has_body: boolean; readonly payload: string | null }> {
   const { rows } = await client.query(
     `select body is not null as has_body, event.payload, event.program_id, event.subject_id from idempotency
@@ -39,7 +39,7 @@ async function age(key: string, days: number): Promise<void> {
   );
 }
 
-/** The event whose payload is the response of a key. */
+/** Matches the event whose payload is the response of a key. */
 const OF_KEY = `(batch_id, index) in (select batch_id, event_index from idempotency where ${KEY_TEXT} = $1)`;
 
 test('stores the body of a response once, as the payload of its event', async () => {
@@ -200,13 +200,14 @@ test('repeats no other operation after 30 days, and returns the current state of
     const first: object = JSON.parse(reply.body);
     expect(await replay(index)).toEqual(isKey ? { ...first, key: null, key_omitted: expect.any(String) } : first);
   }
-  // Removes the body of deposits, which older versions did not keep for good. The service rebuilds it from the books.
+  // Removes the body of deposits, as in older versions, which did not keep it permanently. The service rebuilds it from the
+  // books.
   await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
   expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
 });
 
 test.each(['create_deposit', 'create_withdrawal'] as const)(
-  'does not say that no money moved if a replay of %s cannot read the result',
+  'does not claim that no money moved if a replay of %s cannot read the result',
   async (operation) => {
     const idempotencyKey = randomUUID();
     const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });
@@ -225,7 +226,7 @@ test.each(['create_deposit', 'create_withdrawal'] as const)(
   },
 );
 
-test('finds expired keys without reading keys that were removed before', async () => {
+test('finds expired keys without reading keys that were already removed', async () => {
   await client.query(
     `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, body, created_at)
      select gen_random_uuid(), $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),

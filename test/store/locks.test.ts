@@ -15,7 +15,7 @@ const server = await useServer();
 /** Two service processes that wait for a lock without a time limit. */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
-/** A service that waits for a lock only as long as a request may, and then continues without the locked part. */
+/** A service that waits for a lock only as long as a request may. It then continues without the locked part. */
 const hurried = useLedger(server.connection);
 /** A service whose statements time out before its lock waits, as when one statement waits for several locks in sequence. */
 const slow = useLedger(server.connection, undefined, undefined, {
@@ -108,7 +108,7 @@ describe('a decision never uses an outdated read:', () => {
     const idempotencyKey = randomUUID();
     const body = { card_id: 'keyed', amount: 1 };
     const both = [ledger, other].map((each) => each.call('create_transfer', body, { idempotencyKey }));
-    // One request waits for the account. The other waits for the key that the first one holds.
+    // One request waits for the account. The other waits for the key that the first request holds.
     await untilWaiting(2);
     await stranger.query('rollback');
     const [first, second] = await Promise.all(both);
@@ -142,7 +142,7 @@ describe('after the response to a disable', () => {
     await untilWaiting(2);
     await stranger.query('rollback');
     await disabled;
-    // The committed transfers are final by now. The order of the two responses proves nothing.
+    // The committed transfers are final at this point. The order of the two responses proves nothing.
     const { rows } = await stranger.query(
       'select count(*) from transfer join card using (program_id, card_id) where card.name = $1',
       ['in_flight'],
@@ -229,10 +229,10 @@ describe('a lock held by another transaction', () => {
     const keys = [randomUUID(), randomUUID()] as const;
     await ledger.call('create_card', { card_id: 'stood_at' });
     await ledger.call('create_transfer', { card_id: 'stood_at', amount: 1 });
-    // Between two cards, so that the waiting process does not hold the funding too.
+    // The transfer is between two cards, so that the waiting process does not also hold the funding.
     const between = { type: 'card_to_card', card_id: 'stood_at', destination_card_id: 'card_empty', amount: 1 };
     await lockAccountOf('stood_at');
-    // One process holds the first key and waits for the account. The other gets requests with both keys.
+    // One process holds the first key and waits for the account. The other process gets requests with both keys.
     const first = ledger.call('create_transfer', between, { idempotencyKey: keys[0] });
     await untilWaiting(1);
     const same = hurried.call('create_transfer', between, { idempotencyKey: keys[0] });
@@ -261,7 +261,7 @@ describe('a lock held by another transaction', () => {
     await stranger.query('rollback');
   });
 
-  test('makes a request fail as busy if its waits together take longer than a statement may', async () => {
+  test('makes a request fail as busy if all its waits together take longer than a statement may', async () => {
     await lockAccountOf('card_active');
     await stranger.query("select from account where kind = 'funding' for no key update");
     const deposit = { params: { program_id: DEMO_PROGRAM }, idempotencyKey: randomUUID() };
@@ -280,7 +280,7 @@ describe('a lock held by another transaction', () => {
     expect((await slow.call('create_transfer', card)).status).toBe(201);
   });
 
-  test('released in time only delays the request', async () => {
+  test('only delays the request if it is released in time', async () => {
     await lockAccountOf('card_active');
     const transfer = ledger.call('create_transfer', card);
     await untilWaiting(1);
@@ -338,7 +338,7 @@ const NOT_OF_PROGRAMS = [
   'unmark_attempts_settled',
 ];
 
-/** Only `create_case` takes it, and only card programs call that. */
+/** Row locks that only card programs take, because only they call `create_case`. */
 const OF_PROGRAMS_ONLY = ['share_cards'];
 
 describe('a row lock of the store', async () => {

@@ -21,19 +21,19 @@ describe('landed migrations', () => {
     expect(withNewChecksums(committed, readMigrationChecksums(root))).toBe(committed);
   });
 
-  test('have the released bytes, up to 0.1.0', () => {
+  test('have the same bytes as in the releases, up to 0.1.0', () => {
     const first = committed.split('\n').slice(0, RELEASED.length);
     expect(first.map((line) => line.slice(0, 8))).toEqual(RELEASED);
   });
 
-  test('allow 0.1.0 to run after all later ones, so that an upgrade can be reverted', async () => {
+  test('allow 0.1.0 to run after all later migrations, so that an upgrade can be reverted', async () => {
     const newest = String(RELEASED.length).padStart(4, '0');
     const later = (await readMigrations()).slice(RELEASED.length);
     expect(later.filter(({ needs }) => needs > newest)).toEqual([]);
   });
 });
 
-/** The beginnings of the checksums of 0001 to 0021. They are separate from the file that the test above relies on. */
+/** The beginnings of the checksums of 0001 to 0021. The file that the test above uses does not contain them. */
 const RELEASED: readonly string[] = [
   'beb933f6',
   'ed259fd6',

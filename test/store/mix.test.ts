@@ -13,7 +13,7 @@ const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  // Without time limits, because on a slow machine they would end correct statements.
+  // There are no time limits, because on a slow machine they would end correct statements.
   const open = (): Ledger => openLedger(server.connection, undefined, undefined, UNLIMITED);
   ledgers = [open(), open()];
 });
@@ -22,7 +22,7 @@ afterAll(async () => {
   await Promise.all(ledgers.map((ledger) => ledger.close()));
 });
 
-/** A repeatable generator of numbers below `limit` from a seed (mulberry32). */
+/** Returns a generator of numbers below `limit` from a seed (mulberry32). The same seed gives the same numbers. */
 function random(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -36,7 +36,7 @@ function random(seed: number): (limit: number) => number {
 const CARDS = Array.from({ length: 8 }, (_, index) => `mix_${index}`);
 const PARAMETERS = { program_id: 'prog_019000000000700080000000000000de' };
 
-/** A random call that takes locks. There are few cards, keys and references, so that calls collide. */
+/** Returns a random call that takes locks. There are few cards, keys and references, so that calls collide. */
 function someCall(pick: (limit: number) => number): readonly [OperationId, object, object] {
   const card_id = CARDS[pick(CARDS.length)];
   const amount = 1 + pick(50);

@@ -10,7 +10,7 @@ import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Counters of limits are removed once nothing can read them or subtract from them.
+// Tests that counters of limits are removed once nothing can read them or subtract from them.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -33,7 +33,7 @@ async function countOn(...moments: readonly string[]): Promise<void> {
   }
 }
 
-/** The age of each stored counter in whole UTC days, oldest first. */
+/** Returns the age of each stored counter in whole UTC days, oldest first. */
 async function agesLeft(): Promise<readonly number[]> {
   const { rows } = await client.query<{ age: number }>(
     `select (now() at time zone 'UTC')::date - (day_start at time zone 'UTC')::date as age
@@ -42,11 +42,11 @@ async function agesLeft(): Promise<readonly number[]> {
   return rows.map(({ age }) => age);
 }
 
-/** The first moment of the day this many days ago, in a time zone. */
+/** SQL for the first moment of the day this many days ago, in a time zone. */
 const dayStart = (ago: number, zone = 'UTC') =>
   `((now() at time zone '${zone}')::date - ${ago})::timestamp at time zone '${zone}'`;
 
-/** Runs the test again if midnight came in between. */
+/** Runs the test again if midnight passed during the test. */
 async function withinOneDay(run: () => Promise<void>): Promise<void> {
   const today = async () =>
     String((await client.query("select (now() at time zone 'UTC')::date::text as day")).rows[0].day);
@@ -69,7 +69,8 @@ test('removes every counter older than the last kept day in any time zone, and n
     expect(await agesLeft()).toEqual([KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS - 1, 92, 41, 39, 30, 0]);
   });
   await client.query('truncate limit_counter');
-  // Zones from fourteen hours ahead of UTC to twelve hours behind it. In each zone two calendar days around the limit are kept.
+  // These zones are from fourteen hours ahead of UTC to twelve hours behind it. Each zone keeps two calendar days around
+  // the limit.
   for (const zone of ['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kolkata']) {
     await countOn(dayStart(KEPT_COUNTER_DAYS - 1, zone), dayStart(KEPT_COUNTER_DAYS + 2, zone));
     expect(await deleteExpired(ledger.database)).toBe(1);
@@ -79,12 +80,12 @@ test('removes every counter older than the last kept day in any time zone, and n
 test('keeps counters longer than any read period and any hold', async () => {
   const longest = MAX_HOLD_MILLISECONDS / 86_400_000;
   expect(longest).toBe(90);
-  // A hold counts on a day that began up to 25 hours before it, and a period is read back to its first day.
+  // A hold counts on a day that began up to 25 hours before it. A period is read back to its first day.
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(longest + 2);
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(READ_DAYS + 1);
 });
 
-/** Opens a hold and moves it and the day of its counter into the past. Returns its transfer. */
+/** Opens a hold, and moves the hold and the day of its counter into the past. Returns its transfer. */
 async function openHold(ago: { readonly counted: number; readonly ended: string }): Promise<TransferRecord> {
   const { body } = await ledger.call('create_transfer', { amount: 70, card_id: 'card_active', capture: 'manual' });
   const { rowCount } = await client.query(
@@ -101,7 +102,7 @@ async function openHold(ago: { readonly counted: number; readonly ended: string 
 const counted = async () =>
   (await client.query('select amount::int, count::int from limit_counter')).rows as readonly object[];
 
-test('a hold at the end of the longest life can still subtract from its counter', async () => {
+test('a hold at the end of its longest life can still subtract from its counter', async () => {
   const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
   expect(await deleteExpired(ledger.database)).toBe(0);
   await ledger.call('cancel_transfer', {}, { params: { transfer_id } });
@@ -130,7 +131,7 @@ test('a counter stays while a hold on it is open, and is removed after that', as
   expect(await counted()).toEqual([]);
 });
 
-/** The used amount of the first limit on incoming transfers of the card. */
+/** Returns the used amount of the first limit on incoming transfers of the card. */
 async function used(): Promise<unknown> {
   const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
   return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used;

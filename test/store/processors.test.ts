@@ -31,7 +31,7 @@ const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
 const other = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-/** Waits without a time limit while a test holds a lock. */
+/** A service that waits without a time limit while a test holds a lock. */
 const patient = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
@@ -78,7 +78,6 @@ async function untilWaiting(): Promise<void> {
   await waitFor('a statement that waits', async () => (await watcher.query(text)).rowCount === 1);
 }
 
-/** The stored account of a card. */
 async function accountOf(cardId: string): Promise<object> {
   const { rows } = await client.query(
     `select account.kind, account.balance::int, account.held::int, account.incoming::int from card
@@ -145,7 +144,7 @@ describe('a transfer with a card at a processor', () => {
       processorReference: 'theirs 1',
       nextAt: null,
     });
-    // The same report again changes nothing, in this process or another one.
+    // The same report again changes nothing, in this process or in another.
     for (const one of [ledger, other]) {
       expect(await codeOf(report(one, sent, step))).toBe('invalid_transfer_status');
       expect(await codeOf(report(one, await attemptOf(one, made.transfer_id), step))).toBe('invalid_transfer_status');
@@ -232,10 +231,11 @@ describe('a transfer with a card at a processor', () => {
     expect(await codeOf(report(ledger, now, stepFor(now, 'inquire', approved)))).toBe('done');
   });
 
-  test('ignores the outcome of the first order after it was sent again', async () => {
+  test('ignores the outcome of the first order after the order was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The sending process is paused. Others consider the order lost, and learn that the processor does not know it.
+    // The sending process is paused. Other processes consider the order lost, and learn that the processor does not know
+    // it.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };
@@ -244,7 +244,8 @@ describe('a transfer with a card at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // The first process continues, and reports that it could not send: first when that would fail the transfer, then earlier.
+    // The first process continues, and reports that it could not send: first when that would fail the transfer, then
+    // earlier.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
@@ -255,7 +256,7 @@ describe('a transfer with a card at a processor', () => {
     }
   });
 
-  test('is not marked as sent by a process that claimed it before another one put it on hold', async () => {
+  test('is not marked as sent by a process that claimed it before another process put it on hold', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const ready = await attemptOf(ledger, made.transfer_id);
     const off = { code: 'service_disabled', message: 'Off.' } as const;
@@ -426,7 +427,7 @@ test('a due scheduled transfer waits while its processor is unreachable, and doe
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
     expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
-    // This process has not yet read that the connector works again. The other process already has.
+    // This process has not yet read that the connector works again. The other process has.
     await ledger.database.writeUnguarded(closeBreaker('simulator'));
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
@@ -482,7 +483,7 @@ describe('the shown outcome', () => {
     expect(kindsOf(failed.timeline).filter((kind) => kind === 'failed')).toHaveLength(1);
   });
 
-  /** Makes the processor approve a transfer after it has declined it. */
+  /** Makes the processor approve a transfer that it had declined. */
   async function approveLate(sent: Attempt): Promise<void> {
     await report(ledger, sent, stepFor(sent, 'send', answered('declined', { code: '51' })));
     const ended = await attemptOf(ledger, toWireId('tr', sent.transferId));

@@ -4,7 +4,10 @@ import { Refusal } from '../../domain/refusal.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-/** The sizes of groups and the rounds for each. In this many rounds, every wrong order of locks and reads has failed. */
+/**
+ * The sizes of groups and the number of rounds for each. In this many rounds, every wrong order of locks and reads has
+ * failed.
+ */
 const GROUPS = [
   { batch: 256, rounds: 100 },
   { batch: 1, rounds: 25 },
@@ -20,7 +23,7 @@ afterEach(async () => {
   expect(await trialBalance(ledgers[0])).toMatchObject({ balanced: true });
 });
 
-/** The outcome of a call: its body, or the code of its refusal. */
+/** Returns the outcome of a call: its body, or the code of its refusal. */
 async function outcome(call: Promise<{ body: string }>): Promise<string> {
   try {
     return (await call).body;
@@ -133,7 +136,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('execute one of two different requests with one key, and report that the key exists to the other', async () => {
+  test('execute one of two different requests with one key, and report to the other that the key exists', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const idempotencyKey = randomUUID();
       const answers = await Promise.all(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { deleteExpired, maintainPartitions } from '../../server/background/jobs/retention.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// A failure of one deletion does not stop the job's other deletions.
+// Tests that a failure of one deletion does not stop the job's other deletions.
 
 const server = await useServer();
 const { databases } = useLedger(server.connection);
@@ -53,7 +53,7 @@ test('deletes old reports of errors even if counters cannot be deleted', async (
   expect(rows).toEqual([]);
 });
 
-test("removes operators' notes together with errors of the same age, and keeps who ended it and when", async () => {
+test("removes operators' notes together with errors of the same age, but keeps who ended an attempt and when", async () => {
   const ages = [31, 29];
   for (const days of ages) {
     await owner.query(

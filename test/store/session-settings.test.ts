@@ -5,9 +5,9 @@ import { connect, UNHURRIED } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 
-// A role and a database whose session settings differ from those of a new PostgreSQL.
+// Tests a role and a database whose session settings differ from those of a new PostgreSQL.
 
-/** The service needs different values for all of these settings. An ordinary user may set them. */
+/** Settings for which the service needs different values. An ordinary user may set all of them. */
 const HOSTILE: Readonly<Record<string, string>> = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',
@@ -74,9 +74,9 @@ async function makeDatabaseOf(owner: string): Promise<void> {
   const { rows } = await superuser.query("select from pg_settings where name = 'transaction_timeout'");
   const settings = { ...HOSTILE, ...(rows.length === 0 ? {} : { transaction_timeout: '2s' }) };
   for (const [name, value] of Object.entries(settings)) {
-    // A setting of the role would hide the one of its database.
-    const whom = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
-    await superuser.query(`alter ${whom} set ${name} = ${superuser.escapeLiteral(value)}`);
+    // If the role had the setting too, it would hide the database's setting.
+    const target = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
+    await superuser.query(`alter ${target} set ${name} = ${superuser.escapeLiteral(value)}`);
   }
 }
 
@@ -98,8 +98,8 @@ async function callAllOn(owner: string): Promise<Awaited<ReturnType<typeof callE
 const currentHour = () => Math.floor(Date.now() / 3_600_000);
 
 /**
- * The results of the calls on both databases. Periods of limits and figures begin with an hour, so all calls run in the same
- * hour.
+ * Returns the results of the calls on both databases. Periods of limits and figures begin with an hour, so all calls run in
+ * the same hour.
  */
 async function callAllInOneHour() {
   for (;;) {

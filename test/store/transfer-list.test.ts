@@ -81,7 +81,7 @@ const sample: fc.Arbitrary<Sample> = fc
     };
   });
 
-/** A UUIDv7 with this time. */
+/** Returns a UUIDv7 with this time. */
 function idAt(time: number): string {
   const digits = `${time.toString(16).padStart(12, '0')}7${randomBytes(10).toString('hex').slice(1)}`;
   return digits.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
@@ -140,7 +140,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** The meaning of a filter in a few lines. */
+/** Defines the meaning of a filter in a few lines. */
 function isMeant(row: Sample, filter: TransferFilter): boolean {
   const status = row.expiresAt !== null && row.expiresAt <= NOW ? 'expired' : row.status;
   const { metadata } = filter;
@@ -158,11 +158,11 @@ function isMeant(row: Sample, filter: TransferFilter): boolean {
   );
 }
 
-/** Mostly null, so that most filters match something. */
+/** Generates null in most cases, so that most filters match something. */
 const maybe = <Value>(value: fc.Arbitrary<Value>, nulls = 3): fc.Arbitrary<Value | null> =>
   fc.oneof({ weight: nulls, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const place = fc.nat({ max: ROWS - 1 });
-/** Any time, or the exact time of a row. */
+/** Generates any time, or the exact time of a row. */
 const moment = fc
   .oneof(
     fc.integer({ min: NOW - 11 * HOUR, max: NOW + AHEAD + HOUR }),
@@ -170,7 +170,7 @@ const moment = fc
   )
   .map((time) => new Date(time));
 
-/** Any filter. References and keys mostly belong to one transfer. */
+/** Generates any filter. References and keys mostly belong to one transfer. */
 const anyFilter = fc
   .record({
     cardName: maybe(fc.constantFrom(...CARDS, 'nobody')),
@@ -194,7 +194,7 @@ const anyFilter = fc
 
 const TEXTS = new Map<string, string>();
 
-/** The ids that a walk in chunks finds. */
+/** Returns the ids that a walk in chunks finds. */
 async function walk(filter: TransferFilter, first: Chunk): Promise<readonly string[]> {
   const found: string[] = [];
   let chunk = first;

@@ -65,7 +65,7 @@ async function getTransfer(id: string): Promise<TransferRecord> {
 }
 
 describe('a hold', () => {
-  test('holds money at its source, is incoming at its destination, and a partial capture releases the rest', async () => {
+  test('reserves money at its source, is incoming at its destination, and releases the rest after a partial capture', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card, capture: 'manual' });
     expect(made).toMatchObject({ status: 'pending', outcome: 'open', captured_amount: 0, completed_at: null });

@@ -11,7 +11,7 @@ const owner = await useConnection(server.connection);
 
 const CHANGE = toMigration('9004_vacuumed.sql', 'alter table vacuumed add column planted text;');
 
-/** The running autovacuums of the table. */
+/** Returns the running autovacuums of the table. */
 const vacuums = async (): Promise<readonly number[]> => {
   const { rows } = await superuser.query<{ pid: number }>(
     "select pid from pg_stat_progress_vacuum where relid = 'vacuumed'::regclass",

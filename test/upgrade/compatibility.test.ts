@@ -57,7 +57,7 @@ describe('a schema with migrations that this program does not know', () => {
     }
   });
 
-  test('is refused if it does not say what they need', async () => {
+  test('is refused if the migrations do not say what they need', async () => {
     await client.query("insert into schema_migration (name, checksum) values ('9009_unknown.sql', '')");
     expect(await state()).toBe('newer_unusable');
     expect(await refusal()).toMatchObject({ page: 'schema-too-new' });
@@ -78,7 +78,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
   const first = async (count: number) => (await readMigrations()).slice(0, count);
   const outcomeOf = (run: Promise<unknown>): Promise<unknown> => run.catch((error: unknown) => error);
 
-  /** Every object of a schema, and every row of its history and its programs. */
+  /** Returns every object of a schema, and every row of its history and its programs. */
   const contentsOf = async (schema: string): Promise<unknown> => {
     const objects = `select relname, relkind, relfilenode from pg_class where relnamespace = '${schema}'::regnamespace`;
     const rows = ['schema_migration', 'program'].map((table) => `select * from ${schema}.${table}`);
@@ -87,7 +87,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
     return found;
   };
 
-  test('is refused unchanged, with advice, if an earlier version made it', async () => {
+  test('is refused unchanged, with advice, if an earlier version created it', async () => {
     const older = { ...connection, schema: 'older' };
     await migrate(older, { migrations: await first(18) });
     await client.query(`alter table older.schema_migration drop column needs;
@@ -162,8 +162,8 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
 });
 
 test('a disabled connector disables nothing for version 0.1.0, which does not know connectors', async () => {
-  // How the transfers, jobs and status of 0.1.0 read the switch (server/store/program.ts, switch.ts, due.ts and
-  // figures.ts there).
+  // These are the queries with which the transfers, jobs and status of 0.1.0 read the switch (server/store/program.ts,
+  // switch.ts, due.ts and figures.ts there).
   const read =
     'select program_id, transfer_type from switch where disabled and (until is null or until > service_now())';
   const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };

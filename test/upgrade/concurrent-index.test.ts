@@ -7,11 +7,11 @@ import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { useNextVersion } from './next-version.ts';
 import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
-// A migration outside a transaction: building an index while others write, and interruptions of the build.
+// Tests a migration outside a transaction: building an index while others write, and interruptions of the build.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** Writes to the table, which delays the end of the build, but not its beginning. */
+/** A connection that writes to the table. This delays the end of the build, but not its beginning. */
 const writer = await useConnection(server.connection);
 const { path } = await useDirectory();
 const settings = { DATABASE_URL: server.embedded.url, DATA_DIR: path };
@@ -31,7 +31,7 @@ const findIndex = async (): Promise<{ readonly valid: boolean; readonly oid: num
   ).rows[0];
 const isNoted = async (): Promise<boolean> =>
   (await client.query('select from schema_migration where name = $1', [index.name])).rowCount === 1;
-/** The connections that build the index. */
+/** Returns the connections that build the index. */
 const builders = async (): Promise<readonly number[]> => {
   const { rows } = await client.query<{ pid: number }>(
     "select pid from pg_stat_activity where query like 'create index concurrently%'",
@@ -68,7 +68,7 @@ async function expectRebuilt(): Promise<void> {
   expect(await isNoted()).toBe(true);
 }
 
-test('if migrate is killed while it builds an index, PostgreSQL stops, and the next migrate builds it again', async () => {
+test('if migrate is killed while it builds an index, PostgreSQL stops, and the next migrate builds the index again', async () => {
   const { child, ended } = await startBuilding();
   child.kill('SIGKILL');
   await ended;
@@ -76,12 +76,13 @@ test('if migrate is killed while it builds an index, PostgreSQL stops, and the n
   await expectRebuilt();
 });
 
-test('if the server ends the build, migrate fails, the service runs, and the next migrate builds it again', async () => {
+test('if the server ends the build, migrate fails, the service runs, and the next migrate builds the index again', async () => {
   const { ended } = await startBuilding();
   const [pid] = await builders();
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await ended).toBe(1);
-  // The program knows the migration, so it says that the schema is behind, and not that the unfinished index is foreign.
+  // The program knows the migration, so it says that the schema is behind. It does not say that the unfinished index is
+  // foreign.
   const checked = await runToEnd([next.administration, 'verify-books'], settings);
   expect(checked).toMatchObject({ exitCode: 1, errors: expect.stringContaining('schema-behind') });
   await expectRebuilt();

@@ -1,5 +1,5 @@
-// How long migrations delay requests on a large ledger. Part of `npm run verify`, or alone:
-// node tools/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
+// Measures how long migrations delay requests on a large ledger. Part of `npm run verify`, or alone: node tools/run.mjs
+// test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import type { Options } from '../../bench/command-line.ts';
 import type { DatabaseServer } from '../../bench/ledger/server.ts';
@@ -15,13 +15,15 @@ import { watchLocks } from './watch-locks.ts';
 /** The longest allowed delay, in milliseconds. */
 const MOST = 500;
 
-/** How long requests run before the first migration, in milliseconds. They show the longest pauses of this machine. */
+/**
+ * How long requests run before the first migration, in milliseconds. This period shows the longest pauses of this machine.
+ */
 const BEFORE = 10_000;
 
 /** How long requests run after each migration, in milliseconds. */
 const AFTER = 2000;
 
-/** The negative control. */
+/** A migration that holds a lock for too long. The measurement must find it. */
 const CONTROL = toMigration(
   '9999_control.sql',
   `lock table transfer in exclusive mode; select pg_sleep(${(1.4 * MOST) / 1000});`,
@@ -50,7 +52,9 @@ try {
   await resources.endAll(say);
 }
 
-/** Fills a ledger with the released version, which serves requests while the migrations are applied one by one. */
+/**
+ * Fills a ledger with the released version. That version then serves requests while the migrations are applied one by one.
+ */
 async function measure(release: Release, newer: readonly Migration[], transfers: number): Promise<boolean> {
   const { stage, ledger, service } = await fillLedger(release, transfers);
   const { server, seed } = stage;
@@ -120,7 +124,7 @@ async function applyOne(
   return !isSlow && failures.length === 0;
 }
 
-/** Uses the modules of the released version, which know its program and its schema. */
+/** Fills a ledger with the modules of the released version, which work with its own program and schema. */
 async function fillLedger(release: Release, transfers: number) {
   const servers = await release.load<typeof import('../../bench/ledger/server.ts')>('bench/ledger/server.ts');
   const seeds = await release.load<typeof import('../../bench/ledger/seed.ts')>('bench/ledger/seed.ts');
@@ -131,7 +135,7 @@ async function fillLedger(release: Release, transfers: number) {
   const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
   const options = { stored } as Options;
   const given: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
-  // Version 0.1.0 has another name for them.
+  // Version 0.1.0 has another name for the resources.
   const stage = { ...given, belongings: resources };
   const ledger = await ledgers.createLedger(stage);
   const started = performance.now();

@@ -5,7 +5,7 @@ import { findMigrationProblems } from '../../tools/migration-rules.ts';
 
 const migrations = await readMigrations();
 
-/** The problems of a migration that follows the project's. */
+/** Returns the problems of a migration that follows the project's. */
 const problemsOf = (sql: string, header = '-- Needs: 0018\n') =>
   findMigrationProblems([...migrations, { name: '9001_next.sql', text: `${header}${sql}\n` }])
     .filter(({ name }) => name === '9001_next.sql')
@@ -27,8 +27,8 @@ const NONE = '-- Needs: 0018\n-- Transaction: none\n';
 const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, header?: string])[] = [
   ['an index', 'create index new_one on transfer (created_at);', /Build it concurrently/],
   ['a unique index without a name', 'create unique index on card (name);', /Build it concurrently/],
-  ['an index concurrently in a transaction', 'create index concurrently a on card (name);', /separate migration/],
-  ['something else outside a transaction', 'create table a (b int);', /can be repeated/, NONE],
+  ['a concurrent index in a transaction', 'create index concurrently a on card (name);', /separate migration/],
+  ['another statement outside a transaction', 'create table a (b int);', /can be repeated/, NONE],
   ['a check', 'alter table transfer add constraint a check (amount > 0);', /"not valid"/],
   ['a check without a name', 'alter table transfer add check (amount > 0);', /"not valid"/],
   ['a foreign key', 'alter table card add constraint a foreign key (program_id) references program;', /"not valid"/],

@@ -1,5 +1,5 @@
-// The newest released version and the current one on one ledger. Part of `npm run verify`, or alone:
-// node tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
+// Runs the newest released version and the current one on one ledger. Part of `npm run verify`, or alone: node
+// tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
 import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';
@@ -14,13 +14,16 @@ import { findNewestTag, NoRelease, type Release, unpackRelease } from './release
 
 const CLIENTS = 16;
 
-/** Requests that are sent again to either version at the end. */
+/** The number of requests that are sent again to either version at the end. */
 const SENT_AGAIN = 400;
 
-/** Strict order has one request in flight, so it gets fewer events. */
+/**
+ * The type of events for webhooks in strict order. Strict order allows one request in flight, so these webhooks get fewer
+ * events.
+ */
 const STRICT_TYPE = 'reversal.completed';
 
-/** In milliseconds. Without an arrival for this long, no more events are expected. */
+/** In milliseconds. If nothing arrives for this long, no more events are expected. */
 const SILENCE = 60_000;
 
 const NEW = new URL('../../server/main.ts', import.meta.url).pathname;
@@ -57,7 +60,10 @@ try {
   await resources.endAll(say);
 }
 
-/** Old, old on the new schema, both, new, both, old, with load and kills in each state. */
+/**
+ * Runs these versions under load, with kills in each state: the old one, the old one on the new schema, both, the new one,
+ * both, the old one.
+ */
 async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
   const directory = await temporaryDirectory();
   resources.add('the ledger', directory.remove);
@@ -90,7 +96,7 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   await operators.stop();
   await load.pause();
 
-  // The release shows records without fields that are newer.
+  // The release shows records without newer fields.
   let members: readonly string[] | undefined;
   for (const [what, main] of [
     [reference, old],
@@ -131,7 +137,7 @@ async function goOn(load: Load, transfers: number): Promise<void> {
   await waitFor('transfers', async () => load.made >= before + transfers);
 }
 
-/** Stops a process like an operator, and starts a version instead. */
+/** Stops a process as an operator does, and starts another version in its slot. */
 async function replace(fleet: Fleet, load: Load, index: number, main: string, tally: Tally): Promise<void> {
   load.expectDeath(fleet.urls[index] ?? '');
   const { exitCode } = await fleet.stop(index);
@@ -149,7 +155,7 @@ async function killOne(fleet: Fleet, load: Load, index: number, main: string, ta
   tally.add('kills');
 }
 
-/** Changes of operators at changing processes, each with an entry in the audit log. */
+/** Makes changes as an operator at alternating processes. Each change adds an entry to the audit log. */
 function startOperators(fleet: Fleet): { readonly made: number; readonly stop: () => Promise<void> } {
   let isOver = false;
   let made = 0;

@@ -8,12 +8,12 @@ import { type Ending, runToEnd } from '../harness/process.ts';
 /** A version of the program with more migrations than the checkout. */
 export type NextVersion = {
   readonly main: string;
-  /** Its program for host commands, such as `migrate`. */
+  /** The version's program for host commands, such as `migrate`. */
   readonly administration: string;
   readonly migrate: (settings: Readonly<Record<string, string>>) => Promise<Ending>;
 };
 
-/** Copies the source and adds migrations to it. Removed after the tests of the file. */
+/** Copies the source and adds migrations to it. The copy is removed after the tests of the file. */
 export async function useNextVersion(...planted: readonly Migration[]): Promise<NextVersion> {
   const { path, remove } = await copySource();
   afterAll(remove);

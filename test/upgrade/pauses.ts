@@ -1,6 +1,6 @@
 import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
-/** Clients that send the next transfer after each response. */
+/** The number of clients. Each sends its next transfer after each response. */
 const CLIENTS = 12;
 
 /** The requests of a period. Times are in milliseconds. */

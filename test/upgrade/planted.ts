@@ -14,12 +14,12 @@ export const PLANTED_MIGRATIONS = {
     alter table transfer add column planted text;
     create table planted (planted_id uuid primary key);`,
   ),
-  /** Only versions that know the migration before it can run on it. */
+  /** Drops a column. Only versions that know the previous migration can run on it. */
   contract: toMigration(
     `${PLANTED.contract}_contract.sql`,
     `-- Needs: ${PLANTED.expand}\nalter table transfer drop column planted;`,
   ),
-  /** An index that is built while others write. */
+  /** Builds an index while others write. */
   index: toMigration(
     `${PLANTED.index}_index.sql`,
     `-- Needs: ${newest}\n-- Transaction: none
@@ -27,7 +27,7 @@ export const PLANTED_MIGRATIONS = {
   ),
 } as const satisfies Readonly<Record<string, Migration>>;
 
-/** The migrations of a next version. */
+/** Returns the migrations of a next version. */
 export async function withPlanted(...planted: readonly Migration[]): Promise<readonly Migration[]> {
   return [...(await readMigrations()), ...planted];
 }

@@ -32,7 +32,7 @@ export async function startReceiver(resources: Resources): Promise<Arrivals> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, positions };
 }
 
-/** The problems of arrivals: missing positions, and in strict order, positions that arrived too early. */
+/** Returns the problems of arrivals: missing positions and, in strict order, positions that arrived too early. */
 export function wrongArrivals(
   { positions }: Arrivals,
   wanted: readonly number[],

@@ -8,28 +8,28 @@ import { root } from '../../tools/command.ts';
 
 const run = promisify(execFile);
 
-/** There is no version to upgrade from. The message says what is missing. */
+/** Thrown if there is no version to upgrade from. The message says what is missing. */
 export class NoRelease extends Error {
   override readonly name = 'NoRelease';
 }
 
 /** The files of a released version with its dependencies. */
 export type Release = {
-  /** The tag, or the commit that was named instead. */
+  /** The tag, or the commit if a commit was named. */
   readonly reference: string;
   readonly path: string;
   /** The program to start with Node. */
   readonly main: string;
   /** The names of its migrations, in order. */
   readonly migrations: readonly string[];
-  /** Loads a module, which works with its own program and schema. */
+  /** Loads a module of the version, which works with its own program and schema. */
   readonly load: <Module>(file: string) => Promise<Module>;
 };
 
 /** Version 0.1.0, for a clone without tags. */
 const FIRST_RELEASE = 'f5bd855';
 
-/** The newest tag that the current commit descends from, or the first release in a clone without tags. */
+/** Returns the newest tag from which the current commit descends, or the first release in a clone without tags. */
 export async function findNewestTag(): Promise<string> {
   const described = run('git', ['describe', '--tags', '--abbrev=0'], { cwd: root });
   return described.then(
@@ -39,13 +39,13 @@ export async function findNewestTag(): Promise<string> {
 }
 
 /**
- * Unpacks a version into a separate folder and installs the dependencies of its lockfile. If they are the same as the
- * checkout's, uses those.
+ * Unpacks a version into a separate folder and installs the dependencies of its lockfile. Uses the checkout's dependencies
+ * if they are the same.
  */
 export async function unpackRelease(resources: Resources, reference: string): Promise<Release> {
   const path = await mkdtemp('/var/tmp/transfer-service-release-');
   resources.add('the released version', () => rm(path, { recursive: true, force: true, maxRetries: 5 }));
-  // If the checks run as root, PostgreSQL runs as another user, who needs access to its binaries.
+  // If root runs the checks, PostgreSQL runs as another user, who needs access to its binaries.
   await chmod(path, 0o755);
   const archive = join(path, 'release.tar');
   try {

@@ -17,12 +17,12 @@ const next = await useNextVersion(expand);
 const { path } = await useDirectory();
 const afterNext = await useNextVersion(expand, contract);
 
-/** Transfers before the next step. */
+/** The number of transfers before the next step. */
 const STEP = 25;
 
 const CLIENTS = 8;
 
-test('this version runs on the schema of the next one, alone and next to it, until it refuses the schema', {
+test('this version runs on the schema of the next version, alone and next to it, until it refuses the schema', {
   timeout: 280_000,
 }, async () => {
   const resources = new Resources();
@@ -70,7 +70,7 @@ test('this version runs on the schema of the next one, alone and next to it, unt
       exitCode: 1,
       errors: expect.stringMatching(/9002_contract\.sql[\s\S]*runbook\/schema-too-new\.md/),
     });
-    // A process that still runs reports it too.
+    // A process that still runs must also report this.
     await waitFor('no process is ready', async () => (await isReady()).every((status) => status === 503));
     await fleet.end();
   } finally {

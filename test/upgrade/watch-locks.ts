@@ -4,16 +4,16 @@ import type pg from 'pg';
 export type LockTimes = {
   /** The longest time that a transaction held such a lock, and the table. */
   readonly held: { readonly table: string; readonly milliseconds: number };
-  /** The longest time that a transaction waited for one. Later transactions wait as long. */
+  /** The longest time that a transaction waited for such a lock. Later transactions wait equally long. */
   readonly waited: { readonly table: string; readonly milliseconds: number };
 };
 
-/** Time between two looks, in milliseconds. The results can be off by this much. */
+/** The time between two looks, in milliseconds. The results can be off by this much. */
 const INTERVAL = 5;
 
 /**
- * Locks of migrations' statements that conflict with a transfer's locks, on tables and indexes that existed before.
- * Locks on new tables and indexes delay no one.
+ * Finds locks of migrations' statements that conflict with a transfer's locks, on tables and indexes that existed before.
+ * Locks on new tables and indexes delay no transfer.
  */
 const LOCKS = `select pg_locks.virtualtransaction as transaction, relname as table, granted
   from pg_locks join pg_class on pg_class.oid = relation
@@ -22,7 +22,7 @@ const LOCKS = `select pg_locks.virtualtransaction as transaction, relname as tab
 
 type Row = { readonly transaction: string; readonly table: string; readonly granted: boolean };
 
-/** Watches the locks on a separate connection until it is stopped. Returns the longest. */
+/** Watches the locks on a separate connection until it is stopped. Returns the longest times. */
 export async function watchLocks(client: pg.Client): Promise<() => Promise<LockTimes>> {
   const { rows } = await client.query<{ oid: string }>(
     "select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'i', 'I')",

@@ -4,13 +4,13 @@ import type { Campaign, Findings, Replication } from '../campaign.ts';
 import { CAMPAIGNS } from '../campaigns.ts';
 import { ABOUT_MONEY } from '../checkers/responses.ts';
 
-// Each takes a minute or less on two idle cores. They mostly wait for starts, recoveries and leases of ten seconds, so they are
-// slow on a busy machine.
+// Each campaign takes a minute or less on two idle cores. Campaigns mostly wait for starts, recoveries and leases of ten
+// seconds, so they are slow on a busy machine.
 const MAX_MILLISECONDS = 900_000;
 
 const OF_VERIFY = CAMPAIGNS.filter(({ ring }) => ring === 'npm run verify');
 
-/** Uses a new seed each time. A failure prints the command that repeats the run. */
+/** Runs a campaign with a new seed each time. A failure prints the command that repeats the run. */
 async function runSmall(campaign: Campaign, replication?: Replication): Promise<Findings & { readonly again: string }> {
   const resources = new Resources();
   const seed = 1 + Math.floor(Math.random() * 999_999_999);
@@ -32,7 +32,7 @@ test.for(OF_VERIFY)(
   { timeout: MAX_MILLISECONDS },
   async (campaign, context) => {
     const { violations, notRun, again } = await runSmall(campaign);
-    // A test that could not run counts as skipped, not as passed.
+    // A campaign that could not run counts as skipped, not as passed.
     if (notRun !== undefined) {
       Object.assign(context.task.meta, { notRun });
       context.skip(notRun);

@@ -8,7 +8,7 @@ import { trialBalance } from '../../test/harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../test/harness/use-ledger.ts';
 import { readBooksAt } from './books.ts';
 
-// `readBooksAt` must find every fault that the books can have.
+// Tests that `readBooksAt` finds every fault that the books can have.
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const owner = await useConnection(server.connection);

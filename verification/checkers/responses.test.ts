@@ -3,7 +3,7 @@ import type { Books, Found, FoundEvent, FoundReversal, StoredResponse } from './
 import type { Change, Creation, Operation, Response } from './history.ts';
 import { ABOUT_MONEY, booksOf, findContradictions } from './responses.ts';
 
-// The checker must find each contradiction that the campaigns look for.
+// Tests that the checker finds each contradiction that the campaigns look for.
 
 const LOAD: Creation = {
   does: 'create',
@@ -21,7 +21,7 @@ const CAPTURE: Change = { does: 'capture', transferId: 'tr_1', amount: 6 };
 const CANCEL: Change = { does: 'cancel', transferId: 'tr_1', amount: 0 };
 const REVERSE: Change = { does: 'reverse', transferId: 'tr_1', amount: 4 };
 
-/** The record in the response to an operation. */
+/** Returns the record in the response to an operation. */
 function recordOf(asked: Creation | Change, key: string, more: object = {}): string {
   if (asked.does === 'reverse')
     return JSON.stringify({
@@ -59,7 +59,7 @@ const create = (responses: readonly Response[] = [DONE], more: Partial<Operation
   return { key: 'k', programId: 'prog_1', asked: LOAD, sentAt: 0, responses, unanswered: 0, ...more };
 };
 
-/** A change to the transfer, by the request `req_c` with the key `c`. */
+/** Returns a change to the transfer, by the request `req_c` with the key `c`. */
 function change(asked: Change, responses?: readonly Response[], more: Partial<Operation> = {}): Operation {
   const key = more.key ?? 'c';
   const done = response({
@@ -94,7 +94,7 @@ function books(transfers: readonly Found[], balance: number, more: Partial<Books
 
 type History = readonly [operations: readonly Operation[], transfers: readonly Found[], balance: number];
 
-/** Creates the transfer as the ledger has it, and changes it. */
+/** Returns the creation of the transfer as the ledger has it, and changes to it. */
 const held = (terms: Creation, ...changes: readonly Operation[]): readonly Operation[] => [
   create([response({ text: recordOf(terms, 'k', { status: terms.capture === 'manual' ? 'pending' : 'completed' }) })], {
     asked: terms,
@@ -264,7 +264,7 @@ test('reports the faults of the books', () => {
   ]);
 });
 
-// A hold of 10, captured with 6, then reversed by 4; and a refusal. All of their responses and events are stored.
+// A hold of 10 is captured with 6 and then reversed by 4. There is also a refusal. All responses and events are stored.
 const [CREATED, CAPTURED] = [recordOf(HOLD, 'k', { status: 'pending' }), recordOf(CAPTURE, 'd')];
 const REVERSED = recordOf(REVERSE, 'c');
 const OPERATIONS = held(

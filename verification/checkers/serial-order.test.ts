@@ -8,7 +8,7 @@ import { type Commits, readCommits, recordCommits, type Transaction } from './co
 import type { AdministrativeChange, Operation, Response } from './history.ts';
 import { checkSerialOrder } from './serial-order.ts';
 
-// The checker must accept a correct history, and find the mistake in each version of it that has one.
+// Tests that the checker accepts a correct history, and finds the mistake in each incorrect version of it.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -68,7 +68,7 @@ await transfer('load', 20);
 
 const commits = await readCommits(client, new Date(0));
 
-/** The history with its transactions in another order. The list of positions stays the same. */
+/** Returns the history with its transactions in another order. The list of positions stays the same. */
 function reordered(order: (transactions: Transaction[]) => readonly Transaction[]): Commits {
   const positions = commits.transactions.map(({ position }) => position);
   const moved = order([...commits.transactions]);
@@ -84,7 +84,7 @@ function reordered(order: (transactions: Transaction[]) => readonly Transaction[
 
 const isAbout = (text: string) => (one: Transaction) => one.events.some(({ payload }) => payload.includes(text));
 
-/** The history with the transaction `late` moved in front of `early`. */
+/** Returns the history with the transaction `late` moved before `early`. */
 const before = (late: string, early: string): Commits =>
   reordered((all) => {
     const moved = all.splice(all.findIndex(isAbout(late)), 1);
@@ -97,7 +97,7 @@ const edited = (edit: (one: Transaction) => Transaction): Commits => ({
   transactions: commits.transactions.map(edit),
 });
 
-/** The history with other words in the events. */
+/** Returns the history with other words in the events. */
 const rewritten = (from: string, to: string): Commits =>
   edited((one) => ({
     ...one,
@@ -175,7 +175,7 @@ test.for<readonly [string, Commits, RegExp]>([
   expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));
 });
 
-/** The operations with one of them sent, and answered, later. */
+/** Returns the operations with one of them sent, and answered, later. */
 const later = (key: string, sentAt: number, at?: number): readonly Operation[] =>
   operations.map((one) =>
     one.key === key
@@ -185,7 +185,7 @@ const later = (key: string, sentAt: number, at?: number): readonly Operation[] =
 
 const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
 
-/** The operations with one of the responses in other words. */
+/** Returns the operations with other words in one of the responses. */
 const reworded = (key: string, from: string, to: string): readonly Operation[] =>
   operations.map((one) =>
     one.key === key

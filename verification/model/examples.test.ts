@@ -5,11 +5,12 @@ import type { TransferType } from '../../domain/transfers/transfer.ts';
 import { fundingOf, LIMIT_NAMES, suspenseOf, worldOf } from './books.ts';
 import { type Change, Model } from './model.ts';
 
-// Examples computed by hand, which guard the model. A change of a rule of money begins with a row here.
+// Examples computed by hand, which check the model. A change of a rule of money begins with a row here.
 //
-// A row has a time (UTC), a step, its answer, and for each account: balance, held, incoming, available. An empty field repeats
-// the value above it. Each table begins with 1,000 in funding and nothing on the cards. The program is in Berlin, one hour ahead
-// of UTC until 29 March 2026. March 2 is a Monday. Transfers are t1, t2 and so on. The processor has the money of the card `pro`.
+// A row has a time (UTC), a step, its answer, and for each account: balance, held, incoming, available. An empty field
+// repeats the value above it. Each table begins with 1,000 in funding and nothing on the cards. The program is in Berlin,
+// one hour ahead of UTC until 29 March 2026. March 2 is a Monday. Transfers are t1, t2 and so on. The processor has the
+// money of the card `pro`.
 
 const TABLES: Readonly<Record<string, string>> = {
   'money moves between funding, cards and the world': `
@@ -279,7 +280,7 @@ function opened(): Model {
   return model;
 }
 
-/** Reads a step. `hold`, `until`, `at` and `ref` with their values are optional, in any order. */
+/** Reads a step. `hold`, `until`, `at` and `ref` with their values are optional and can be in any order. */
 function changeOf(step: string, { books }: Model): Change {
   const [does = '', name = '', ...rest] = step.split(' ');
   const after = (word: string): string | undefined => step.split(` ${word} `)[1];
@@ -345,7 +346,7 @@ function changeOf(step: string, { books }: Model): Change {
   }
 }
 
-/** A time without a year is in 2026. */
+/** Reads a time. A time without a year is in 2026. */
 function timeOf(text: string): number {
   const [, year = '2026', rest] = /^(?:(\d{4})-)?(\d\d-\d\d \d\d:\d\d)/.exec(text) ?? [];
   return Date.parse(`${year}-${rest?.replace(' ', 'T')}:00Z`);
@@ -359,7 +360,7 @@ function withLimit(limits: Limits | null, words: readonly string[]): Limits {
   return { ...before, [direction]: { ...before[direction], [name]: value } };
 }
 
-/** Performs a step and returns the answer as in the tables. `= t1` only reads the status of a transfer. */
+/** Performs a step and returns its answer in the form of the tables. `= t1` only reads the status of a transfer. */
 function answerTo(step: string, model: Model): string {
   if (step.startsWith('= ')) {
     const { status, errorCode } = model.books.transfer(step.slice(2));

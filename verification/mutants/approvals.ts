@@ -44,7 +44,7 @@ export const SECOND_PEOPLE: Mutants = {
       carryOut: ['approval.timesCarriedOut > 0', 'approval.timesCarriedOut > 1'],
       noteCarriedOut: ['then 1 else 2', 'then 0 else 0'],
     },
-    witnesses: [{ ...APPROVALS, only: 'does not let a change' }],
+    witnesses: [{ ...APPROVALS, only: 'never repeats a change' }],
   },
   'failed-although-moved': {
     mistake: 'a process that is refused reports a failure although another has moved the money',

@@ -33,7 +33,7 @@ export const OBSERVING: Mutants = {
   'sampling-by-the-caller': {
     mistake: 'a caller decides how many of its requests are traced',
     edits: { 'Sampler.#takesWanted': ['this.#wanted <= MAX_WANTED_PER_SECOND', 'true'] },
-    witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten requests a second' }],
   },
   'variables-of-the-exporter': {
     mistake: 'environment variables that are not settings add headers to requests to the collector',
@@ -43,7 +43,7 @@ export const OBSERVING: Mutants = {
         'openTraces(traces, onFailure)',
       ],
     },
-    witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends the spans only of requests' }],
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends only the spans of requests' }],
   },
   'spans-that-wait-for-the-end': {
     mistake: 'a collector that hangs delays the stop',

@@ -15,7 +15,7 @@ export const RELAYS: Mutants = {
         "and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') $&",
       ],
     },
-    witnesses: [order('commits late after younger ones'), AT_ONCE],
+    witnesses: [order('commits late after younger transactions'), AT_ONCE],
   },
   'relay-after-the-last-time': {
     mistake: 'the relay continues after the latest time that it has numbered, so it misses late commits',
@@ -25,7 +25,7 @@ export const RELAYS: Mutants = {
         "and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') $&",
       ],
     },
-    witnesses: [order('commits late after younger ones'), AT_ONCE],
+    witnesses: [order('commits late after younger transactions'), AT_ONCE],
   },
   'relay-in-the-order-of-ids': {
     mistake: 'transactions are numbered in the order of their ids, which come from the clocks of the processes',
@@ -35,7 +35,7 @@ export const RELAYS: Mutants = {
         ['created_at, batch_id, is_shared', 'batch_id, is_shared'],
       ],
     },
-    witnesses: [order('regardless of the ids')],
+    witnesses: [order('whatever the ids')],
   },
   'relay-without-lock': {
     mistake: 'two relays number the same transactions',

@@ -59,7 +59,7 @@ it('offers to resolve only attempts that were sent and have not ended', () => {
   );
 });
 
-it('says what each booking of a break means for the account that it is booked against', () => {
+it('says what each booking of a break means for its account', () => {
   const bookings = [
     { book_against: 'funding', from: 'funding', to: 'suspense', amount: 1000 },
     { book_against: 'loss', from: 'clearing', to: 'loss', amount: 1000 },

@@ -47,7 +47,7 @@ test('omits the receiving card unless the type needs one', () => {
   expect(toExplainBody(form, 'USD')).toEqual({ card_id: 'a', amount: 100, type: 'unload' });
 });
 
-test('sends nothing while a field is missing or wrong, and says why at each field', () => {
+test('sends nothing while a field is missing or wrong, and says why next to each field', () => {
   expect(Object.keys(problemsOf(EMPTY_FORM))).toEqual(['card_id', 'amount']);
   expect(toExplainBody(EMPTY_FORM, 'USD')).toBeUndefined();
   const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', amount: 'ten', scheduled_for: 'soon' };

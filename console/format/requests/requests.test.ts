@@ -22,7 +22,7 @@ const ERROR: LoggedErrorRecord = {
   traceparent: null,
 };
 
-test('summarizes an error: what happened and whether money moved, without saying either twice', () => {
+test('summarizes an error: what happened and whether money moved, without repeating either', () => {
   expect(toShownRequest(ERROR).summary).toBe(
     "Declined: insufficient funds. The card 'card_empty' has 0.00 USD available. No money moved.",
   );

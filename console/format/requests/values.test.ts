@@ -19,7 +19,7 @@ test('shows amounts in the currency, or as minor units if it is unknown', () => 
   ]);
 });
 
-test('shows sent values unchanged, objects and arrays as JSON, and leaves out null', () => {
+test('shows sent values unchanged, shows objects and arrays as JSON, and leaves out null', () => {
   expect(shown({ amount: 'ten', card_id: '<b>', capture: null, disabled: false, metadata: { a: [1] } }, 'USD')).toEqual(
     [
       ['amount', 'ten'],

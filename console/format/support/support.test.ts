@@ -26,7 +26,7 @@ describe('a case', () => {
     expect(responseText({ created_at: CREATED, first_response_at, status }, NOW)).toBe(text);
   });
 
-  test('says whose turn it is, to each side', () => {
+  test('tells each side whose turn it is', () => {
     expect([statusOf('open', 'support'), statusOf('open', 'caller')]).toEqual(['open', 'with support']);
     expect([statusOf('waiting', 'support'), statusOf('waiting', 'caller')]).toEqual([
       'waiting for the caller',
@@ -90,7 +90,7 @@ describe('an incident', () => {
     expect(covers({ ...INCIDENT, ...changes } as IncidentRecord, ERROR)).toBe(is);
   });
 
-  test("does not cover an error without a program if it is one program's", () => {
+  test('does not cover an error without a program if the incident is about one program', () => {
     expect(covers({ ...INCIDENT, scope: 'program' }, { ...ERROR, program_id: null })).toBe(false);
   });
 

@@ -21,7 +21,6 @@ export type WireEvent = {
   readonly number?: number;
 };
 
-/** A page of list_events or search_events. */
 export type WirePage = {
   readonly data: readonly WireEvent[];
   readonly next_cursor: string | null;
@@ -31,14 +30,13 @@ export type WirePage = {
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Sends a GET with a query. */
 export function get(url: string, path: string, query: object = {}, headers: Headers = {}): Promise<RawResponse> {
   const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
   const text = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
   return sendRaw(url, { method: 'GET', path: `${path}${text}`, headers });
 }
 
-/** A page. Fails if the response is not 200. */
+/** Reads a page. Fails if the response is not 200. */
 export async function page(url: string, query: object = {}, headers: Headers = {}, path = EVENTS): Promise<WirePage> {
   const { status, text, fields } = await get(url, path, query, headers);
   expect(status, text).toBe(200);
@@ -63,13 +61,10 @@ export type Message = { readonly id: number; readonly event: string | undefined;
 export type EventStream = {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** The messages so far. */
   readonly messages: readonly Message[];
-  /** The events so far. */
   readonly events: () => readonly WireEvent[];
   /** The last `id`. A client resumes with it. */
   readonly lastId: () => number;
-  /** The whole text so far. */
   readonly text: () => string;
   readonly isOver: () => boolean;
   readonly close: () => void;
@@ -130,7 +125,6 @@ function toMessage(part: string): readonly Message[] {
   return id === undefined ? [] : [{ id: Number(id), event: fields.get('event'), data: fields.get('data') }];
 }
 
-/** Waits until a stream has sent this many events. */
 export async function untilEvents(stream: EventStream, count: number): Promise<readonly WireEvent[]> {
   await expect.poll(() => stream.events().length).toBeGreaterThanOrEqual(count);
   return stream.events();

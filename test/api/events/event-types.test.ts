@@ -73,7 +73,7 @@ async function after(number: number): Promise<readonly OperatorEventRecord[]> {
 }
 
 /** The additional events that a sample causes before its own event. */
-const BESIDES: Partial<Record<EventType, readonly EventType[]>> = {
+const ADDITIONAL_EVENTS: Partial<Record<EventType, readonly EventType[]>> = {
   'funding.low': ['program.updated'],
   'transfer.unknown': ['transfer.pending'],
   'transfer.late_approval': ['transfer.failed'],
@@ -156,7 +156,7 @@ describe('the sample of each event type causes only this event', () => {
     await waitFor(`the event ${type}`, async () => (await after(number)).some((event) => event.type === type));
     await relayed();
     const found = await after(number);
-    expect(found.map((event) => event.type)).toEqual([...(BESIDES[type] ?? []), type]);
+    expect(found.map((event) => event.type)).toEqual([...(ADDITIONAL_EVENTS[type] ?? []), type]);
     const event = found.at(-1);
     if (event === undefined) throw new Error('there is no event');
     expect(problemsOf(type, event.data)).toEqual([]);

@@ -166,7 +166,7 @@ const breaksOf = async ({ attemptId }: Attempt) => {
   return data.filter((one) => one.attempt_id === toWireId('pat', attemptId));
 };
 
-describe('closing a break with its money', () => {
+describe('closing a break with a booking', () => {
   type Against = NonNullable<BreakRecord['booked_against']>;
 
   const bookAgainst = (found: BreakRecord | undefined, book_against: Against, sent?: number) => {
@@ -229,7 +229,7 @@ describe('closing a break with its money', () => {
     expect(await balances()).toEqual(after);
   });
 
-  test('is possible after closing the break with only a note, and happens once if two callers try', async () => {
+  test('is still possible after the break was closed with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
@@ -293,7 +293,7 @@ describe('closing a break with its money', () => {
     expect((await timelineOf(found)).money).toMatchObject({ moved: 'moved_back', sentence });
   });
 
-  test('books only once a late approval that was undone', async () => {
+  test('books a late approval that was undone only once', async () => {
     const attempt = await endedAttempt('declined');
     const before = await balances();
     await say(attempt, { status: 'approved' }, { status: 'reversed' });

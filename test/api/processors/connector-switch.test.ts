@@ -158,7 +158,7 @@ describe('while a connector is disabled', () => {
     expect((await create(card, { type })).status).toBe(isMade ? 201 : 424);
   });
 
-  test('shows it in explain_transfer and in the limits of the card', async () => {
+  test('shows the disabled connector in explain_transfer and in the limits of the card', async () => {
     const card = await newCard();
     await disabled({ ...AT, type: 'load' });
     const { fields } = await ask('POST', `${TRANSFER}/explain`, { amount: 10, card_id: card });

@@ -443,7 +443,7 @@ test('matches no attempt if several have the reference or the reference was reda
   }
 });
 
-test('makes a break of a line about an attempt in reversal, because its approval does not end the attempt', async () => {
+test('makes a break from a line about an attempt in reversal, because an approval does not end such an attempt', async () => {
   const about = await attempt('sent');
   await client.query(
     "update processor_attempt set status = 'reversing', sent_at = now(), next_at = now() + interval '1 hour' where attempt_id = $1",

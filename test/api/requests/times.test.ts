@@ -53,7 +53,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Other fields that must be sent with a time. */
-const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
+const REQUIRED_WITH: Readonly<Partial<Record<OperationId, object>>> = {
   create_transfer: { capture: 'manual' },
   explain_transfer: { capture: 'manual' },
   change_switch: { disabled: true },
@@ -66,7 +66,7 @@ async function ask(id: OperationId, where: 'body' | 'query', name: string, value
     const required = exampleOf(id).path.split('?')[1] ?? '';
     return sendRaw(running().url, { method, path: `${filled}?${required}&${name}=${encodeURIComponent(value)}` });
   }
-  const body = { ...(await bodyOf(id, thingsOf(client()))), ...BESIDE[id], [name]: value };
+  const body = { ...(await bodyOf(id, thingsOf(client()))), ...REQUIRED_WITH[id], [name]: value };
   return sendRaw(running().url, { method, path: filled, body });
 }
 

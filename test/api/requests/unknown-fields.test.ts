@@ -164,7 +164,7 @@ describe('read-only fields of a record', () => {
     ['update_program', 'time_zone', 'timeZone'],
     ['update_card', 'processor_token', 'processorToken'],
     ['update_transfer', 'amount', 'amout'],
-  ] as const)('%s refuses %s, a field of new records only, also as %s', async (id, name, variant) => {
+  ] as const)('%s refuses %s, which only new records have, and also %s', async (id, name, variant) => {
     const parts = await partsOf(id, thingsOf(client()));
     const change = (field: string) =>
       sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
@@ -194,4 +194,4 @@ test.each([
   ['recapture', 'capture', false],
   ['for', 'scheduled_for', false],
   ['', 'type', false],
-])('decides whether %s begins as %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));
+])('decides whether %s begins like %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));

@@ -48,7 +48,6 @@ function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   });
 }
 
-/** Returns the line of a record. */
 function lineOf(record: object): Readonly<Record<string, string>> {
   const shown = (value: unknown): string => {
     if (value === null) return '';

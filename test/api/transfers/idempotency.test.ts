@@ -162,7 +162,7 @@ describe('another request with the same key', () => {
   });
 });
 
-describe('is not stored, so the key can be used again: a response with', () => {
+describe('a response is not stored, so that its key can be used again, with the status', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {

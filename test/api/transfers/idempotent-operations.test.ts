@@ -18,7 +18,6 @@ import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks } from '../../harness/service.ts';
 
-/** The body, and the id in the path. */
 type Sent = { readonly id?: string; readonly body?: object | undefined };
 
 // The erasure of a person is missing, because it changes earlier responses about that person

@@ -40,7 +40,6 @@ export class LimitedProgram {
   }
 }
 
-/** A card with limits. */
 export class LimitedCard {
   readonly #client: TransferService;
   readonly #options: { readonly programId: string };

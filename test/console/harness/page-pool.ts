@@ -16,7 +16,6 @@ const EVENTS = [
   'response',
 ] as const;
 
-/** The theme and width of a page. */
 export type Look = { readonly theme: 'light' | 'dark'; readonly width: number };
 
 /** The maximum number of loads of a page. */

@@ -11,7 +11,6 @@ import { PagePool } from './page-pool.ts';
 import { forgetRefusedFiles } from './page-problems.ts';
 import { cookieOfSession, createKey } from './roles.ts';
 
-/** The session and window of a page. */
 export type View = {
   /** The role of the session. The default, `nobody`, sends no credentials, so a sandbox treats it as its operator. */
   readonly role?: Role | 'nobody';
@@ -22,7 +21,6 @@ export type View = {
   readonly width?: number;
 };
 
-/** The service and the pages of a test file. */
 export type ConsoleTest = {
   readonly service: () => ServiceProcess & { readonly directory: string };
   /**

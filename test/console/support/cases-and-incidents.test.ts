@@ -18,7 +18,6 @@ type Shop = {
   readonly caller: TransferService;
 };
 
-/** Creates a card program with a card and a key. */
 async function newShop(name: string): Promise<Shop> {
   const { program_id: programId } = await client().programs.create({ name, currency: 'USD' });
   await client().cards.create({ card_id: 'card_shop' }, { programId });

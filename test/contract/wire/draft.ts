@@ -36,7 +36,6 @@ export type Plain = {
   readonly body: string | undefined;
 };
 
-/** Splits a request into its parts. */
 export function draftOf(
   operation: Operation,
   methods: ReadonlySet<string>,
@@ -70,7 +69,6 @@ export function bare(name: string): string {
   return name.startsWith('"') ? String(JSON.parse(name)) : name;
 }
 
-/** Returns the request's bytes. */
 export function encode(made: Draft): Buffer {
   const { method, target, version, headers, members, isChunked } = made;
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);

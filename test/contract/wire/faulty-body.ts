@@ -34,7 +34,6 @@ const member = ({ members }: Draft, name: string) => members?.find(([known]) => 
 const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
 const namesOf = (made: Draft): readonly string[] => Object.keys(schemaOf(made)?.properties ?? {});
 
-/** A change to a body's bytes. */
 function patch(name: string, change: (body: Buffer, random: Random) => Buffer): Change {
   return {
     name,
@@ -178,7 +177,6 @@ function replace(made: Draft, name: string, value: string): boolean {
   return true;
 }
 
-/** Faults in the members. */
 const OF_MEMBERS: readonly Change[] = [
   {
     name: 'a member that occurs twice',

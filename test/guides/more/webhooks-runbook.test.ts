@@ -49,7 +49,7 @@ describe('says what to do about', () => {
     ...read('server/service.ts').matchAll(/'(cannot deliver events[^']+)'/g),
   ].map(([, text = '']) => text);
 
-  test('has names and log lines to compare', () => {
+  test('several names and log lines', () => {
     expect(errors).toContain('connection_refused');
     expect(logged).toHaveLength(4);
   });

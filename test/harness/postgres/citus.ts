@@ -11,7 +11,6 @@ import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostg
 
 const SETTINGS = ['shared_preload_libraries=citus', 'wal_level=logical', 'max_connections=200'] as const;
 
-/** A node of a cluster. */
 export type CitusNode = {
   readonly connection: {
     readonly host: string;

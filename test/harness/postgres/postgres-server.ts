@@ -12,7 +12,6 @@ import { makeTemplate, templatesOfThisRun } from '../ledger-templates.ts';
 /** The port of every test server. Each listens on a socket in its own directory. */
 export const PORT = 5432;
 
-/** The user and the database of the service. */
 export const SERVICE = 'transfer_service';
 
 /** The time limit of a start in milliseconds, including crash recovery on a busy machine. */
@@ -29,7 +28,6 @@ export type StockPostgres = {
     readonly schema?: string;
   };
   readonly url: string;
-  /** Path of PostgreSQL's own log. */
   readonly serverLog: string;
   readonly processId: () => number | undefined;
   readonly state: () => 'running' | 'stopped';
@@ -45,7 +43,6 @@ export type StockPostgres = {
  */
 export class PostgresServer {
   readonly #command: readonly [string, ...string[]];
-  /** Path of PostgreSQL's own log. */
   readonly log: string;
   readonly #host: string;
   readonly #user: ServerUser;

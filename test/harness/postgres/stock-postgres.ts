@@ -27,7 +27,6 @@ export function requireCitus(context: TestContext): void {
   skipIf(CITUS_BINARIES === undefined, context, 'TEST_CITUS_BIN names no PostgreSQL with Citus');
 }
 
-/** Skips a test with a reason. */
 function skipIf(isSkipped: boolean, context: TestContext, notRun: string): void {
   if (!isSkipped) return;
   Object.assign(context.task.meta, { notRun });

@@ -8,13 +8,11 @@ const placeOf = (templates: string): string => join(templates, 'directories');
 /** A directory that a process has made and not yet removed. */
 type Note = { readonly path: string; readonly owner: number };
 
-/** Records that this process made a directory. */
 export function noteDirectory(templates: string, path: string): void {
   mkdirSync(placeOf(templates), { recursive: true });
   writeFileSync(join(placeOf(templates), basename(path)), `${process.pid} ${path}`);
 }
 
-/** Removes the record of a removed directory. */
 export function forgetDirectory(templates: string, path: string): void {
   rmSync(join(placeOf(templates), basename(path)), { force: true });
 }

@@ -35,7 +35,6 @@ export class IncreaseStandIn {
   readonly #bodies = new Map<string, string>();
   /** The faults of the next requests for a transfer. */
   readonly mishaps: Mishap[] = [];
-  /** The number of requests for a transfer so far. */
   posts = 0;
 
   constructor(apiKey: string) {

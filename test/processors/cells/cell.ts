@@ -16,7 +16,6 @@ export const STEPS = [
   'settle',
 ] as const;
 
-/** The kinds of faults. */
 export const FAULTS = [
   'kill service',
   'kill PostgreSQL',
@@ -65,7 +64,6 @@ export type Cell = {
   readonly arrive: (trial: Trial) => Promise<void>;
   /** Brings the transfers to the step after those of other cells have arrived, because they block all transfers there. */
   readonly approach?: (trial: Trial) => Promise<void>;
-  /** Runs after the fault. */
   readonly after?: (trial: Trial) => Promise<void>;
 };
 

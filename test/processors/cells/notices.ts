@@ -15,8 +15,8 @@ async function executeLater(trial: Trial): Promise<void> {
 /** Sends a notice until its response has this status. */
 async function untilAnswered(trial: Trial, id: string, facts: object, status: number, isSlow = false): Promise<void> {
   const delivery = isSlow ? 'slow' : 'whole';
-  const isSo = async () => (await trial.stage.tryToNotify(id, facts, delivery)) === status;
-  await waitFor(`a notice to be answered with ${status}`, isSo);
+  const isAnswered = async () => (await trial.stage.tryToNotify(id, facts, delivery)) === status;
+  await waitFor(`a notice to be answered with ${status}`, isAnswered);
 }
 
 /** A cell about notices for `pending` transfers. `come` delivers the notices. */

@@ -27,9 +27,9 @@ export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise
     // At least one transfer has reached the gate. The others have reached it too, or wait behind this transfer.
     if (later.length > 0) await stage.gates.untilWaiting();
     const incident = cells[0]?.incident;
-    const mend = incident === undefined ? undefined : await CAUSE[incident](stage);
+    const endIncident = incident === undefined ? undefined : await CAUSE[incident](stage);
     await stage.gates.release();
-    await mend?.();
+    await endIncident?.();
     await inAll(async (cell, trial) => {
       await cell.after?.(trial);
       await trial.check(cell.ends);

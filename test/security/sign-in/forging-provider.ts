@@ -15,19 +15,18 @@ export function newKey(kid: string): Key {
 
 export type Claims = JWTPayload & Readonly<Record<string, unknown>>;
 
-/** A provider that answers whatever a test wants. It checks nothing. */
+/** A provider that returns whatever a test wants. It checks nothing. */
 export type ForgingProvider = {
   readonly issuer: string;
-  /** Its published keys, and the number of times that they were read. */
+  /** The provider's published keys, and the number of times that they were read. */
   keys: Key[];
   keyReads: number;
-  /** What the token endpoint answers, as the `id_token`. */
+  /** The `id_token` that the token endpoint returns. */
   idToken: string;
-  /** Members of the discovery document that replace its own. */
+  /** Fields of the discovery document that replace the provider's own. */
   discovery: Readonly<Record<string, unknown>>;
-  /** How far its clock is ahead in the Date of its answers. */
+  /** How far the provider's clock is ahead in the Date of its responses. */
   aheadSeconds: number;
-  /** The paths of all requests. */
   readonly requests: string[];
   /** Signs claims with a key. The defaults are those of a valid token. */
   readonly sign: (claims: Claims, key: Key, header?: Readonly<Record<string, unknown>>) => Promise<string>;
@@ -88,7 +87,6 @@ export async function startForgingProvider(key: Key): Promise<ForgingProvider> {
   return provider;
 }
 
-/** Returns a token without a signature. */
 export function unsigned(claims: Claims): string {
   const encode = (fields: object): string => Buffer.from(JSON.stringify(fields)).toString('base64url');
   return `${encode({ alg: 'none' })}.${encode(claims)}.`;

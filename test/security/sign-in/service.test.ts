@@ -63,7 +63,7 @@ test('a back-channel logout ends the session of the person within a second', asy
   expect(performance.now() - since).toBeLessThan(5_000);
 });
 
-test('a blocked person cannot sign in, and sessions that exist end', async () => {
+test("a blocked person cannot sign in, and the person's existing sessions end", async () => {
   const browser = new Browser();
   await browser.signIn(chosen, 'mallory');
   const { fields } = await callFrom(browser, 'get_session');

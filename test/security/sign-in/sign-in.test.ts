@@ -20,7 +20,7 @@ const provider = await startOpenidProvider(chosen.url, {
   ada: { name: 'Ada Lovelace', email: 'ada@bank.test', groups: ['everyone', 'card-support', 'card-ops'] },
   grace: { groups: ['lumen', 'nova'] },
   lin: { name: 'Lin', groups: ['lumen'] },
-  // Invisible characters, and one that reverses the text after it.
+  // Names with invisible characters, and one that reverses the text after it.
   ira: { name: '\u200b\u2060', email: 'ira\u202e@bank.test', groups: ['lumen'] },
   near: { name: 'Near', groups: ['Card-Ops', '/card-support'] },
   nobody: { name: 'Nobody' },
@@ -81,7 +81,7 @@ describe('a sign-in', () => {
     });
   });
 
-  test('at another host name of the service restarts at PUBLIC_URL, once', async () => {
+  test('at another host name of the service restarts once at PUBLIC_URL', async () => {
     const other = `http://127.0.0.1:${service.port}/console/sign-in?return=%2Fconsole%2Fkeys`;
     const moved = await new Browser().visit(other);
     expect([moved.status, moved.headers.get('location')]).toEqual([
@@ -118,7 +118,7 @@ describe('a sign-in', () => {
     expect(service.people).toMatchObject([{ programId, roles: [{ role: 'viewer', programId }], scopes: ROLES.viewer }]);
   });
 
-  test('has the first name that can be seen, without characters that would change how it reads', async () => {
+  test('uses the first name that can be seen, without characters that would change how it reads', async () => {
     await new Browser().signIn(service, 'ira');
     expect(service.people).toMatchObject([{ name: 'ira @bank.test', email: 'ira @bank.test' }]);
   });
@@ -142,7 +142,7 @@ describe('a sign-in', () => {
   test('that must be fresh asks for the password again, even if the person is signed in at the provider', async () => {
     const browser = new Browser();
     await browser.signIn(service, 'ada');
-    // Without a form: the provider still knows the person.
+    // There is no form, because the provider still knows the person.
     await browser.signIn(service, 'ada');
     const begun = await browser.visit(`${service.url}/console/sign-in?again=1`);
     const { searchParams } = new URL(begun.headers.get('location') ?? '');
@@ -153,8 +153,8 @@ describe('a sign-in', () => {
   });
 });
 
-describe('a refused sign-in', () => {
-  test('has no cookie: the callback was opened without a beginning', async () => {
+describe('a sign-in is refused if it', () => {
+  test('has no cookie, because the callback was opened directly', async () => {
     const callback = await new Browser().authenticate(service, 'ada');
     expectSample(await new Browser().visit(callback), 'sign_in_not_begun');
     expect(service.refused).toMatchObject([{ reason: 'no login state', address: '127.0.0.1' }]);
@@ -175,11 +175,16 @@ describe('a refused sign-in', () => {
     const callback = await browser.authenticate(service, 'ada');
     const cookies = new Map(browser.cookiesOf(service.url));
     expect((await browser.visit(callback)).status).toBe(200);
-    // The cookie counts once.
+    // The cookie can be used only once.
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /no sign-in in progress/);
-    const thief = new Browser();
-    thief.cookies.set('localhost', cookies);
-    expectRefusal(await thief.visit(callback), 'sign_in_not_begun', 400, /used before or is too old: 'invalid_grant'/);
+    const otherBrowser = new Browser();
+    otherBrowser.cookies.set('localhost', cookies);
+    expectRefusal(
+      await otherBrowser.visit(callback),
+      'sign_in_not_begun',
+      400,
+      /used before or is too old: 'invalid_grant'/,
+    );
     expect(service.refused.map(({ reason }) => reason)).toEqual(['no login state', 'code used']);
     expect(service.people).toHaveLength(1);
   });
@@ -198,7 +203,7 @@ describe('a refused sign-in', () => {
     }
     jar.set(LOGIN, 'e');
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /no sign-in in progress/);
-    // A verifier that does not match the challenge at the provider.
+    // The code verifier does not match the challenge at the provider.
     set({ ...login, codeVerifier: 'x'.repeat(43) });
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /invalid_grant/);
   });
@@ -209,7 +214,7 @@ describe('a refused sign-in', () => {
     expect(service.reports.map(({ code, isStray }) => [code, isStray])).toEqual([['sign_in_refused', false]]);
   });
 
-  test('is of a person without a role: the page names the claim, its values, and near misses', async () => {
+  test('is for a person without a role, and the page names the claim, its values, and near misses', async () => {
     const page = await new Browser().signIn(service, 'near');
     expectRefusal(page, 'no_role', 403, /claim 'groups' has these values, .*: 'Card-Ops', '\/card-support'\./);
     const near = [
@@ -228,13 +233,13 @@ describe('a refused sign-in', () => {
     expect(service.people).toEqual([]);
   });
 
-  test('is of a blocked person', async () => {
+  test('is for a blocked person', async () => {
     const page = await new Browser().signIn(service, BLOCKED);
     expectRefusal(page, 'person_blocked', 403, /You were blocked\./);
     expect(service.refused).toMatchObject([{ reason: 'person_blocked' }]);
   });
 
-  test('is the error record for a program', async () => {
+  test('has a program as its caller, which gets the error record', async () => {
     const { status, fields, headers } = await new Browser({}).visit(`${service.url}/console/sign-in/callback?state=a`);
     expect([status, fields.Code, headers.get('content-type')]).toEqual([
       400,
@@ -245,7 +250,7 @@ describe('a refused sign-in', () => {
 });
 
 describe('with other settings', () => {
-  test('a wrong secret of the client is named', async () => {
+  test('names a wrong client secret', async () => {
     const other = await startSignIn(await chooseUrl(), {
       ...settingsAt(provider.issuer, service.url),
       clientSecret: 'wrong',
@@ -257,7 +262,7 @@ describe('with other settings', () => {
     expectRefusal(page, 'sign_in_refused', 403, /'invalid_client'.*Check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET/);
   });
 
-  test('over HTTPS, the cookies belong to this host only, and clear text is refused', async () => {
+  test('limits the cookies to this host over HTTPS, and refuses clear text', async () => {
     const at = await chooseUrl();
     const https = 'https://cards.bank.test';
     await startSignIn(at, settingsAt(provider.issuer, https), { publicUrl: https, trustedProxies: 1 });
@@ -271,7 +276,7 @@ describe('with other settings', () => {
     expect([clear.status, clear.headers.get('error-code')]).toEqual([403, 'forbidden']);
   });
 
-  test('a provider that is down is named, and used again when it is back', async () => {
+  test('names a provider that is down, and uses the provider again when it is back', async () => {
     const at = await chooseUrl();
     const first = await startOpenidProvider(at.url, { ada: { groups: ['card-ops'] } });
     const other = await startSignIn(at, settingsAt(first.issuer, at.url));
@@ -313,7 +318,7 @@ describe('signing out', () => {
     const [, xsrf = ''] = /name="xsrf" value="([^"]*)"/.exec(form.text) ?? [];
     const done = await browser.visit(`${provider.issuer}/session/end/confirm`, { xsrf, logout: 'yes' });
     expect(done.headers.get('location')).toMatch(new RegExp(`^${service.url}/console/signed-out`));
-    // The provider has also told the service, over the back channel.
+    // The provider has also informed the service over the back channel.
     const session = service.people[0]?.providerSession;
     await expect
       .poll(() => service.ended)

@@ -31,7 +31,7 @@ const service = await startSignIn(chosen, settingsAt(provider.issuer, chosen.url
 
 type Forge = (claims: Claims, key: Key, header?: Readonly<Record<string, unknown>>) => Promise<string>;
 
-/** Begins a sign-in, and completes it with the token that `make` returns for the claims of a valid one. */
+/** Begins a sign-in. Completes it with the token that `make` returns for the claims of a valid token. */
 async function signInWith(
   make: (valid: Claims, sign: Forge) => Promise<string> | string,
   at: SignInService = service,
@@ -48,7 +48,7 @@ async function signInWith(
 
 const withClaims = (claims: Claims) => (valid: Claims, sign: Forge) => sign({ ...valid, ...claims }, key);
 
-/** The claims with the others that every token has. */
+/** Adds the claims that every token has. */
 const complete = (claims: Claims): Claims => ({
   ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300 },
   ...claims,
@@ -97,7 +97,7 @@ describe('an identity token', () => {
       (valid, sign) => sign(valid, stranger),
     ],
     [
-      'with a key of its own in its head',
+      'with its own key in its header',
       'token: signature',
       /a key that the provider does not have/,
       (valid, sign) => sign(valid, { ...stranger, kid: 'own' }, { jwk: stranger.public.export({ format: 'jwk' }) }),
@@ -158,7 +158,7 @@ describe('an identity token', () => {
   });
 });
 
-test('the samples of the catalogue have the messages of the service', async () => {
+test("the service's messages match the samples of the catalogue", async () => {
   const browser = new Browser();
   const begun = await browser.visit(`${service.url}/console/sign-in`);
   const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state');
@@ -169,7 +169,7 @@ test('the samples of the catalogue have the messages of the service', async () =
   expectSample(await signInWith((valid, sign) => sign(valid, newKey('other'))), 'identity_refused');
 });
 
-test('a new key of the provider is read once for an unknown id, and then not for 30 seconds', async () => {
+test('reads new keys of the provider once for an unknown id, and then not again for 30 seconds', async () => {
   const rotating = await startForgingProvider(key);
   const at = await chooseUrl();
   const other = await startSignIn(at, settingsAt(rotating.issuer, at.url));
@@ -177,7 +177,7 @@ test('a new key of the provider is read once for an unknown id, and then not for
   const signedBy = (one: Key) => signInWith((valid, sign) => sign(valid, one), other, rotating);
   expect([(await signedBy(key)).status, rotating.keyReads]).toEqual([200, 1]);
   rotating.keys = [key, next];
-  // The keys were just read, so an unknown id does not read them again.
+  // The keys were just read, so an unknown id does not cause another read.
   expectRefusal(await signedBy(next), 'identity_refused', 403, /a key that the provider does not have/);
   expectRefusal(await signedBy(newKey('three')), 'identity_refused', 403, /a key that the provider does not have/);
   expect(rotating.keyReads).toBe(1);
@@ -203,7 +203,7 @@ describe('a discovery document', () => {
     return { odd, other, begun: await new Browser().visit(`${other.url}/console/sign-in`) };
   }
 
-  test('of an issuer that differs in a trailing slash is refused with that reason', async () => {
+  test('with an issuer that differs in a trailing slash is refused with that reason', async () => {
     const { begun } = await beginWith({}, (issuer) => `${issuer}/`);
     expectRefusal(begun, 'provider_unavailable', 503, /differs in a trailing slash/);
     const other = await beginWith({ issuer: 'http://127.0.0.1:1/other' });
@@ -215,7 +215,7 @@ describe('a discovery document', () => {
     );
   });
 
-  test('with endpoints on other hosts gets no request there', async () => {
+  test('with endpoints on other hosts causes no request to them', async () => {
     const elsewhere = await startForgingProvider(key);
     const { odd, other, begun } = await beginWith({
       token_endpoint: `${elsewhere.issuer}/token`,

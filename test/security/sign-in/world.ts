@@ -12,7 +12,7 @@ import { CLIENT_ID, CLIENT_SECRET, freePort } from '../../harness/openid-provide
 export const LUMEN = 'prog_0196f5c2d9a37d11b6e4f2a90c8d5e72';
 export const NOVA = 'prog_0196f5c2d9a37d11b6e4f2a90c8d5e73';
 
-/** The subject whom the store of people refuses. */
+/** The subject of a person whom the store refuses. */
 export const BLOCKED = 'mallory';
 
 export const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } as const;
@@ -23,7 +23,7 @@ function rolesOf(text: string): readonly RoleRule[] {
   return rules;
 }
 
-/** The settings of sign-in at an issuer, for a service at a URL. */
+/** Returns the settings of sign-in at an issuer, for a service at a URL. */
 export function settingsAt(issuer: string, publicUrl: string): SignInSettings {
   return {
     issuer,
@@ -38,7 +38,7 @@ export function settingsAt(issuer: string, publicUrl: string): SignInSettings {
   };
 }
 
-/** Everything that happened at a service, since the beginning of the test. */
+/** Everything that happened at a service since the beginning of the test. */
 export type Noted = {
   readonly people: SignedInPerson[];
   readonly ended: EndedByProvider[];
@@ -49,7 +49,7 @@ export type Noted = {
 
 export type SignInService = Noted & { readonly url: string; readonly port: number };
 
-/** Chooses the URL of a service that starts later, because its provider must know it. */
+/** Chooses the URL of a service that starts later. Its provider must know the URL first. */
 export async function chooseUrl(): Promise<{ readonly url: string; readonly port: number }> {
   const port = await freePort();
   return { port, url: `http://localhost:${port}` };
@@ -103,7 +103,7 @@ export type Visited = {
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** A browser: it keeps cookies by host, and sends them as SameSite allows after a redirect from another site. */
+/** A browser that keeps cookies by host. After a redirect from another site, it sends them as SameSite allows. */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>();
   readonly headers: Readonly<Record<string, string>>;
@@ -150,7 +150,7 @@ export class Browser {
     return visited;
   }
 
-  /** Begins a sign-in and authenticates as a person. Returns the URL of the callback, which is not visited yet. */
+  /** Begins a sign-in and authenticates as a person. Returns the URL of the callback, but does not visit it. */
   async authenticate(service: { readonly url: string }, person: string | null, query = ''): Promise<string> {
     const callback = `${service.url}/console/sign-in/callback`;
     const login = await this.follow(`${service.url}/console/sign-in${query}`, callback);
@@ -178,7 +178,7 @@ export function textOf({ text }: Visited): string {
     .replaceAll(/\s+/g, ' ');
 }
 
-/** Expects the page of a refused sign-in, with its code, for a browser. */
+/** Expects a browser's page for a refused sign-in, with its code. */
 export function expectRefusal(visited: Visited, code: string, status: number, says: string | RegExp): void {
   expect(textOf(visited)).toMatch(says);
   expect([visited.status, visited.headers.get('error-code')]).toEqual([status, code]);
@@ -187,7 +187,7 @@ export function expectRefusal(visited: Visited, code: string, status: number, sa
   expect(visited.headers.getSetCookie().filter((line) => !/Max-Age=0/.test(line))).toEqual([]);
 }
 
-/** Expects the page with exactly the message that the catalogue has for the sample of a code. */
+/** Expects the page to have exactly the message that the catalogue has for the sample of a code. */
 export function expectSample(visited: Visited, code: keyof typeof SIGN_IN_ERRORS): void {
   const { status, sample } = SIGN_IN_ERRORS[code];
   expect(textOf(visited)).toContain(`You are not signed in ${sample.message} `);

@@ -26,7 +26,9 @@ type Check = {
   readonly runbook: string | null;
 };
 
-/** The checks of the host that `doctor` prints, by name. Nothing listens at the URL, which is a separate problem. */
+/**
+ * Returns the checks of the host that `doctor` prints, by name. Nothing listens at the URL, which is a separate problem.
+ */
 async function examine(settings: Readonly<Record<string, string>>, url = 'http://127.0.0.1:1024') {
   const { exitCode, output } = await runCommand(['doctor', '--host', '--json', '--url', url], settings);
   const { sections, problems } = JSON.parse(output) as {
@@ -58,7 +60,7 @@ test('finds no problem in a running sandbox, and names its database, schema, por
     expect(found.get('port')?.message).toContain(`process ${service.child.pid}`);
     expect(found.get('database')?.message).toMatch(/^the embedded PostgreSQL \d/);
     expect(found.get('schema')?.message).toContain('current');
-    // From another folder of the same machine: the service at the URL uses the port.
+    // Runs doctor in another data directory on the same machine. The service at the URL uses the port.
     const elsewhere = await examine({ DATA_DIR: join(path, 'other'), PORT: port }, service.url);
     expect(elsewhere.exitCode).toBe(0);
     expect(elsewhere.found.get('database')?.message).toBe('there is no ledger yet: the first start makes it');
@@ -101,12 +103,12 @@ test('finds no schema, then no operator key, then only hints, as a live service 
   expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
 });
 
-test('warns if requests need an approval but there is no one who can approve them', async () => {
+test('warns if requests need an approval but no one can approve them', async () => {
   const client = await connect({ ...embedded.connection, user: 'postgres', database: 'examined' });
   const settings = live();
   await runCommand(['migrate'], settings);
   await runCommand(['operator-key', 'create', '--name', 'of a person'], settings);
-  // In this process, because ten more processes would take half a minute.
+  // Runs in this process, because ten more processes would take half a minute.
   const approvals = async (more: Readonly<Record<string, string>> = {}) => {
     const checks = await examineDatabase(readConfiguration(live(more)), true);
     return checks.find(({ name }) => name === 'approvals');
@@ -124,7 +126,7 @@ test('warns if requests need an approval but there is no one who can approve the
     ),
     runbook: 'docs/runbook/approval-waiting.md',
   };
-  // The operator key belongs to no one.
+  // The operator key belongs to no person.
   expect(await approvals()).toEqual(noOne);
   const oidc = {
     ...{ PUBLIC_URL: 'https://cards.bank.test', OIDC_ISSUER: 'https://id.bank.test', OIDC_ROLES: 'ops=operator' },
@@ -195,7 +197,7 @@ describe('reports with the page of the runbook', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('a port of another program, with its process but without its arguments, which could be secret', async () => {
+  test('finds another program on the port, and shows its process but not its arguments, which could be secret', async () => {
     const code =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {

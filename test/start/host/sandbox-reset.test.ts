@@ -6,7 +6,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, startService, waitFor } from '../../harness/process.ts';
 import { usePostgres } from '../../harness/use-ledger.ts';
 
-// One command deletes a sandbox. Nothing deletes a live ledger.
+// Tests that one command deletes a sandbox, and that nothing deletes a live ledger.
 
 const { directory, embedded, urlOf } = await usePostgres();
 
@@ -36,7 +36,7 @@ function settingsOf(database: (typeof DATABASES)[number], MODE: 'sandbox' | 'liv
 
 const reset = (settings: Readonly<Record<string, string>>) => runCommand(['sandbox', 'reset', '--yes'], settings);
 
-/** Everything in the schema except what belongs to a table. */
+/** Finds everything in the schema except objects that belong to a table. */
 const OBJECTS = `
   select relkind::text || ' ' || relname as object from pg_class where relnamespace = 'public'::regnamespace
   union all select 'function ' || proname from pg_proc where pronamespace = 'public'::regnamespace

@@ -6,7 +6,7 @@ import { directoryForTest, startForTest } from '../../harness/service.ts';
 const startWith = async (delay: string): Promise<ServiceProcess> =>
   startForTest({ DATA_DIR: await directoryForTest(), OVERLOAD_DELAY_MILLISECONDS: delay });
 
-/** The status of a request after the process was stopped for half a second. */
+/** Returns the status of a request after the process was stopped for half a second. */
 async function statusAfterStall({ child, url }: ServiceProcess): Promise<number> {
   child.kill('SIGSTOP');
   await pause(500);
@@ -23,7 +23,7 @@ test('refuses requests when the event loop is late by more than the setting', as
   await expect.poll(() => statusAfterStall(service)).toBe(503);
 });
 
-test('never refuses them with 0', async () => {
+test('never refuses requests with a setting of 0', async () => {
   const service = await startWith('0');
   for (let times = 0; times < 5; times += 1) expect(await statusAfterStall(service)).toBe(200);
 });

@@ -71,7 +71,7 @@ describe.each([
     await mkdir(file);
     await expectCode('EISDIR');
     await rm(file, { recursive: true });
-    // Permissions would not stop root, so the test uses a link to itself.
+    // Permissions would not stop root, so the file is a link to itself.
     await symlink(file, file);
     await expectCode('ELOOP');
   });

@@ -7,7 +7,7 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { useDirectory } from '../../harness/service.ts';
 
-// `config` prints the settings of the running services of a data directory, even if its own shell has others.
+// Tests that `config` prints the settings of the running services of a data directory, even if its own shell has others.
 
 const directory = await useDirectory(ledgerDirectory);
 let first: ServiceProcess;
@@ -16,7 +16,7 @@ const runningIn = (number: number): string => join(directory.path, 'running', St
 const config = (environment: Readonly<Record<string, string>> = {}) =>
   runCommand(['config'], { DATA_DIR: directory.path, ...environment });
 
-/** The process id and port in the heading above each service's settings. */
+/** Returns the process id and port in the heading above each service's settings. */
 const headingsOf = (output: string) =>
   [...output.matchAll(/^# In force in process (\d+), started at [-0-9T:.]+Z, on port (\d+):$/gm)].map(
     ([, processId, port]) => [Number(processId), port],
@@ -42,7 +42,7 @@ test('config prints the settings of each running service, and shows and stores n
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
   const DATABASE_URL = databaseUrl.replace('transfer_service@', 'transfer_service:geheim@');
   second = await startService({ DATA_DIR, DATABASE_URL, TRUSTED_PROXIES: '2' });
-  // A shell with settings that no service could start with.
+  // This shell has settings with which no service could start.
   const { exitCode, output, errors } = await config({ PORT: 'eighty', MODE: 'live' });
   expect([exitCode, errors]).toEqual([0, '']);
   const ports = [first, second].map(({ url }) => new URL(url).port);

@@ -7,8 +7,8 @@ import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, moveToNoon } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
-// Each test produces one interleaving of a chain with another process by delaying messages between the service and the database.
-// No test depends on speed.
+// Each test interleaves a chain with another process in one way. It delays messages between the service and the database,
+// so no test depends on speed.
 
 const { proxy, other, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
@@ -19,7 +19,6 @@ const OPERATOR: Partial<AnyCall> = {
   caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
 };
 
-/** Creates a card with this balance. */
 async function makeCard(amount = 0, limits?: object): Promise<string> {
   const card = `card-${randomUUID()}`;
   await other.call('create_card', { card_id: card, ...(limits === undefined ? {} : { limits }) });
@@ -45,7 +44,7 @@ const change = (
   return outcomeOf(ledger.call(operation, body, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
 };
 
-/** The events of a card program after a moment, in the order of their fences, which is the order for readers. */
+/** Returns the events of a card program after a moment, in the order of their fences. Readers see them in this order. */
 async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
   const since = `join write_batch using (batch_id)
     where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`;
@@ -55,7 +54,7 @@ async function eventsSince(programId: string, moment: Date): Promise<readonly (r
 
 const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;
 
-/** Commits other changes in sequence, which gives requests in progress time to get as far as they can. */
+/** Commits other changes in sequence. This gives requests in progress time to get as far as they can. */
 async function doOtherThings(): Promise<void> {
   for (let count = 0; count < 25; count += 1) await other.call('create_card');
 }
@@ -73,7 +72,7 @@ async function sendTwo(first: () => Promise<string>, second: () => Promise<strin
 }
 
 describe('a group that was decided on the previous one', () => {
-  test('is saved after it without a second decision', async () => {
+  test('is saved after the previous group without a second decision', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const guards = proxy.watch('update_accounts_if_unchanged');
@@ -185,7 +184,7 @@ describe('a group that was decided on the previous one', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'limit_exceeded']);
   });
 
-  test('delays a change of the switch until it has ended', async () => {
+  test('delays a change of the switch until the group has ended', async () => {
     const ledger = openChain();
     const card = await makeCard();
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -250,7 +249,7 @@ describe('the event program.updated shows the funding', () => {
     return { programId, rename, load };
   }
 
-  /** Checks the funding in each program.updated against the loads before it, and returns the types of the events. */
+  /** Checks the funding in each program.updated against the loads before it. Returns the types of the events. */
   async function expectTrue(programId: string, since: Date): Promise<readonly string[]> {
     let balance = 1000;
     const events = await eventsSince(programId, since);
@@ -344,7 +343,7 @@ describe('when a group fails, the next ones', () => {
     const card = await makeCard(10);
     proxy.faults.push('cut_before');
     await expect(transfer(ledger, card, { amount: 100 })).rejects.toMatchObject({ moneyMoved: 'no' });
-    // The sequence and version now equal the lost ones.
+    // The sequence and version now equal those that were lost.
     expect(await transfer(other, card, { amount: 5 })).toBe('made');
     const guards = proxy.watch('update_accounts_if_unchanged');
     // Groups lock accounts for some time before a chain begins again.
@@ -503,7 +502,7 @@ test('a group outside a chain locks its accounts before it decides', async () =>
 describe('a chain whose recent groups did not use a card', () => {
   const FEW = { batch: 256, waiting: 4096, remembered: { accounts: 2, bytes: 1_000_000 } };
 
-  /** Loads some cards so that the chain remembers them. From then on it counts the reads of cards. */
+  /** Loads some cards so that the chain remembers them. Returns a counter of later reads of cards. */
   async function rememberCards(count: number) {
     const ledger = openChain(FEW);
     const cards: string[] = [];
@@ -550,7 +549,7 @@ describe('a chain whose recent groups did not use a card', () => {
     expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
     await untilChained(() => load(chosen));
     for (const card of others.slice(0, 4)) {
-      // Another lost connection may be noticed only now. A group that locks the card first then reads it.
+      // The service may notice another lost connection only now. A group that locks the card first then reads it.
       const [chained, locked] = [proxy.watch('read_cards_with_accounts'), proxy.watch('read_cards')];
       expect(await load(card)).toBe('made');
       expect(chained() + locked()).toBeGreaterThan(0);

@@ -8,7 +8,9 @@ import { type Ledger, openLedger } from '../../harness/ledger.ts';
 import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
-/** Services, a proxy and a connection for interleavings of a chain with another transaction. Call it at the top of a file. */
+/**
+ * Sets up services, a proxy and a connection to interleave a chain with another transaction. Call it at the top of a file.
+ */
 export async function useInterleaving() {
   const server = await useServer();
   const proxy = await useProxy(server);
@@ -16,9 +18,9 @@ export async function useInterleaving() {
   const stranger = await useConnection(server.connection);
   const watcher = await useConnection(server.connection);
 
-  /** A service process behind the proxy with a new chain. */
+  /** Opens a service process behind the proxy with a new chain. */
   function openChain(bounds?: LaneBounds): Ledger {
-    // Without time limits, because tests delay messages for as long as they need.
+    // There are no time limits, because tests delay messages for as long as they need.
     const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds, undefined, STARTS);
     onTestFinished(async () => {
       proxy.traps.length = 0;
@@ -53,7 +55,7 @@ export async function useInterleaving() {
   return { server, proxy, other, stranger, openChain, holdAt, untilWaiting };
 }
 
-/** The outcome of a request: `made`, or the code of its refusal. */
+/** Returns the outcome of a request: `made`, or the code of its refusal. */
 export function outcomeOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'made',
@@ -71,7 +73,7 @@ type Terms = {
   readonly capture?: 'manual';
 };
 
-/** Sends a transfer with its own key, so that a refusal is written too. */
+/** Sends a transfer with its own key, so that a refusal is also written. */
 export function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
   const call = ledger.call('create_transfer', { card_id: card, ...terms }, { idempotencyKey: randomUUID(), ...more });
   return outcomeOf(call);

@@ -26,8 +26,8 @@ test('counts a transfer towards the limit if another process makes it while a ch
   await stranger.query('lock table card in access exclusive mode');
   const outcome = transfer(openChain(), 'counted', { amount: 20 }, { programId });
   await untilWaiting();
-  // Another process writes this for a load of 80, in addition to the posting: the counter, and the version of the funding
-  // account.
+  // Writes what another process writes for a load of 80 in addition to the posting: the counter, and the version of the
+  // funding account.
   const funding = "account.owner_id = $1 and account.kind = 'funding'";
   const { rowCount } = await stranger.query(
     `update limit_counter set amount = amount + 80, count = count + 1 from account
@@ -53,14 +53,14 @@ test('remembers nothing that was rolled back, even if groups without changes hav
       where card.account_id = account.account_id and card.name = $1`,
     [locked],
   );
-  // Its guard waits for the account, and then finds that the account has changed.
+  // The guard of this group waits for the account, and then finds that the account has changed.
   const first = transfer(ledger, locked, { amount: 10 });
   await untilWaiting();
   // This group is decided on the first. Its caller does not wait for a second decision.
   const decided = holdAt('before_early');
   let second: Promise<unknown> = Promise.resolve();
   let deadline = 0;
-  // Tries again with more time if a slow machine reached the deadline before the decision.
+  // If a slow machine reaches the deadline before the decision, tries again with more time.
   for (let milliseconds = 2000, outcome: unknown; outcome !== 'decided'; milliseconds *= 2) {
     deadline = performance.now() + milliseconds;
     second = transfer(ledger, lost, { amount: 100 }, { deadline }).catch((error: unknown) => error);
@@ -78,7 +78,7 @@ test('remembers nothing that was rolled back, even if groups without changes hav
   expect(await first).toBe('made');
   expect(await second).toBeInstanceOf(OperationFailure);
   expect(await third).toBe('made');
-  // The version and sequence of the account now equal the lost ones.
+  // The version and sequence of the account now equal those that were lost.
   expect(await transfer(other, lost, { amount: 1 })).toBe('made');
   const guards = proxy.watch('update_accounts_if_unchanged');
   while (guards() === 0) expect(await transfer(ledger, another, { amount: 1 })).toBe('made');
@@ -97,7 +97,7 @@ test('captures a transfer that is executed while a group reads it', async () => 
   const params = { transfer_id };
   const outcome = outcomeOf(openChain().call('capture_transfer', {}, { params, idempotencyKey: randomUUID() }));
   await untilWaiting();
-  // Another process writes this when it executes the transfer.
+  // Writes what another process writes when it executes the transfer.
   await stranger.query("update transfer set status = 'pending', updated_at = now() where transfer_id = $1", [id]);
   await stranger.query(
     `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)

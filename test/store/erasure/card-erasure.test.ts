@@ -31,7 +31,7 @@ async function call(operation: Parameters<Ledger['call']>[0], members: object, m
   return JSON.parse((await ledger.call(operation, members, { ...within(), ...more })).body) as Record<string, string>;
 }
 
-/** A card with a word in the texts about its holder, and transfers with this word. */
+/** Creates a card with a word in the texts about its holder, and transfers with this word. */
 async function cardWith(word: string, transfers = 3): Promise<{ readonly name: string; readonly ids: string[] }> {
   const metadata = { [word]: word };
   const { card_id: name = '' } = await call('create_card', { holder_reference: word, last_four: '1234', metadata });
@@ -61,7 +61,7 @@ async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> 
   } while ((await read('select from card_erasure where completed_at is null')).length > 0 && failures.length < 50);
 }
 
-/** The tables with texts that contain a word. */
+/** Returns the tables with texts that contain a word. */
 async function traces(word: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of [
@@ -126,8 +126,8 @@ test('erases metadata of a concurrent change, and refuses later changes', async 
   const { name, ids } = await cardWith(text);
   const [transfer_id = ''] = ids;
   await close(name);
-  // An operator's change waits for the head of the audit log. It has written its event but not committed. On a slow machine it
-  // may stop waiting before the lock is released. Its texts must be gone in both cases.
+  // An operator's change waits for the head of the audit log. It has written its event but not committed. On a slow machine
+  // the change may fail before the lock is released. Its texts must be gone in both cases.
   await intruder.query('begin; select from audit_head for update');
   const change = { params: { transfer_id }, caller: CALLER };
   let hasEnded = false;
@@ -147,7 +147,7 @@ test('erases metadata of a concurrent change, and refuses later changes', async 
   await expect(again).rejects.toMatchObject({ code: 'card_erased' });
 });
 
-test('delays decisions on the transfers of the card, or makes the service decide again', async () => {
+test('delays decisions on the transfers of the card, or causes a second decision', async () => {
   const text = word();
   const { name } = await cardWith(text);
   await close(name);
@@ -263,7 +263,7 @@ describe('an error about the card that is stored after the erasure has no texts:
     return { isErased: !String(row.stored).includes(text) };
   }
 
-  test('erases a card whose name must be escaped', async () => {
+  test('with a card whose name must be escaped', async () => {
     await call('create_card', { card_id: name, holder_reference: holder });
     ({ transfer_id: transferId = '' } = await call('create_transfer', { amount: 5, card_id: name }));
     await close(name);

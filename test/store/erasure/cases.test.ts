@@ -7,7 +7,7 @@ import { splitStatements } from '../../../server/store/migrations/migration-file
 import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// Stored cases, including cases of earlier versions without the names of their cards.
+// Tests stored cases, including cases of earlier versions without the names of their cards.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -114,7 +114,7 @@ describe('the texts of a case', () => {
     expect(await stateOf(planted.get(name) ?? '')).toEqual(KEPT);
   });
 
-  test('stay if they were written after the request to erase, without the snapshot', async () => {
+  test('stay if they were written after the request to erase, but lose the snapshot', async () => {
     const caseId = planted.get('later') ?? '';
     expect(await stateOf(caseId)).toEqual(KEPT);
     const { rows } = await owner.query('select snapshot, text from support_case where case_id = $1', [caseId]);

@@ -6,8 +6,8 @@ import { connect } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce, writeEvents } from './relayed.ts';
 
-// Writers, two relays and readers at the same time, with transactions that end in every way. The counts are fixed, and the checks
-// do not depend on speed.
+// Runs writers, two relays and readers at the same time, with transactions that end in every way. The counts are fixed, and
+// the checks do not depend on speed.
 
 const server = await useServer();
 // Waits for the relay's lock without a time limit, because two loops and all writers need it.

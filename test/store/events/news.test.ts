@@ -12,7 +12,7 @@ import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
 const { connection } = await useServer();
 const { database } = useLedger(connection);
 
-/** Only a wait that nothing wakes lasts this long. */
+/** The length of the longest waits in milliseconds. Only a wait that nothing wakes lasts this long. */
 const LONG = 200_000;
 
 const ends: AbortController[] = [];
@@ -20,7 +20,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end.abort();
 });
 
-/** Begins a wait. `isOver` says whether it has ended. */
+/** Begins a wait. `isOver` says whether the wait has ended. */
 function begin(news: EventNews, programId: string, position: number, milliseconds = LONG) {
   const end = new AbortController();
   ends.push(end);
@@ -165,7 +165,7 @@ test('gives a wait that shares a read its own deadline', async () => {
       { source: { ...source, write: String }, limit },
       0,
     );
-  // At most three reads run at a time, so the next one waits.
+  // At most three reads run at a time, so the next read waits.
   const begun = [1, 2, 3].map((limit) => wait(limit, 1));
   const [short, long] = [wait(4, 50), wait(4, 600_000)];
   await expect(short).rejects.toMatchObject({ busy: true });

@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll, relayOnce, writeEvents } from './relayed.ts';
 
-// Concurrent events in a fixed sequence: transactions, two relays and readers.
+// Runs concurrent events in a fixed sequence: transactions, two relays and readers.
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, STARTS);
@@ -34,7 +34,7 @@ async function waitsForLock(count = 1): Promise<boolean> {
   return rows.length >= count;
 }
 
-test('puts a transaction that commits late after younger ones that were numbered before', async () => {
+test('puts a transaction that commits late after younger transactions that already have numbers', async () => {
   const programId = newProgram();
   await owner.query('begin');
   const batchId = await writeEvents(owner, [eventOf(programId, 'late')]);
@@ -51,9 +51,9 @@ test('puts a transaction that commits late after younger ones that were numbered
   expect((await readAll(background, { programId, after: 2 })).map(({ subjectId }) => subjectId)).toEqual(['late', 'c']);
 });
 
-test('puts a transaction that began after another commit later, regardless of the ids', async () => {
+test('puts a transaction after those that had committed when it began, whatever the ids', async () => {
   const programId = newProgram();
-  // Ids of processes whose clocks differ by a second.
+  // These ids come from processes whose clocks differ by a second.
   await commitEvents(background, [eventOf(programId, 'first')], idAt(Date.now() + 1000));
   await commitEvents(background, [eventOf(programId, 'second')], newBatchId());
   await relayOnce(background);
@@ -75,7 +75,7 @@ test('gives no position to a transaction that is rolled back or abandoned', asyn
   }
 });
 
-test('numbers nothing twice if a relay waited for another one', async () => {
+test('numbers no event twice if a relay waited for another one', async () => {
   const programId = newProgram();
   await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query('begin');
@@ -117,7 +117,7 @@ test('finds a fence older than the bounded search with an unbounded search', asy
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('creates partitions later if a reader holds a long lock', async () => {
+test('creates partitions later if a reader holds a lock for long', async () => {
   const day = '2031-05-06';
   const countOf = async () => (await watcher.query("select from pg_class where relname = 'event_2031_05_06'")).rowCount;
   await owner.query('begin; lock table event, event_default in access share mode');
@@ -142,7 +142,7 @@ test('moves money, numbers events and reads them without any partition', async (
   expect(made.status).toBe('completed');
   await relayOnce(background);
   expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
-  // Days with rows in the default partition stay there. The others get their own partitions.
+  // Days with rows in the default partition stay there. The other days get their own partitions.
   await preparePartitions(background);
   await commitEvents(background, [eventOf(programId, 'c')]);
   await relayOnce(background);

@@ -5,7 +5,7 @@ import { dropOldEvents } from '../../../server/store/events/retention.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
 
-// Reading pages of several programs together gives the same pages as reading one at a time.
+// Tests that reading pages of several programs together gives the same pages as reading one at a time.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -18,7 +18,7 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-/** Reads ranges together and compares each with a separate read. */
+/** Reads ranges together and compares each range with a separate read. */
 async function expectSame(ranges: readonly (readonly [programId: string, after: number])[], limit: number) {
   const wanted = ranges.map(([programId, after]) => ({ programId, after }));
   const alone = await Promise.all(wanted.map((range) => readEventPage(background, { ...range, limit })));
@@ -74,7 +74,7 @@ test('includes an event for every program in each page', async () => {
   }
 });
 
-test('reads the other programs if events of one are deleted or missing', async () => {
+test('reads the other programs if events of one program are deleted or missing', async () => {
   const [old, broken, whole] = [newProgram(), newProgram(), newProgram()];
   const day = new Date(Date.now() - 60 * 86_400_000);
   await owner.query('select make_event_partition($1, $2)', ['event', day.toISOString().slice(0, 10)]);

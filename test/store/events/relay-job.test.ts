@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll } from './relayed.ts';
 
-// When the relay loop of a service begins a round, and what it does without the database.
+// Tests when the relay loop of a service begins a round, and what the loop does without the database.
 
 const server = await useServer();
 const proxy = await useProxy(server);
@@ -22,8 +22,8 @@ afterEach(async () => {
 });
 
 /**
- * Starts the loop of another process. `announced` lists the programs that it has announced. There are no time limits, so a slow
- * database is not a failure.
+ * Starts the loop of another process. `announced` lists the programs that the loop has announced. There are no time limits,
+ * so a slow database is not a failure.
  */
 function startRelay(connection = server.connection, timeLimits: TimeLimits = STARTS) {
   const databases = openDatabases(connection, undefined, timeLimits);
@@ -122,7 +122,7 @@ test('stops after the round in progress and begins no other', async () => {
   expect(await countOf(programId)).toBe(relayed);
 });
 
-/** Whether the relay waits for a lock in a statement about a table. */
+/** Returns whether the relay waits for a lock in a statement about a table. */
 async function isWaiting(about: string): Promise<boolean> {
   const { rows } = await watcher.query(
     `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ $1 and pid <> pg_backend_pid()`,

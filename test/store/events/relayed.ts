@@ -7,7 +7,7 @@ import { insertEvents } from '../../../server/store/events/insert-events.ts';
 import { readEventPage, type StoredEvent } from '../../../server/store/events/read-events.ts';
 import { HOLD_RELAY, type Relayed, relayEvents, toRelayed } from '../../../server/store/events/relay.ts';
 
-/** An event with a name as its subject. */
+/** Returns an event with a name as its subject. */
 export function eventOf(programId: string | null, subjectId: string): DomainEvent {
   return { type: 'transfer.completed', programId, subjectId, payload: `{"of":"${subjectId}"}` };
 }
@@ -47,7 +47,7 @@ export async function relayOnce(database: Database, withinSeconds: number | null
   return toRelayed(await database.underLock(HOLD_RELAY, relayEvents(withinSeconds)));
 }
 
-/** All events of a program, or of all programs, after a position. Fails the test if events are deleted. */
+/** Returns all events of a program, or of all programs, after a position. Fails the test if events are deleted. */
 export async function readAll(database: Database, range: { readonly programId?: string; readonly after?: number }) {
   const events: StoredEvent[] = [];
   let { after = 0 } = range;
@@ -60,5 +60,5 @@ export async function readAll(database: Database, range: { readonly programId?: 
   }
 }
 
-/** A new program id. The relay and readers need no row of `program`. */
+/** Returns a new program id. The relay and readers need no row of `program`. */
 export const newProgram = (): string => randomUUID();

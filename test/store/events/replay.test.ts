@@ -5,7 +5,7 @@ import { KEY_TEXT } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from './relayed.ts';
 
-// The response to an idempotency key is stored as the payload of an event.
+// Tests replays. The response to an idempotency key is stored as the payload of an event.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);

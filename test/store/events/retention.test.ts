@@ -31,7 +31,7 @@ const nameOf = (table: string, days: number): string => `${table}_${dayOf(days).
 const makeDay = (table: string, days: number) =>
   owner.query('select make_event_partition($1, $2)', [table, dayOf(days)]);
 
-/** Commits events that are some days old. The fence is as old if the transaction's id is. */
+/** Commits events that are some days old. The age of the fence depends on the transaction's id. */
 const commitOld = (days: number, events: readonly DomainEvent[], batchId?: string) =>
   commitEvents(background, events, batchId, NOW - days * DAY);
 

@@ -31,7 +31,7 @@ test('stores each event of a group with the trace of its request, or without one
   expect(Math.max(...rows.map(({ size }) => Number(size)))).toBeGreaterThan(2);
 });
 
-test('inserts events without a trace without its column', () => {
+test('leaves out the column of the trace if no event has one', () => {
   const events = [eventOf(null, 'a'), { ...eventOf(null, 'b'), traceparent: undefined }];
   expect(insertEvents(newBatchId(), events, 1).name).toBe('insert_events');
   expect(insertEvents(newBatchId(), [...events, { ...eventOf(null, 'c'), traceparent: traceOf(3) }], 1).name).toBe(

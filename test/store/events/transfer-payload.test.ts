@@ -7,7 +7,7 @@ import { idAt } from '../../../server/foundation/ids.ts';
 import { compactPayload, fullPayload } from '../../../server/store/events/transfer-payload.ts';
 import { aTransfer } from '../../fixtures/records.ts';
 
-// A compact payload is read as the same bytes that were sent with the event.
+// Tests that a compact payload is read as the same bytes that were sent with the event.
 
 const uuid = fc.uuid();
 const key = fc.oneof(
@@ -29,7 +29,7 @@ const error = fc.record({
   Type: fc.constant('Request Error'),
 });
 
-/** Mostly common values, but each field sometimes has a rare one. */
+/** Mostly common values. Each field sometimes has a rare value. */
 const transfer: fc.Arbitrary<Transfer> = fc
   .record({
     now: time,
@@ -77,7 +77,7 @@ const transfer: fc.Arbitrary<Transfer> = fc
     }),
   );
 
-/** The payload in form 1, which the service no longer writes: with the time, and with ids as in the API. */
+/** Writes the payload in form 1, which the service no longer writes: with the time, and with ids as in the API. */
 function inFormOne(one: Transfer): string {
   const { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy } = one;
   const named = { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy };

@@ -12,8 +12,8 @@ import { checkBalances, useConnection, useLedger, useServer } from '../../harnes
 
 const server = await useServer();
 /**
- * Two service processes without time limits for locks. A request that has timed out once is retried alone and rarely gets the
- * lock of the funding account.
+ * Two service processes without time limits for locks. A request that has timed out once is retried alone, and then rarely
+ * gets the lock of the funding account.
  */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
@@ -36,7 +36,7 @@ class Program {
     this.programId = fromWireId('prog', wireId) ?? '';
   }
 
-  /** Calls an operation and returns its record, or the code of the refusal. */
+  /** Calls an operation. Returns its record, or the code of the refusal. */
   async call(at: Ledger, operation: AnyCall['operation'], body: object, params: object = {}): Promise<Fields | string> {
     const more = { programId: this.programId, params: { ...params }, idempotencyKey: randomUUID() };
     try {
@@ -55,7 +55,7 @@ class Program {
     this.call(at, 'create_withdrawal', { amount }, { program_id: this.wireId });
   update = (body: object, at = ledger) => this.call(at, 'update_program', body, { program_id: this.wireId });
 
-  /** The events of the program in the order of their transactions. Several transactions can share a millisecond. */
+  /** Returns the events of the program in the order of their transactions. Several transactions can share a millisecond. */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
     const told = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
       this.programId,
@@ -63,7 +63,6 @@ class Program {
     return told.map(({ type, data }) => ({ type, data }));
   }
 
-  /** The data of each funding.low. */
   async lows(): Promise<readonly Fields[]> {
     return (await this.events()).filter(({ type }) => type === 'funding.low').map(({ data }) => data);
   }
@@ -78,7 +77,6 @@ async function makeProgram(funding: number, threshold: number | null, currency =
   return program;
 }
 
-/** The expected data of funding.low. */
 function low(program: Program, available: number, threshold: number, cause: Partial<FundingLowRecord>): Fields {
   return {
     program_id: program.wireId,

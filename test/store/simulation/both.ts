@@ -14,10 +14,10 @@ import { type Tables, Transaction } from '../../../verification/environments/mem
 import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 
-// The simulation (verification/environments/memory) has its own store. Here PostgreSQL executes everything that the simulation executes. Both must
-// return the same rows and errors, and end with the same tables.
+// The simulation (verification/environments/memory) has its own store. Here PostgreSQL executes everything that the
+// simulation executes. Both must return the same rows and errors, and end with the same tables.
 
-/** The service's clock in PostgreSQL then shows the time in this table. */
+/** Makes the service's clock in PostgreSQL show the time in this table. */
 const FREEZE_CLOCK = `
   create table frozen_clock (now timestamptz not null);
   insert into frozen_clock values (now());
@@ -55,7 +55,7 @@ export class Pair {
     this.own = new Connection(simulated, 'session', () => undefined);
   }
 
-  /** Executes queries in sequence, like a connection. */
+  /** Executes queries in sequence, as a connection does. */
   query(query: Query): Promise<unknown> {
     const result = this.#last.then(() => this.#both(query));
     this.#last = result.catch(() => undefined);
@@ -74,7 +74,7 @@ export class Pair {
     return theirs;
   }
 
-  /** The result of the simulation. `error` is 55P03 if it would wait. */
+  /** Returns the result of the simulation. `error` is 55P03 if it would wait. */
   async runOwn(query: Query): Promise<Result> {
     const answer = resultOf(this.own.query(query));
     while (this.own.canExecute) this.own.execute();
@@ -92,7 +92,10 @@ function resultOf(query: Promise<{ readonly rows: readonly StoredRow[]; readonly
   );
 }
 
-/** A result without the values that only PostgreSQL has: its clock, the values of locks, and the rows that a write returns. */
+/**
+ * Returns a result without the values that only PostgreSQL has: its clock, the values of locks, and the rows that a write
+ * returns.
+ */
 function comparable(statement: string, result: Result, found: Result): unknown {
   if ('error' in result || 'error' in found) return 'error' in result ? result : { rows: result.rows };
   const [first] = found.rows;
@@ -124,7 +127,7 @@ function pick(row: StoredRow, names: readonly string[]): string {
   return JSON.stringify(names.map((name) => [name, shown(name)]));
 }
 
-/** The simulated store and a PostgreSQL with the same rows. Their clocks stand still. */
+/** Sets up the simulated store and a PostgreSQL with the same rows. Their clocks stand still. */
 export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const server = await useServer();
   const client = await useConnection(server.connection);
@@ -152,7 +155,7 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   });
   /** The statements that both have executed. */
   const compared = new Set<string>();
-  /** A connection with the types of the service: `bigint` columns are bigints. */
+  /** Opens a connection with the types of the service: `bigint` columns are bigints. */
   const useTypedConnection = (): Promise<pg.Client> => {
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid, format ?? 'text');
@@ -161,7 +164,6 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   await copyOtherPrograms(await useTypedConnection(), tables, time);
   const pairWith = (real: pg.Client): Pair => new Pair(real, simulated, compared);
   const database = openDatabase(pairWith(await useTypedConnection()));
-  /** Moves both clocks forward. */
   const passTime = async (milliseconds: number): Promise<void> => {
     time.now += milliseconds;
     await client.query(`update frozen_clock set now = now + $1 * interval '1 millisecond'`, [milliseconds]);
@@ -173,14 +175,14 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   return { server, client, now, time, tables, bugs, simulated, compared, database, pairWith, passTime, compareTable };
 }
 
-/** The real {@link Database} on both stores. */
+/** Opens the real {@link Database} on both stores. */
 function openDatabase(pair: Pair): Database {
   const pool = { take: async () => pair, query: (...of: [Query]) => pair.query(...of), closeIdle: () => undefined };
   const connections = { readers: pool, writers: pool, group: new PoolGroup() };
   return new Database(connections as never, new Standby(pool as never));
 }
 
-/** Gives the initial programs of a ledger the events that are for every program. */
+/** Copies the other programs of a ledger to the simulation, because some events are for every program. */
 async function copyOtherPrograms(client: pg.Client, tables: Tables, time: SimulatedTime): Promise<void> {
   const { rows } = await client.query<StoredRow>('select * from program');
   const transaction = new Transaction(tables, () => time.clock);
@@ -194,8 +196,8 @@ async function copyOtherPrograms(client: pg.Client, tables: Tables, time: Simula
 let lastMoment = 0;
 
 /**
- * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their ids, which
- * are random within a millisecond. PostgreSQL uses the order of arrival.
+ * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their ids,
+ * which are random within a millisecond. PostgreSQL uses the order of arrival.
  */
 export async function nextMillisecond(): Promise<void> {
   while (databaseTime() === lastMoment) await new Promise((wake) => setTimeout(wake, 1));

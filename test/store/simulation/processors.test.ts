@@ -46,7 +46,7 @@ import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Attempts and the reports of processors, in the simulated store and in PostgreSQL.
+// Runs attempts and the reports of processors in the simulated store and in PostgreSQL.
 
 const { server, tables, simulated, bugs, compared, database, ...both } = await useBoth(CARDS_AT_PROCESSOR);
 const { pairWith, passTime, compareTable, time } = both;
@@ -151,7 +151,7 @@ async function carryOut(): Promise<number> {
   return claimed.length;
 }
 
-/** A processor sends a notice twice, and the service handles it. */
+/** Stores a processor's notice twice, and lets the service handle it. */
 async function notify(number: number): Promise<void> {
   const { attemptId, amount, currency } = drawAttempt();
   const isForeign = random.chance(0.3);
@@ -184,7 +184,7 @@ async function notify(number: number): Promise<void> {
   }
 }
 
-/** A decision on an outdated attempt is not written. */
+/** Reports on an outdated attempt. Such a decision is not written. */
 async function reportLate(): Promise<void> {
   const before = drawAttempt();
   const stale = { ...before, looks: before.looks + 1 };
@@ -206,7 +206,7 @@ async function operate(): Promise<void> {
   }
 }
 
-/** A breaker opens, is probed and closes. */
+/** Opens a breaker, probes it and closes it. */
 async function tryBreaker(): Promise<void> {
   const read = () => database.read(READ_OPEN_BREAKERS);
   await database.writeUnguarded(openBreaker(CONNECTOR_ID, 'five requests had no valid answer', 15));
@@ -251,7 +251,7 @@ const WAITING = {
   body: { attempt_id: `pat_${'1'.repeat(32)}`, status: 'approved', amount: 1, currency: 'USD' },
 } as const;
 
-/** Statements with locks. The second one waits, skips, or continues. */
+/** Statements with locks. The second statement waits, skips, or continues. */
 const LOCKING: Readonly<Record<string, () => Statement>> = {
   'an attempt to report about': () => readAttemptsForReport(firstAttempts(), true),
   'attempts that are due': () => claimAttempts([CONNECTOR_ID], 100, { ready: 5, other: 40 }),

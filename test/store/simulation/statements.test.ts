@@ -33,7 +33,7 @@ import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Random histories, and waits for locks. `both.ts` describes what is compared.
+// Runs random histories, and waits for locks. `both.ts` describes what is compared.
 
 const { server, client, now, time, tables, bugs, simulated, compared, database, ...both } = await useBoth();
 const { pairWith, passTime, compareTable } = both;
@@ -82,7 +82,7 @@ test('random histories have the same results in PostgreSQL', async () => {
   const commands = new Commands(random, known, drawWorkload(random, EVERY_SUBJECT, { asksAll: true }));
   const refused = new Set<string>();
   let settled = 0;
-  // Funding for many transfers.
+  // Adds funding for many transfers.
   for (const program of ['0', '1']) {
     await ask({ does: 'deposit', program, currency: CURRENCY, amount: 2_000n, reference: null }, null);
   }
@@ -171,7 +171,7 @@ test('the leases, cursors and health of webhooks are the same in PostgreSQL', as
         nextProbeAt: now,
         isFailingTold: false,
       } as const;
-      // The second webhook has changed since.
+      // The second webhook has changed in the meantime.
       const version = { revision: Number(revision) + (index === 1 ? 1 : 0) };
       return { webhookId: String(webhook_id), shard: Number(shard), epoch, ...progress, ...health, ...version };
     });
@@ -191,7 +191,7 @@ test('the leases, cursors and health of webhooks are the same in PostgreSQL', as
   expect((await write(one, owners[0], 5))[0]).toBe(heldBy(one));
   await database.read(readRevisions({ shards: one.held.map(({ shard }) => shard) }));
   await database.read(readDeliveredWebhooks({ webhookIds: webhooks.map(({ webhook_id }) => String(webhook_id)) }));
-  // A paused webhook is probed.
+  // Probes a paused webhook.
   const [first] = webhooks;
   const webhookId = String(first?.webhook_id);
   await database.read(probeNow(webhookId, new Date(now)));
@@ -216,10 +216,10 @@ const card = (number: number) => ({
 });
 const name = (text: string) => ({ programId: card(0).programId, kind: 'reference', name: text }) as const;
 
-/** A webhook that the histories do not use. They may delete others. */
+/** A webhook that the histories do not use. They may delete other webhooks. */
 const webhookId = PROGRAMS[0]?.webhookId ?? '';
 
-/** Statements with locks. The second one waits, skips, or continues. */
+/** Statements with locks. The second statement waits, skips, or continues. */
 const LOCKING: Readonly<Record<string, Statement>> = {
   'the first card and the funding': lockAccounts([card(0)], []),
   'the second card': lockAccounts([card(1)], []),
@@ -256,7 +256,7 @@ test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, 
 });
 
 test('every statement of the simulation was compared', () => {
-  // The barrier for a standby has no name: the suite `crashes` runs it.
+  // The barrier for a standby has no name. The suite `crashes` runs it.
   const here = Object.keys(STATEMENTS).filter((statement) => statement !== '' && !(statement in PROCESSOR_STATEMENTS));
   expect(here.filter((statement) => !compared.has(statement))).toEqual([]);
 });

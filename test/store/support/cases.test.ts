@@ -28,7 +28,8 @@ async function call(
 const rowsOf = async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows;
 
 /**
- * Waits until this many connections wait for a lock, or one of the calls has ended. On a slow machine a call may time out first.
+ * Waits until this many connections wait for a lock, or one of the calls has ended. On a slow machine a call may time out
+ * first.
  */
 async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]): Promise<void> {
   let ended = 0;
@@ -48,7 +49,7 @@ async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]
     .toBe(true);
 }
 
-/** A closed card and its transfer, with a text about its holder. */
+/** Makes a closed card and its transfer, with a text about its holder. */
 async function cardOf(text: string) {
   const { card_id = '' } = await call(ledger, 'create_card', { holder_reference: text });
   const made = await call(ledger, 'create_transfer', { amount: 5, card_id, description: text });

@@ -19,7 +19,7 @@ import { sendRaw } from '../../harness/raw-request.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
-// Without time limits, because its transactions wait for each other and for a lock that a test holds.
+// There are no time limits, because transactions wait for each other and for a lock that a test holds.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);

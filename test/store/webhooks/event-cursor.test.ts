@@ -16,7 +16,9 @@ async function make(subjectId: string): Promise<void> {
   await relayOnce(database);
 }
 
-/** A cursor over the events of all programs that looks for one event. `more` resolves when there may be more events. */
+/**
+ * Opens a cursor over the events of all programs that looks for one event. `more` resolves when there may be more events.
+ */
 function open(feed: EventFeed, start: number, subjectId: string) {
   const more = Promise.withResolvers<void>();
   const reports = { onMore: more.resolve, onDeleted: () => undefined, onFailure: more.reject };

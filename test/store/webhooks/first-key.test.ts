@@ -10,7 +10,7 @@ const connection = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
 
 test('recognises the first key if another request creates and uses it during the check', async () => {
-  // Uses the key of the harness, which this process has not read yet.
+  // Uses the key of the test server, which this process has not read yet.
   await ledger.call('create_webhook', { url: 'https://hooks.example/' });
   let keys: readonly Buffer[] = [];
   const read = () => keys;

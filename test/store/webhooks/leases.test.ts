@@ -24,7 +24,7 @@ const { background } = ledger.databases;
 const [first, second] = [randomUUID(), randomUUID()];
 const EVENT = randomUUID();
 
-/** Claims as many shards for a process as there are. */
+/** Claims all shards for a process. */
 async function claim(process: string): Promise<readonly HeldShard[]> {
   const [rows = []] = await background.inOnePacket([claimShards({ owner: process, seconds: 3_600, count: 16 })]);
   return toHeldShards(rows);
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await owner.query('update webhook_shard set owner = null, expires_at = null');
 });
 
-/** A webhook with a running replay and two failed events, and its state. */
+/** Creates a webhook with a running replay and two failed events. Returns it with its state. */
 async function createWebhook() {
   const created = await ledger.call('create_webhook', { url: 'http://receiver.test/', after: 0 });
   const webhookId = fromWireId('wh', JSON.parse(created.body).webhook_id) ?? '';
@@ -65,7 +65,7 @@ async function createWebhook() {
     );
     return rows[0];
   };
-  /** All writes of a process for a webhook, with the epoch that the process assumes. */
+  /** Returns all writes of a process for a webhook, with the epoch that the process assumes. */
   const writes = (process: string, epoch: number) => {
     const held = { webhookId, shard, epoch };
     const failed = { ...held, programId, tries: 2, nextAt: Date.now() };
@@ -94,7 +94,7 @@ describe("a process's writes for a webhook", () => {
     expect(await state()).toEqual({ cursor: 7, status: 'paused', failures: 10, replay: 5, tries: [2] });
   });
 
-  test('change nothing once another process has claimed the shard, or it has claimed the shard again', async () => {
+  test('change nothing once another process has claimed the shard, or the same process has claimed it again', async () => {
     const { shard, state, writes } = await createWebhook();
     const before = await state();
     const epoch = (await claim(first)).find((held) => held.shard === shard)?.epoch ?? 0;
@@ -131,7 +131,7 @@ test('renews an expired lease unless another process has claimed the shard', asy
   expect(await background.inOnePacket([renew])).toEqual([[]]);
 });
 
-test('ends leases when the clock is set back, and does not count their process', async () => {
+test('ends leases when the clock is set back, and does not count the processes that held them', async () => {
   const ahead = (time: string) =>
     owner.query(`update webhook_shard set expires_at = clock_timestamp() + interval '${time}' where owner is not null`);
   const held = await claim(first);

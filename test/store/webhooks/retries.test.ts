@@ -14,7 +14,7 @@ const ledger = useLedger(server.connection);
 const { database } = ledger;
 const owner = await useConnection(server.connection);
 
-/** Events of a program in separate transactions. Each failed at a webhook and is due again. */
+/** Makes events of a program in separate transactions. Each has failed at a webhook and is due again. */
 async function failedEvents(count: number) {
   const programId = DEMO_PROGRAM_ID;
   const { webhook_id } = JSON.parse((await ledger.call('create_webhook', { url: 'https://hooks.example/' })).body);
@@ -36,7 +36,7 @@ async function failedEvents(count: number) {
   return { programId, webhookId, eventIds: events.map(({ eventId }) => eventId) };
 }
 
-/** The retries of a webhook, and the result of the next look for due ones. */
+/** Opens the retries of a webhook. Also returns the result of the next look for due retries. */
 function open({ programId, webhookId }: { readonly programId: string; readonly webhookId: string }) {
   let settle = Promise.withResolvers<void>();
   const retries = new Retries(0, {
@@ -67,7 +67,7 @@ test('reads the events of fifty retries together', async () => {
   onTestFinished(() => read.mockRestore());
   const items = await look();
   expect(items.map(({ eventId }) => eventId)).toEqual(failed.eventIds);
-  // The reads are the rows, the events with their positions in one packet, and the rows of the next look.
+  // The reads are: the rows, the events with their positions in one packet, and the rows of the next look.
   expect(read.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
@@ -82,7 +82,7 @@ test('keeps retries due if their events could not be read', async () => {
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
 
-test('lets others have their turn if a webhook is dropped while its oldest retry is for a deleted event', async () => {
+test('lets other webhooks continue if a webhook is dropped while its oldest retry is for a deleted event', async () => {
   const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
   await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
     dropped.webhookId,

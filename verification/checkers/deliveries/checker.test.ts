@@ -9,7 +9,7 @@ import {
   type Subscription,
 } from './checker.ts';
 
-// Correct deliveries, and versions with one planted violation each.
+// Tests the checker with correct deliveries, and with versions of them that contain one violation each.
 
 const TIMELINE = ['card.created', 'transfer.pending', 'transfer.completed', 'card.updated'].map((type, index) => ({
   type,
@@ -33,7 +33,7 @@ const WEBHOOK: Subscription = {
 
 const KILLED_AT = 3_000;
 
-/** An accepted delivery of the event at a position. */
+/** Returns an accepted delivery of the event at a position. */
 const got = (position: number, more: Partial<Delivery> & { readonly body?: string } = {}): Delivery => ({
   at: 500,
   eventId: `evt_${position}`,

@@ -4,7 +4,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import { checkAcknowledged, checkReading, placeEvents } from './checker.ts';
 import { ALL_BY_NUMBER, type EventRow, type EventTables, type PositionRow, type Timelines } from './history.ts';
 
-// Correct tables and readings, and versions with one planted violation each.
+// Tests the checker with correct tables and readings, and with versions of them that contain one violation each.
 
 const PROGRAM = '01920000-0000-7000-8000-000000000001';
 const OTHER = '01920000-0000-7000-8000-000000000002';
@@ -65,7 +65,7 @@ const placed = (changed: Partial<EventTables> = {}) =>
     { ...TABLES, ...changed },
     [PROGRAM, OTHER].map((program) => toWireId('prog', program)),
   );
-/** The positions with a change to those of the first program's last event. */
+/** Returns the positions with a change to the position of the first program's last event. */
 const replaced = (row: Partial<PositionRow>) => ({
   positions: POSITIONS.with(3, { ...(POSITIONS[3] as PositionRow), ...row }),
 });

@@ -6,7 +6,7 @@ import { calendarAt } from '../../../test/harness/local-time.ts';
 import { findDifference } from './run.ts';
 import { type Decisions, DOMAIN } from './world.ts';
 
-/** Hides or changes a part of the view of a decision. */
+/** Hides or changes a part of the data that a decision sees. */
 const blind =
   (changed: (view: TransferView) => Partial<TransferView>) =>
   (view: TransferView): TransferView => ({ ...view, ...changed(view) });
@@ -144,7 +144,7 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
 };
 
 describe('random stories', () => {
-  // The same stories every time, so that the result does not depend on chance.
+  // Uses the same stories every time, so that the result does not depend on chance.
   const find = (mistake: string, firstSeed = 1): string =>
     findDifference({ ...DOMAIN, ...MISTAKES[mistake] }, { stories: 2000, firstSeed }) ?? '';
 

@@ -5,7 +5,8 @@ import { findDifference, WORKLOAD } from './run.ts';
 import { DOMAIN } from './world.ts';
 
 describe('the domain and the plain model', () => {
-  // Only of the stories that are always the same, so that a rare refusal never fails a run by not coming.
+  // Covers only stories that are always the same. Otherwise a run could fail because a rare refusal did not occur by
+  // chance.
   const coverage = new Coverage();
 
   test.for([
@@ -15,7 +16,7 @@ describe('the domain and the plain model', () => {
     expect(findDifference(DOMAIN, { stories, firstSeed, coverage: seen }) ?? '').toBe('');
   });
 
-  // For the reports of processors, see test/store/processors.test.ts.
+  // test/store/processors.test.ts tests the reports of processors.
   const moves = TRANSFER_MOVES.filter(({ command }) => command !== 'report');
   test.each(moves.map(({ from, command, to }) => `${from} ${command} ${to}`))('make the move %s', (move) => {
     expect(coverage.timesOf(`moved ${move}`), 'give the move more weight in run.ts').toBeGreaterThan(10);

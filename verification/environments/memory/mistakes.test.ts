@@ -3,7 +3,9 @@ import { MISTAKES } from '../../mutants/simulation/mistakes.ts';
 import { runCampaign } from './campaign.ts';
 import { runSchedule } from './schedule.ts';
 
-/** The maximum number of schedules to find a mistake. Most take a few dozen, the rarest known one a few hundred. */
+/**
+ * The maximum number of schedules to find a mistake. Most mistakes take a few dozen, the rarest known one a few hundred.
+ */
 const MAX_SCHEDULES = 3_000;
 
 test.each(MISTAKES)('finds the mistake: $name', async ({ seed, hasProcessor = false, ...mistake }) => {

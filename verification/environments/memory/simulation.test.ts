@@ -7,10 +7,13 @@ import { describeFailure, runCampaign } from './campaign.ts';
 import { EVES, LIMITS } from './profile.ts';
 import { runSchedule } from './schedule.ts';
 
-/** How long `npm run check` runs schedules. `npm run verify` runs 100,000 of them. */
+/** How long `npm run check` runs schedules, in milliseconds. `npm run verify` runs 100,000 schedules. */
 const MILLISECONDS = 5_000;
 
-/** Seeds that once failed, with the bug. The simulation has changed since, so these are different schedules now. */
+/**
+ * Seeds that once failed, with the bug. The simulation has changed since then, so the seeds now produce different
+ * schedules.
+ */
 const FAILED_ONCE: readonly (readonly [seed: number, cause: string])[] = [
   [40, 'update_transfer locked only its transfer, so its event said that a canceled transfer was pending'],
   [185, 'a cancellation overwrote a committed change of metadata'],
@@ -34,7 +37,7 @@ test.each(PERIOD_LIMITS)('gives programs the limit %s in some schedules', (name)
   expect(JSON.stringify(LIMITS)).toContain(`"${name}"`);
 });
 
-/** Seeds with a processor that find the mutants of verification/mutants/processors. */
+/** Seeds with a processor. They find the mutants of verification/mutants/processors. */
 const WITH_PROCESSOR = [1, 5, 15, 17, 20, 35, 156, 219, 1396];
 
 test.each(WITH_PROCESSOR)('keeps the processor and the ledger in agreement in schedule %i', async (seed) => {

@@ -4,7 +4,7 @@ import { NoResponse, sendRaw } from '../../../test/harness/raw-request.ts';
 import { streamOf } from '../../campaign.ts';
 import { Receiver } from './receiver.ts';
 
-// The receiver of the webhooks must record requests and responses, even if it is restarted.
+// Tests that the receiver of the webhooks records requests and responses, even after a restart.
 
 const [FIRST, SECOND] = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`) as [string, string];
 
@@ -44,7 +44,7 @@ test.for([
   ['fails', 500],
   ['limits', 429],
   ['slow', 204],
-] as const)('the kind %s answers %i', async ([kind, status]) => {
+] as const)('a receiver of the kind %s answers %i', async ([kind, status]) => {
   receiver.conduct(kind, { kind });
   expect(await deliver(kind, 'evt_1')).toBe(status);
   expect(receiver.deliveriesOf(kind)).toMatchObject([{ verified: [], status }]);
