@@ -45,7 +45,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
   }
   if (standbyList === null) {
     return unknown(
-      'Commits wait for a standby, but the user of the database may not see whether one is connected: GRANT pg_monitor TO it.',
+      'Commits wait for a standby, but the user of the database may not see whether one is connected: run GRANT pg_monitor TO that user.',
     );
   }
   const needed = requiredStandbys(facts);

@@ -64,8 +64,8 @@ const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke', 'contract'] a
 const QUICKLY = { CONTRACT_SECONDS: '10' } as const;
 
 /**
- * Programs that only `npm run verify` runs, two at a time. The one about money is first, then the longest. A program without a fixed
- * amount of work has a time budget and does less on a slow machine.
+ * Programs that only `npm run verify` runs, two at a time. The one about money is first, then the longest. A program without a
+ * fixed amount of work has a time budget and does less on a slow machine.
  */
 const PROGRAMS: Checks = {
   'seeded-mistakes': ['verification/mutants/main.ts', '--selection'],

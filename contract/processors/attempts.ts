@@ -184,11 +184,11 @@ export const ATTEMPTS = [
     errors: ['attempt_not_found', 'invalid_attempt_status'],
     failure: 'The attempt could not be resolved',
     example: {
-      body: { outcome: 'not_executed', note: 'The processor has no record of it, says their ticket 4711.' },
+      body: { outcome: 'not_executed', note: 'The processor has no record of it (their ticket 4711).' },
       reply: {
         ...QUEUED,
         status: 'failed',
-        detail: 'The processor has no record of it, says their ticket 4711.',
+        detail: 'The processor has no record of it (their ticket 4711).',
         resolved_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
         updated_at: EXAMPLE_LATER,
       },

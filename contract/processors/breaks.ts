@@ -141,12 +141,16 @@ export const BREAKS = [
     errors: ['invalid_amount', 'break_not_found', 'insufficient_funds', 'limit_exceeded'],
     failure: 'The break could not be closed',
     example: {
-      body: { note: 'The holder keeps the money, their ticket 4711.', book_against: 'funding', amount: 1000 },
+      body: {
+        note: 'The holder keeps the money (ticket 4711 of the processor).',
+        book_against: 'funding',
+        amount: 1000,
+      },
       reply: {
         ...OPEN,
         closed_at: EXAMPLE_LATER,
         closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
-        note: 'The holder keeps the money, their ticket 4711.',
+        note: 'The holder keeps the money (ticket 4711 of the processor).',
         booked_against: 'funding',
         bookings: [],
       },

@@ -154,7 +154,7 @@ const MATCHED = {
   totals: [{ currency: 'USD', pushed: 1000, pulled: 500, reversed: 0, fees: 10 }],
   matched_at: EXAMPLE_LATER,
 } as const;
-const NOTE = 'The processor sent a corrected file, their ticket 4711.';
+const NOTE = 'The processor sent a corrected file (their ticket 4711).';
 
 export const SETTLEMENT_FILES = [
   operation({
