@@ -524,7 +524,7 @@ class Processor {
     this.work(now);
     const choice = this.#pick(4);
     if (choice === 0) return answer('unknown');
-    // It may fail to find an executed order once. Before its own delay is over, it may fail any number of times.
+    // The processor may fail to find an executed order once. Before its own delay is over, it may fail any number of times.
     const isBlind = now <= this.#visibleFrom || (!this.#lied && choice === 1);
     if (this.executed && !isBlind) return answer('approved');
     if (this.executed) this.#lied ||= now > this.#visibleFrom;

@@ -8,7 +8,7 @@ import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
 /**
- * Copies a ledger directory with PostgreSQL and its tables, which is made once per run. That saves a second in tests that
+ * Copies a ledger directory that is made once per run and has PostgreSQL and its tables. That saves a second in tests that
  * are not about creating a ledger. The copy has no rows, no seed and no mode yet.
  */
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {

@@ -125,8 +125,8 @@ export async function startService(
     client,
     database: {
       stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
-      // On a very busy machine a start takes longer than the service waits, so the request is repeated. It then waits for
-      // the same start.
+      // On a very busy machine a start takes longer than the service waits, so the request is repeated. The repeated
+      // request waits for the same start.
       start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase({ maxRetries: 10 }))),
     },
     stop: () => end('SIGTERM'),

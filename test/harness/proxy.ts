@@ -3,7 +3,7 @@ import { createConnection, createServer, type Server, type Socket } from 'node:n
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What the proxy does with the next COMMIT. */
+/** A fault of the proxy at the next COMMIT. */
 export type CommitFault =
   /** Cuts the connection before the server receives the COMMIT. */
   | 'cut_before'
@@ -31,7 +31,7 @@ export type TrapPlace =
   /** The server has committed. Its response is held back. */
   | 'after_commit';
 
-/** What happens to the connection and the held-back data after a trap has sprung. */
+/** The result for the connection and the held-back data after a trap has sprung. */
 export type TrapOutcome =
   | 'continue'
   /** Both sides are cut, and the held-back data never arrives. */

@@ -100,7 +100,7 @@ export function checkBalances(ledger: Ledger): void {
 }
 
 /**
- * Moves the sandbox's clock to the next noon (UTC) until the test ends, so that the day of the limits does not end during
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends. Otherwise the day of the limits could end during
  * the test.
  */
 export async function moveToNoon({ call }: Ledger): Promise<void> {

@@ -2,9 +2,9 @@ import pg from 'pg';
 import { waitFor } from '../harness/process.ts';
 
 /**
- * Points at which the service can be made to wait, because a trigger takes a lock there that the test holds. They are
- * before it writes a claim, before it marks an order as sent, before it records an answer to each question, and before it
- * records a notice. The last two are at the COMMIT of a stored notice and of a new transfer.
+ * Points at which a test can make the service wait. At each point a trigger takes a lock that the test holds. The service
+ * is about to write a claim, mark an order as sent, record an answer to a question, or record a notice. The last two points
+ * are at the COMMIT of a stored notice and of a new transfer.
  */
 export const GATES = {
   claim: 1,

@@ -4,10 +4,10 @@ import { type AddressInfo, createConnection, createServer, type Server, type Soc
 import { COMPILED } from '../harness/process.ts';
 import type { Question } from './stand-in.ts';
 
-/** What a line does with a new connection: reset it, or let a request through. */
+/** The reaction of a line to a new connection: it resets the connection, or lets a request through. */
 export type Connecting = 'pass' | 'reset';
 
-/** What a line does with a request to the processor. */
+/** The reaction of a line to a request to the processor. */
 export type Carrying =
   | 'pass'
   /** Half of the request arrives, then both sides are cut. */

@@ -34,7 +34,9 @@ export type Reply =
 /** The duration of a slow answer in milliseconds: longer than a round of the service, but shorter than its time limit. */
 const SLOW_MILLISECONDS = 2_000;
 
-/** What the stand-in does with a question: whether it executes it, and how it replies once `until` resolves. */
+/**
+ * The reaction of the stand-in to a question: whether it executes the question, and how it replies once `until` resolves.
+ */
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;

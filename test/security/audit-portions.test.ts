@@ -88,8 +88,8 @@ describe('finds a change by a superuser at its position, in portions of any size
     await intruder.query(statement);
     for (const count of [1, 2, 3, 4, 1000]) {
       const broken = (await portionsOf(count)).find(({ intact }) => !intact)?.first_broken;
-      // If the change is at a border between portions, only the next portion can notice a missing entry, and it finds a gap
-      // in two steps.
+      // If the change is at a border between portions, only the next portion can notice a missing entry. It then finds a
+      // gap in two steps.
       if (count === 1000) expect(broken?.message).toMatch(message);
       if (position !== undefined) expect(broken?.position).toBe(position);
       expect(broken).toBeDefined();

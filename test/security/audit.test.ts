@@ -365,7 +365,7 @@ describe('append-only', () => {
       `insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
         values (gen_random_uuid(), 'sandbox', '${action}', '${programId}', '{}', 1, '')`;
     await as(insertOf('create_card', DEMO_PROGRAM_ID));
-    // It cannot add rows for another program, or for actions that programs' requests do not have.
+    // The role cannot add rows for another program, or for actions that programs' requests do not have.
     await expect(as(insertOf('create_card', randomUUID()))).rejects.toMatchObject({ code: '42501' });
     await expect(as(insertOf('change_switch', DEMO_PROGRAM_ID))).rejects.toMatchObject({ code: '42501' });
     expect(await problems()).toEqual([]);

@@ -59,7 +59,7 @@ export type TwoPrograms = {
   readonly takeStatements: () => readonly string[];
   /**
    * Returns the programs whose transfers are visible to a statement that names no program. The statement runs in a request
-   * of the program that owns these.
+   * of the program that owns the given records.
    */
   readonly findProgramsSeen: (owns: ProgramData) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;

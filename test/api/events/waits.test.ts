@@ -6,7 +6,7 @@ import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
-// A wait that nothing wakes ends with an empty page and does not read again, so an event in its page proves that something
+// A wait that nothing wakes ends with an empty page and does not read again. So an event in its page proves that something
 // woke it.
 
 const WAIT = 25;

@@ -19,7 +19,7 @@ const helpDesk = createServer(async (request, response) => {
   const path = request.url ?? '';
   const body = JSON.parse(String(Buffer.concat(chunks)));
   const [, , caseId = ''] = path.split('/');
-  // It refuses a comment on an unknown ticket.
+  // The help desk refuses a comment on an unknown ticket.
   if (path !== `/tickets/${caseId}` && !stored.has(`/tickets/${caseId}`)) {
     response.writeHead(404).end();
     return;
