@@ -35,8 +35,8 @@ export async function preparePgbench(
 
 /**
  * Runs pgbench's built-in TPC-B-like script with prepared statements, after a warm-up. Unlike the runs of the service, it
- * requests no checkpoint. At scale 100 every transaction would then write a whole page to the log for the rest of the run, which
- * is rare between two ordinary checkpoints. Before it starts, pgbench vacuums its small tables, as it does by default.
+ * requests no checkpoint. After one, at scale 100, every transaction would write a whole page to the log for the rest of the run.
+ * Between two ordinary checkpoints that is rare. Before it starts, pgbench vacuums its small tables, as it does by default.
  * `withMedian` logs every latency, which costs a little.
  */
 export async function measurePgbench(
