@@ -282,7 +282,7 @@ test('does not disable a webhook because the service was stopped for days', asyn
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
-test('sends an event whose probe failed again after another success ends the pause', async () => {
+test('resends an event with a failed probe after another success ends the pause', async () => {
   const { sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();

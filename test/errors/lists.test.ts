@@ -98,7 +98,7 @@ describe('lists', () => {
       },
       [21_003, 22_003, 23_003],
     ],
-  ])('filtered by %s', async (_, query, expected) => {
+  ])('are filtered by %s', async (_, query, expected) => {
     const own = await list('list_errors', { limit: 3, ...query }, DEMO_PROGRAM_ID);
     expect(numbers(own)).toEqual(expected);
     const program = { program_id: toWireId('prog', DEMO_PROGRAM_ID) };

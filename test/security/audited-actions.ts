@@ -12,7 +12,7 @@ import { relayOnce } from '../store/events/relayed.ts';
 /** The wire id of the operator's key. */
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
-/** A caller with the operator's key. */
+/** The UUID of the operator's key. */
 const KEY_ID = '01900000-0000-7000-8000-000000000abc';
 const OTHER_KEY_ID = '01900000-0000-7000-8000-000000000abd';
 

@@ -106,7 +106,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toHaveLength(1);
   });
 
-  test('is sent again only after the funds were at the threshold again', async () => {
+  test('is sent again only after the funds have returned to the threshold', async () => {
     const program = await makeProgram(500, 500);
     await program.transfer({ amount: 100 });
     await program.deposit(99);
@@ -177,7 +177,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toEqual([]);
   });
 
-  test('is in the same transaction as its cause, and a replay sends it no second time', async () => {
+  test('is in the same transaction as its cause, and is not sent again by a replay', async () => {
     const program = await makeProgram(1000, 500);
     const more = { programId: program.programId, idempotencyKey: 'once' };
     const first = await ledger.call('create_transfer', { card_id: 'card', amount: 600 }, more);
