@@ -6,6 +6,7 @@ import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addConnector } from './commands/connector.ts';
+import { addDays } from './commands/days.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addErrors } from './commands/errors.ts';
 import { addEvents } from './commands/events/events.ts';
@@ -43,6 +44,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addFunding,
       addSwitch,
       addProcessors,
+      addDays,
       addSettlement,
       addTrialBalance,
       addKeys,

@@ -4,6 +4,7 @@ import { ACCESS } from './access.ts';
 import { APPROVALS } from './approvals.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
+import { DAYS } from './days.ts';
 import { ERROR_LOG } from './error-log.ts';
 import { codesInOrder } from './errors/precedence.ts';
 import { EVENTS } from './events.ts';
@@ -46,6 +47,7 @@ const DEFINITIONS = [
   ...INCIDENTS,
   ...SEARCH,
   ...PROGRAMS,
+  ...DAYS,
   ...KEYS,
   ...SESSIONS,
   ...PEOPLE,
@@ -111,7 +113,11 @@ export const SECTIONS: readonly Section[] = [
     [...CASES, ...INCIDENTS],
   ),
   section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),
-  section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
+  section(
+    'Card programs',
+    "Manage card programs, their funding and limits, and close their days. Requires an operator's key.",
+    [...PROGRAMS, ...DAYS],
+  ),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
   section(

@@ -44,6 +44,7 @@ import {
   listSettlementFiles,
   withdrawSettlementFile,
 } from './subjects/processors/settlement-files.ts';
+import { closeDay, exportDay, getDay } from './subjects/programs/days.ts';
 import {
   createDeposit,
   createWithdrawal,
@@ -162,6 +163,9 @@ const HANDLERS = {
   receive_notice: receiveNotice,
   list_breaks: listBreaks,
   close_break: closeBreak,
+  get_day: getDay,
+  export_day: exportDay,
+  close_day: closeDay,
   create_settlement_file: createSettlementFile,
   add_settlement_lines: addSettlementLines,
   list_settlement_files: listSettlementFiles,

@@ -199,6 +199,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   update_transfer: ['Change a transfer', subject('changed the details of', 'transfer')],
   resolve_attempt: ['Resolve an attempt', describeResolution],
   close_break: ['Close a break', describeClosedBreak],
+  close_day: ['Close a day', subject('closed a day of', 'program')],
   create_settlement_file: ['Import a file', subject('began to import the settlement file', 'settlement file')],
   add_settlement_lines: ['Import lines', subject('added lines to the settlement file', 'settlement file')],
   withdraw_settlement_file: ['Withdraw a file', subject('withdrew the settlement file', 'settlement file')],

@@ -6,6 +6,7 @@ import * as access from '../access.ts';
 import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
+import * as days from '../days.ts';
 import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, ERROR_CODES, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
@@ -94,6 +95,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...attempts,
   ...breaks,
   ...connectors,
+  ...days,
   ...settlementFiles,
   ...cases,
   ...incidents,

@@ -966,6 +966,14 @@ export type CloseBreakBody = {
   readonly amount?: Amount;
 };
 
+/** The body of close_day. */
+export type CloseDayBody = {
+  /** The day to close, such as 2026-01-31. It must be over in the time zone of the card program. */
+  readonly day: string;
+  /** What you checked; stored with the day, without card numbers and keys. At most 500 characters. */
+  readonly note: string;
+};
+
 /** Connector record. */
 export type ConnectorRecord = {
   /** Name of the connector in the settings. */
@@ -1359,6 +1367,110 @@ export type DatabaseState = {
   readonly state: 'running' | 'starting' | 'stopped' | 'failed';
 };
 
+/** Day balances. */
+export type DayBalances = {
+  /**
+   * Funding of the card program; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative,
+   * where not every JSON parser is exact.
+   */
+  readonly funding: number | string;
+  /**
+   * All cards together, with the money that processors have for cards; a string of its digits beyond
+   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly cards: number | string;
+  /**
+   * Money of late approvals, until their breaks are closed; a string of its digits beyond 9,007,199,254,740,991
+   * (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly suspense: number | string;
+  /**
+   * Losses that the operator bears; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+   * negative, where not every JSON parser is exact.
+   */
+  readonly loss: number | string;
+};
+
+/** Day movement. */
+export type DayMovement = {
+  /** deposit, withdrawal, load, unload, reversal or correction. */
+  readonly purpose: string;
+  /** Number of postings. */
+  readonly postings: number;
+  /**
+   * Funding of the card program; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative,
+   * where not every JSON parser is exact.
+   */
+  readonly funding: number | string;
+  /**
+   * All cards together, with the money that processors have for cards; a string of its digits beyond
+   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly cards: number | string;
+  /**
+   * Money of late approvals, until their breaks are closed; a string of its digits beyond 9,007,199,254,740,991
+   * (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly suspense: number | string;
+  /**
+   * Losses that the operator bears; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+   * negative, where not every JSON parser is exact.
+   */
+  readonly loss: number | string;
+};
+
+/** Day record: the response of get_day, close_day. */
+export type DayRecord = {
+  /** Id of the card program: prog_ and 32 hex digits. */
+  readonly program_id: string;
+  /** The day, such as 2026-01-31. */
+  readonly day: string;
+  /** Time zone of the card program, in which the day begins and ends. */
+  readonly time_zone: string;
+  /** When the day begins. */
+  readonly begins_at: string;
+  /** When the next day begins. */
+  readonly ends_at: string;
+  /**
+   * running: postings can still be added; open: it is over, and can be closed; closed: a person has closed it.
+   */
+  readonly status: 'running' | 'open' | 'closed';
+  /** Whether each account has its opening balance plus the postings of the day at the end. */
+  readonly adds_up: boolean;
+  /** The money, by currency; empty if the card program had none. */
+  readonly currencies: readonly {
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** The balances when the day began. */
+    readonly opening: DayBalances;
+    /** The postings of the day, by purpose. Transfers between cards change no sum and are left out. */
+    readonly movements: readonly DayMovement[];
+    /** The balances when the day ended. */
+    readonly closing: DayBalances;
+    /** Whether the currency adds up. */
+    readonly adds_up: boolean;
+  }[];
+  /** Differences between processors and the books. */
+  readonly breaks: {
+    /** Number of breaks that were open when the day began. */
+    readonly opening: number;
+    /** Number of breaks found on the day. */
+    readonly opened: number;
+    /** Number of breaks closed on the day. */
+    readonly closed: number;
+    /** Number of breaks that were open when the day ended. */
+    readonly closing: number;
+  };
+  /** The last day before this one that was closed; null if there is none. */
+  readonly last_closed_day: string | null;
+  /** When it was closed; null if it is not. */
+  readonly closed_at: string | null;
+  /** Who closed it: id of the API key or the person, or `sandbox`; null if it is not closed. */
+  readonly closed_by: string | null;
+  /** What they checked; null if it is not closed. */
+  readonly note: string | null;
+};
+
 /** Direction limits. */
 export type DirectionLimits = {
   /** Minimum amount of one transfer, in minor units. */
@@ -1523,6 +1635,17 @@ export type ExportAuditEntriesQuery = {
   readonly created_from?: string | undefined;
   /** Only entries before this time. */
   readonly created_to?: string | undefined;
+  /**
+   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
+   * with an apostrophe.
+   */
+  readonly raw?: boolean | undefined;
+};
+
+/** The query of export_day. */
+export type ExportDayQuery = {
+  /** The day, such as 2026-01-31; yesterday in the card program's time zone if omitted. */
+  readonly day?: string | undefined;
   /**
    * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
    * with an apostrophe.
@@ -1721,6 +1844,12 @@ export type FundingMovementRecord = {
 export type GetCardQuery = {
   /** Instant, at least a minute ago: postings at or before it count, to the millisecond. */
   readonly as_of?: string | undefined;
+};
+
+/** The query of get_day. */
+export type GetDayQuery = {
+  /** The day, such as 2026-01-31; yesterday in the card program's time zone if omitted. */
+  readonly day?: string | undefined;
 };
 
 /** The query of get_program. */
@@ -5756,6 +5885,43 @@ export type Operations = {
     readonly reply: TrialBalance;
   };
   /**
+   * get_day: Get the report of a card program's day: what its accounts had, what moved, and whether it adds up.
+   * Requires an operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
+   */
+  readonly get_day: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly query?: GetDayQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: DayRecord;
+  };
+  /**
+   * export_day: Export the report of a card program's day as comma-separated values. The export is complete only
+   * when the loop over it ends without an error. Requires an operator key. Error codes: `export_day_schema`,
+   * `program_not_found`, `unknown_export_day`.
+   */
+  readonly export_day: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly query?: ExportDayQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: TextChunks;
+  };
+  /**
+   * close_day: Close a day of a card program. Its report never changes after that. Requires an operator key.
+   * Error codes: `close_day_schema`, `idempotency_key_exists`, `program_not_found`, `unknown_close_day`.
+   */
+  readonly close_day: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly body: CloseDayBody;
+      readonly options?: KeyedCallOptions | undefined;
+    };
+    readonly reply: DayRecord;
+  };
+  /**
    * create_key: Create an API key; its secret is shown once. Requires an operator key. Error codes:
    * `create_key_schema`, `program_not_found`, `person_not_found`, `idempotency_key_exists`, `unknown_create_key`.
    */
@@ -6453,6 +6619,12 @@ export type ErrorRows = {
   readonly export_funding_movements_schema: ErrorRow;
   /** The request does not match the schema of get_trial_balance. */
   readonly get_trial_balance_schema: ErrorRow;
+  /** The request does not match the schema of get_day. */
+  readonly get_day_schema: ErrorRow;
+  /** The request does not match the schema of export_day. */
+  readonly export_day_schema: ErrorRow;
+  /** The request does not match the schema of close_day. */
+  readonly close_day_schema: ErrorRow;
   /** The request does not match the schema of create_key. */
   readonly create_key_schema: ErrorRow;
   /** The request does not match the schema of list_keys. */
@@ -6711,6 +6883,12 @@ export type ErrorRows = {
   readonly unknown_export_funding_movements: ErrorRow;
   /** The trial balance could not be computed because of an internal error. */
   readonly unknown_get_trial_balance: ErrorRow;
+  /** The day could not be read because of an internal error. */
+  readonly unknown_get_day: ErrorRow;
+  /** The day could not be exported because of an internal error. */
+  readonly unknown_export_day: ErrorRow;
+  /** The day could not be closed because of an internal error. */
+  readonly unknown_close_day: ErrorRow;
   /** The key could not be created because of an internal error. */
   readonly unknown_create_key: ErrorRow;
   /** The keys could not be listed because of an internal error. */

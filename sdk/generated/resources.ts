@@ -33,6 +33,7 @@ import type {
   ChangeSwitchBody,
   ClockRecord,
   CloseBreakBody,
+  CloseDayBody,
   Connectors,
   CountErrorsQuery,
   CreateCardBody,
@@ -46,11 +47,13 @@ import type {
   CreateWebhookBody,
   CurrentSession,
   DatabaseState,
+  DayRecord,
   EndedSession,
   ErrorCounts,
   EventPage,
   ExportAccessQuery,
   ExportAuditEntriesQuery,
+  ExportDayQuery,
   ExportFundingMovementsQuery,
   ExportPostingsQuery,
   ExportTransfersQuery,
@@ -60,6 +63,7 @@ import type {
   FundingMovementBody,
   FundingMovementRecord,
   GetCardQuery,
+  GetDayQuery,
   GetProgramQuery,
   GetTrialBalanceQuery,
   HoldPage,
@@ -520,6 +524,40 @@ export class BreaksResource {
    */
   close(breakId: string, body: CloseBreakBody, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
     return this.#send('close_break', { params: { break_id: breakId }, body, options });
+  }
+}
+
+/** Days of card programs: their reports, and closing them; for operators. */
+export class DaysResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * get_day: Get the report of a card program's day: what its accounts had, what moved, and whether it adds up.
+   * Requires an operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
+   */
+  get(programId: string, query: GetDayQuery = {}, options?: CallOptions): Promise<WithResponse<DayRecord>> {
+    return this.#send('get_day', { params: { program_id: programId }, query, options });
+  }
+
+  /**
+   * export_day: Export the report of a card program's day as comma-separated values. The export is complete only
+   * when the loop over it ends without an error. Requires an operator key. Error codes: `export_day_schema`,
+   * `program_not_found`, `unknown_export_day`.
+   */
+  export(programId: string, query: ExportDayQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
+    return this.#send('export_day', { params: { program_id: programId }, query, options });
+  }
+
+  /**
+   * close_day: Close a day of a card program. Its report never changes after that. Requires an operator key.
+   * Error codes: `close_day_schema`, `idempotency_key_exists`, `program_not_found`, `unknown_close_day`.
+   */
+  close(programId: string, body: CloseDayBody, options?: KeyedCallOptions): Promise<WithResponse<DayRecord>> {
+    return this.#send('close_day', { params: { program_id: programId }, body, options });
   }
 }
 
@@ -1759,6 +1797,7 @@ export class Resources {
   readonly attempts: AttemptsResource;
   readonly connectors: ConnectorsResource;
   readonly breaks: BreaksResource;
+  readonly days: DaysResource;
   readonly settlementFiles: SettlementFilesResource;
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
@@ -1788,6 +1827,7 @@ export class Resources {
     this.attempts = new AttemptsResource(send);
     this.connectors = new ConnectorsResource(send);
     this.breaks = new BreaksResource(send);
+    this.days = new DaysResource(send);
     this.settlementFiles = new SettlementFilesResource(send);
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);

@@ -99,6 +99,9 @@ create_withdrawal POST operator/program/{program_id}/withdrawal funding:write re
 list_funding_movements GET operator/program/{program_id}/movement operator:read
 export_funding_movements GET operator/program/{program_id}/movement/export operator:read csv
 get_trial_balance GET operator/trial-balance operator:read
+get_day GET operator/program/{program_id}/day operator:read
+export_day GET operator/program/{program_id}/day/export operator:read csv
+close_day POST operator/program/{program_id}/day/close funding:write optional
 create_key POST operator/key keys:write optional
 list_keys GET operator/key operator:read
 roll_key POST operator/key/{key_id}/roll keys:write optional

@@ -46,7 +46,8 @@ export type LockedName =
         | 'case'
         | 'person'
         | 'operator'
-        | 'approval';
+        | 'approval'
+        | 'day';
       readonly name: string;
     }
   /** The processor's token of a card. It is unique at its connector, over all card programs. */

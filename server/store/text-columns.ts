@@ -163,6 +163,7 @@ const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = 
     processor_reference: PROCESSOR,
   },
   processor_break: { connector_id: OPERATOR, found: PROCESSOR, resolution: NOTE, sent_attempt_id: PROCESSOR },
+  closed_day: { report: { ...OPERATOR, secrets: 'redact' } },
   // The hash of a token is kept, so that a stolen card cannot be registered again after the erasure of its holder.
   processor_card: { connector_id: OPERATOR },
   processor_notice: { body: PROCESSOR, connector_id: OPERATOR, notice_id: PROCESSOR },

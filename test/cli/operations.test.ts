@@ -178,6 +178,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
     shows: 'kind:            withdrawal\n',
   },
   export_funding_movements: { reply: CSV, shows: CSV },
+  export_day: { reply: CSV, shows: CSV },
   export_audit_entries: { reply: CSV, shows: CSV },
   list_funding_movements: { shows: 'deposit  50,000.00 USD' },
   get_approval_policy: {

@@ -34,6 +34,7 @@ import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../serv
 import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { readCardAt, readFundingAt } from '../../server/store/ledger/balances-at.ts';
+import { countBreaksOfDay, readAccountsOfDay, readDayBounds } from '../../server/store/ledger/day.ts';
 import {
   EVERY_MOVEMENT,
   exportFundingMovements,
@@ -107,6 +108,7 @@ const after = randomUUID();
 const transfer = { programId: PROGRAM, transferId: after };
 const always = { from: null, to: null };
 const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
+const lastDay = { beginsAt: Date.now() - 86_400_000, endsAt: Date.now() };
 
 /** The period of a request, in the middle of the stored rows. */
 const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date.now() - 600_000) };
@@ -192,6 +194,9 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the audit entries of a request', findAuditEntries(after, WITHIN_SECONDS.from, WITHIN_SECONDS.to, 20)],
   ['moves of the clock', readClockMoves(WITHIN_SECONDS)],
   ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],
+  ['get_day', readDayBounds({ programId: PROGRAM, timeZone: 'UTC', day: null })],
+  ['get_day, its accounts', readAccountsOfDay({ programId: PROGRAM, ...lastDay })],
+  ['get_day, its breaks', countBreaksOfDay({ programId: PROGRAM, ...lastDay })],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
   ['export_funding_movements', exportFundingMovements(PROGRAM, after, LAST_ID, 1000)],

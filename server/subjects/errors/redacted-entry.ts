@@ -123,6 +123,7 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
   resolve_attempt: ['note'],
   close_break: ['note'],
   withdraw_settlement_file: ['note'],
+  close_day: ['note'],
   '': PAIR,
 };
 

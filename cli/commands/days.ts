@@ -1,0 +1,75 @@
+import type { CloseDayBody, DayRecord, ExportDayQuery, GetDayQuery } from '../../sdk/client.ts';
+import { type AddCommands, addCommand, KEY_OPTION, type KeyOption } from '../command.ts';
+import { EXIT_CODES } from '../failure.ts';
+import { alignedLines, money, table, yesOrNo } from '../output.ts';
+import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
+
+const PROGRAM = { argument: 'card program id, prog_...' };
+const DAY_OPTION = { day: { flag: '--day <date>', help: 'day, such as 2030-01-31 (default: yesterday)' } };
+
+/** Adds `days`. `show` exits with 3 if the day does not add up, so that a scheduler can alert. */
+export const addDays: AddCommands = (program, context) => {
+  const days = program.command('days').description('daily reports of card programs, and closing days; for operators');
+  addCommand<GetDayQuery>(days, context, {
+    ...PROGRAM,
+    name: 'show <program_id>',
+    description: 'show what the accounts of a card program had on a day, what moved, and whether it adds up',
+    options: DAY_OPTION,
+    notes: '\nExits with 3 if the day does not add up.',
+    run: async ({ service, showText, exitWith }, query, programId) => {
+      const report = await service.days.get(programId, query);
+      showText(report, describe(report));
+      if (!report.adds_up) exitWith(EXIT_CODES.serviceFault);
+    },
+  });
+  addCommand<Omit<ExportDayQuery, 'raw'> & OutputOption>(days, context, {
+    ...PROGRAM,
+    name: 'export <program_id>',
+    description: 'export the report of a day as CSV',
+    options: { ...DAY_OPTION, ...OUTPUT_OPTION },
+    notes: EXPORT_NOTES,
+    run: (session, { output, ...query }, programId) =>
+      showExport(session, output, () => session.service.days.export(programId, query)),
+  });
+  addCommand<CloseDayBody & KeyOption>(days, context, {
+    ...PROGRAM,
+    name: 'close <program_id>',
+    description: 'close a day, so that its report never changes',
+    options: {
+      day: { flag: '--day <date>', help: 'day to close, such as 2030-01-31', required: true },
+      note: { flag: '--note <text>', help: 'what you checked', required: true },
+      ...KEY_OPTION,
+    },
+    run: async ({ service, showText }, { idempotencyKey, ...body }, programId) => {
+      const closed = await service.days.close(programId, body, { idempotencyKey });
+      showText(closed, describe(closed));
+    },
+  });
+};
+
+function describe(report: DayRecord): string {
+  const { breaks, currencies } = report;
+  const head = alignedLines([
+    ['program_id', report.program_id],
+    ['day', `${report.day} (${report.time_zone})`],
+    ['status', report.status],
+    ['adds_up', yesOrNo(report.adds_up)],
+    ['breaks', `${breaks.closing} open at the end; ${breaks.opened} found and ${breaks.closed} closed on the day`],
+    ['last_closed_day', report.last_closed_day ?? 'none'],
+    ...(report.closed_at === null ? [] : ([['closed_by', `${report.closed_by}: ${report.note}`]] as const)),
+  ]);
+  const sheets = currencies.map(({ currency, opening, movements, closing }) => {
+    const column = (heading: 'funding' | 'cards' | 'suspense' | 'loss') => ({
+      heading,
+      show: (line: Record<typeof heading, number | string>) => money(line[heading], currency),
+      right: true,
+    });
+    const lines = [
+      { line: 'opening', postings: '', ...opening },
+      ...movements.map(({ purpose, postings, ...line }) => ({ ...line, line: purpose, postings: String(postings) })),
+      { line: 'closing', postings: '', ...closing },
+    ];
+    return `\n${currency}\n${table(['line', 'postings', column('funding'), column('cards'), column('suspense'), column('loss')], lines)}`;
+  });
+  return head + (sheets.length === 0 ? '\nThe card program had no money on this day.\n' : sheets.join(''));
+}

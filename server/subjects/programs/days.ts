@@ -1,0 +1,164 @@
+import { DayLineRecord, type DayRecord } from '../../../contract/days.ts';
+import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import { type DayLine, drawUpDay } from '../../../domain/ledger/day.ts';
+import { toWireSum } from '../../../domain/ledger/money.ts';
+import { type Call, OperationFailure, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { type Pages, writeCsv } from '../../calls/csv-export.ts';
+import { loadProgram } from '../../calls/program.ts';
+import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
+import { transactUnderKey } from '../../commit/under-key.ts';
+import { withoutSecrets } from '../../foundation/redaction.ts';
+import type { Row } from '../../store/connection/database.ts';
+import { COMMIT_MILLISECONDS } from '../../store/connection/standby.ts';
+import {
+  countBreaksOfDay,
+  type DayBounds,
+  insertClosedDay,
+  readAccountsOfDay,
+  readDayBounds,
+  toAccountsOfDay,
+  toBreaksOfDay,
+  toDayBounds,
+} from '../../store/ledger/day.ts';
+import type { Program } from '../../store/program.ts';
+import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
+
+/** Time limit for summing the postings of a day. */
+const SUM_MILLISECONDS = 4000;
+
+// Invariant: The report of a closed day never changes
+// Kept by: a day is closed once it is over and no posting can be added to it, and its report is stored
+// Tested by: `test/api/days.test.ts`
+
+/** get_day: the stored report of a closed day, or the current one of a day that is not closed. */
+export async function getDay(service: Service, call: Call<'get_day'>): Promise<Reply<'get_day'>> {
+  return { record: await readDay(service, call) };
+}
+
+/** export_day: the report of get_day as lines. */
+export async function exportDay(service: Service, call: Call<'export_day'>): Promise<Reply<'export_day'>> {
+  const report = await readDay(service, call);
+  return { csv: await writeCsv(`day-${report.day}`, DayLineRecord, linesOf(report), call.query.raw === true) };
+}
+
+// Every page of an export is read when it is asked for, and a report is one page.
+async function* linesOf({ day, currencies }: DayRecord): Pages {
+  yield currencies.flatMap(({ currency, opening, movements, closing }) => [
+    { day, currency, line: 'opening', postings: null, ...opening },
+    ...movements.map(({ purpose, ...movement }) => ({ day, currency, line: purpose, ...movement })),
+    { day, currency, line: 'closing', postings: null, ...closing },
+  ]);
+}
+
+async function readDay(service: Service, call: Call<'get_day'> | Call<'export_day'>): Promise<DayRecord> {
+  const program = await loadProgram(service, call.params.program_id);
+  const { programId, timeZone } = program;
+  const { day = null } = call.query;
+  const bounds = requireBounds(await readRows(service.database, readDayBounds({ programId, timeZone, day })));
+  return closedIn(bounds) ?? drawUp(service, program, bounds);
+}
+
+/** close_day: the closed day. A day that is closed already keeps its first report and note. */
+export async function closeDay(service: Service, call: Call<'close_day'>): Promise<Reply<'close_day'>> {
+  const program = await loadProgram(service, call.params.program_id);
+  const { programId, timeZone } = program;
+  const { day } = call.body;
+  const named = readDayBounds({ programId, timeZone, day });
+  const bounds = requireBounds(await readRows(service.database, named));
+  refuseUnlessOver(call, bounds);
+  // A day that is over has no more postings, so it is summed before the transaction.
+  const open = closedIn(bounds) ?? (await drawUp(service, program, bounds));
+  return transactUnderKey(service, call, {
+    programId,
+    names: [{ programId, kind: 'day', name: day }],
+    load: { bounds: named },
+    decide: ({ bounds: rows }, { now }) => {
+      const known = closedIn(requireBounds(rows));
+      if (known !== undefined) return { record: known, subjectId: programId, writes: [] };
+      const closedBy = actorOf(call.caller);
+      const note = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
+      const closed = { status: 'closed', closed_at: new Date(now).toISOString(), closed_by: closedBy, note } as const;
+      const record: DayRecord = { ...open, ...closed };
+      const details = JSON.stringify(withoutHolderValues({ day, adds_up: record.adds_up, note }));
+      const audited = { programId, subjectId: record.program_id, details };
+      const stored = insertClosedDay({ programId, day, report: record });
+      return { record, subjectId: programId, writes: [stored, ...auditOf(call, audited)] };
+    },
+    recall: async () => {
+      const known = closedIn(requireBounds(await readRows(service.database, named)));
+      if (known === undefined) throw new Error('the day of a stored response is not closed');
+      return known;
+    },
+  });
+}
+
+/** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
+function closedIn({ report }: DayBounds): DayRecord | undefined {
+  return report === null ? undefined : (report as DayRecord);
+}
+
+function requireBounds([row]: readonly Row[]): DayBounds {
+  if (row === undefined) throw new Error('the statement returned no day');
+  return toDayBounds(row);
+}
+
+/** Whether a posting can still be added. A posting has the time of its decision, and a transaction lasts a while longer. */
+const isRunning = ({ endsAt, now }: DayBounds): boolean => endsAt > now - COMMIT_MILLISECONDS;
+
+function refuseUnlessOver(call: Call<'close_day'>, bounds: DayBounds): void {
+  if (!isRunning(bounds)) return;
+  const from = new Date(bounds.endsAt + COMMIT_MILLISECONDS).toISOString();
+  const message = `The day ${bounds.day} of this card program can be closed from ${from} on, when no posting can be added to it any more.`;
+  throw schemaRefusal(call, message, '/day');
+}
+
+async function drawUp({ database }: Service, { programId, timeZone }: Program, bounds: DayBounds): Promise<DayRecord> {
+  const { beginsAt, endsAt } = bounds;
+  const rows = await database
+    .survey(readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS)
+    .catch((error: unknown) => {
+      throw toOperationFailure(error);
+    });
+  if (rows === undefined) {
+    const problem = 'The postings of the day could not be summed in time.';
+    throw new OperationFailure(problem, {
+      busy: true,
+      moneyMoved: 'no',
+      advice: 'Try again when the service has less load.',
+    });
+  }
+  const [counted] = await readRows(database, countBreaksOfDay({ programId, beginsAt, endsAt }));
+  if (counted === undefined) throw new Error('the statement returned no counts');
+  const currencies = drawUpDay(toAccountsOfDay(rows));
+  return {
+    program_id: toWireId('prog', programId),
+    day: bounds.day,
+    time_zone: timeZone,
+    begins_at: new Date(beginsAt).toISOString(),
+    ends_at: new Date(endsAt).toISOString(),
+    status: isRunning(bounds) ? 'running' : 'open',
+    adds_up: currencies.every(({ addsUp }) => addsUp),
+    currencies: currencies.map(({ currency, opening, movements, closing, addsUp }) => ({
+      currency,
+      opening: toLine(opening),
+      movements: movements.map(({ purpose, postings, ...line }) => ({ purpose, postings, ...toLine(line) })),
+      closing: toLine(closing),
+      adds_up: addsUp,
+    })),
+    breaks: toBreaksOfDay(counted),
+    last_closed_day: bounds.lastClosedDay,
+    closed_at: null,
+    closed_by: null,
+    note: null,
+  };
+}
+
+function toLine({ funding, cards, suspense, loss }: DayLine): DayRecord['currencies'][number]['opening'] {
+  return {
+    funding: toWireSum(funding),
+    cards: toWireSum(cards),
+    suspense: toWireSum(suspense),
+    loss: toWireSum(loss),
+  };
+}
