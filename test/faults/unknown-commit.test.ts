@@ -1,9 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { onConnection, type TestServer } from '../harness/ledger.ts';
-import { waitFor } from '../harness/process.ts';
-import { endWaits, setNames } from '../harness/standby.ts';
 import { downAt, type Fault, runFaults } from './run-faults.ts';
-import { holdWith, lay, type Stage } from './stage.ts';
+import { holdWith, lay } from './stage.ts';
 
 /** Faults at COMMIT whose outcome cannot be read before the deadline. */
 const UNKNOWN_COMMIT: readonly Fault[] = [
@@ -19,40 +15,7 @@ const UNKNOWN_COMMIT: readonly Fault[] = [
       return { trap, mend: async () => release?.() };
     },
   },
-  {
-    name: 'the server warns that the replica may lack the commit',
-    arrange: withoutReplica(({ server }) => {
-      // If the service no longer waits for the commit, there is nothing to cancel.
-      waitFor('a commit that waits', async () => (await endWaits(server)) > 0).catch(() => undefined);
-    }),
-  },
-  { name: 'the server waits for its replica past the deadline', arrange: withoutReplica() },
 ];
-
-/** Commits wait for a replica that does not exist. `then` runs when the service's COMMIT arrives. */
-function withoutReplica(then?: (stage: Stage) => unknown): Fault['arrange'] {
-  return async (stage) => {
-    await setNames(stage.server, 'nobody');
-    await untilCommits(stage.server, 'wait');
-    const mend = async () => {
-      await setNames(stage.server, '');
-      await untilCommits(stage.server, 'end');
-    };
-    return { trap: lay(stage, 'before_commit', 'continue', () => then?.(stage)), mend };
-  };
-}
-
-/** PostgreSQL applies the setting a moment later, so this tries commits until one shows it. */
-function untilCommits(server: TestServer, wanted: 'wait' | 'end'): Promise<void> {
-  return onConnection({ ...server.connection, user: 'postgres', database: 'postgres' }, (superuser) =>
-    waitFor(`commits to ${wanted}`, async () => {
-      const commit = superuser.query("comment on database postgres is 'a commit'").then(() => 'end');
-      let hasWaited = false;
-      while ((await Promise.race([commit, delay(20)])) === undefined) hasWaited ||= (await endWaits(server)) > 0;
-      return hasWaited === (wanted === 'wait');
-    }),
-  );
-}
 
 runFaults(
   'unknown commit',

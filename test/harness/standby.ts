@@ -108,7 +108,7 @@ function pairOf(primary: EmbeddedTestServer, standby: EmbeddedPostgres, stop: ()
 }
 
 /** Ends the waits of commits for a standby, as an administrator does. Returns their number. */
-export async function endWaits(server: Pick<EmbeddedPostgres, 'connection'>): Promise<number> {
+async function endWaits(server: Pick<EmbeddedPostgres, 'connection'>): Promise<number> {
   const cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
   return (await asSuperuser(server, cancel)).length;
 }
@@ -130,7 +130,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
 }
 
 /** Sets `synchronous_standby_names` and reloads the settings. Returns when all sessions have the new value. */
-export async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: string): Promise<void> {
+async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: string): Promise<void> {
   await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
   await asSuperuser(embedded, 'select pg_reload_conf()');
   // A new session has the settings of the main process. The main process signals all other sessions once it has read the

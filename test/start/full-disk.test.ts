@@ -11,7 +11,7 @@ import { runCommand, startInVain } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 
 // Linux's /dev/full fails every write as a full disk does, without root. The tests that need a small file system are in the
-// campaign disk-full, which npm run verify runs (verification/campaigns/disk-full-starts.ts).
+// campaign disk-full, which npm run verify runs (verification/campaigns/disk-full.ts).
 
 const FULL = '/dev/full';
 const SENTENCE =

@@ -8,10 +8,9 @@ import { type Findings, pause, type Setting, streamOf, Tally } from '../campaign
 import { readBooksAt, readTexts } from '../checkers/books.ts';
 import { findContradictions } from '../checkers/responses.ts';
 import { Consumers } from '../environments/processes/consumers.ts';
-import { type Ledger, overLedgers } from '../environments/processes/ledgers.ts';
+import { type Ledger, overLedgers, readSnapshots } from '../environments/processes/ledgers.ts';
 import { Receiver } from '../environments/processes/receiver.ts';
 import { Services } from '../environments/processes/services.ts';
-import { readSnapshots } from '../environments/processes/snapshots.ts';
 import { makePrograms } from '../generators/events/callers.ts';
 import { Reader } from '../generators/events/readers.ts';
 import { type Endpoint, endpoint, Webhooks } from '../generators/events/webhooks.ts';

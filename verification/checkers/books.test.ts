@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
-import type { ProgramRecord } from '../../contract/programs.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
-import { fromWireId } from '../../domain/identifier.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
-import { trialBalance } from '../../test/harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../test/harness/use-ledger.ts';
 import { readBooksAt } from './books.ts';
 
@@ -94,35 +91,4 @@ test.for(FAULTS)('finds %s', async ([name, plant, mend]) => {
   expect(await faultsNow()).toContain(name);
   await change(mend);
   expect(await faultsNow()).toEqual([]);
-});
-
-test('the trial balance is exact for sums that exceed the largest JSON number', async () => {
-  const ids: string[] = [];
-  for (const name of ['one', 'two']) {
-    const { program_id } = bodyOf<ProgramRecord>(await ledger.call('create_program', { name, currency: 'CHF' }));
-    const options = { params: { program_id }, idempotencyKey: name };
-    await ledger.call('create_deposit', { amount: 1 }, options);
-    ids.push(fromWireId('prog', program_id) ?? '');
-  }
-  const set = (table: string, what: string): Promise<void> =>
-    change(`update ${table} set ${what} where program_id in ('${ids.join("', '")}')`);
-  await set('posting', 'amount = 9007199254740991');
-  await set('account', "balance = case kind when 'funding' then 9007199254740991 else -9007199254740991 end");
-  const { balanced, currencies } = await trialBalance(ledger);
-  expect(balanced).toBe(true);
-  expect(currencies.find(({ currency }) => currency === 'CHF')).toMatchObject({
-    sum: 0,
-    by_kind: [
-      { kind: 'funding', balance: '18014398509481982' },
-      { kind: 'world', balance: '-18014398509481982' },
-    ],
-  });
-  await set('posting', 'amount = 9223372036854775807');
-  const { differing_accounts: differing } = await trialBalance(ledger);
-  expect(differing.map(({ balance, postings }) => [balance, postings])).toEqual(
-    expect.arrayContaining([
-      [9007199254740991, '9223372036854775807'],
-      [-9007199254740991, '-9223372036854775807'],
-    ]),
-  );
 });

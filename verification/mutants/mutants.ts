@@ -64,7 +64,7 @@ const COMMITS = {
   'warning-at-commit-ignored': {
     mistake: 'a commit that is only "committed locally" is acknowledged',
     edits: { save: ['if (warned) throw new', 'if (!warned) return;\n  new'] },
-    witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
+    witnesses: [{ ...STANDBY, only: 'if an administrator cancels the wait' }],
   },
   'required-standby-not-fenced': {
     mistake: 'a transfer is committed and acknowledged although the required standby is not configured',

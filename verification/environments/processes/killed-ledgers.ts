@@ -4,9 +4,8 @@ import { type Books, readBooks, readTexts } from '../../checkers/books.ts';
 import { Caller, makePrograms, type Programs } from '../../generators/events/callers.ts';
 import { Load } from '../../generators/load.ts';
 import type { Consumers } from './consumers.ts';
-import { type Ledger, overLedgers, SIDE_BY_SIDE } from './ledgers.ts';
+import { type Ledger, overLedgers, readSnapshots, SIDE_BY_SIDE } from './ledgers.ts';
 import { chooseVictims, oncePostgresIsBack, type TwoServices, type TwoSettings, withTwoServices } from './services.ts';
-import { readSnapshots } from './snapshots.ts';
 
 /** The amount of work on a ledger. */
 export type Work = {
