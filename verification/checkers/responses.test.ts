@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Books, Found, FoundEvent, FoundReversal, StoredResponse } from './books.ts';
 import type { Change, Creation, Operation, Response } from './history.ts';
-import { ABOUT_MONEY, booksOf, findContradictions } from './responses.ts';
+import { ABOUT_MONEY, findContradictions } from './responses.ts';
 
 // Tests that the checker finds each contradiction that the campaigns look for.
 
@@ -357,16 +357,4 @@ test('compares a transfer without a received response with its stored response a
   expect(problemsOf({ events: instead(EVENTS, PENDING) }, SILENT)).toContain('no event transfer.pending of tr_1');
   const changedPayload = instead(EVENTS, PENDING, { ...PENDING, payload: CAPTURED });
   expect(problemsOf({ events: changedPayload }, SILENT)).toContain('the event differs');
-});
-
-test('ignores transfers of other keys', () => {
-  const others = found({ transferId: 'tr_2', key: 'other' });
-  const foreign = success('create_transfer', 'other', 201, 'tr_2', '{"transfer_id":"tr_2"}');
-  const event: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };
-  const all = books([found(), others], 25, {
-    stored: [success('create_transfer', 'k', 201, 'tr_1', DONE.text), foreign],
-    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: DONE.text }, event],
-  });
-  expect(findContradictions([create()], booksOf('k', all))).toEqual([]);
-  expect(findContradictions([create()], all)).not.toEqual([]);
 });

@@ -332,25 +332,6 @@ function addMoved(opening: ReadonlyMap<string, number>, transfers: readonly Foun
   return balances;
 }
 
-/**
- * Returns the part of the books made under keys with this beginning. Transfers under other keys used the same cards before.
- * Their balances are the opening balances of this part.
- */
-export function booksOf(beginning: string, books: Books): Books {
-  const isOwn = ({ key }: { readonly key: string }): boolean => key.startsWith(beginning);
-  const others = books.transfers.filter((found) => !isOwn(found));
-  const foreign = new Set(
-    others.flatMap(({ transferId, reversals }) => [transferId, ...reversals.map(({ reversalId }) => reversalId)]),
-  );
-  return {
-    ...books,
-    transfers: books.transfers.filter(isOwn),
-    opening: addMoved(books.opening, others),
-    stored: books.stored?.filter(isOwn),
-    events: books.events?.filter(({ subjectId }) => !foreign.has(subjectId)),
-  };
-}
-
 function subjectOf(text: string): string | null {
   const record = JSON.parse(text) as { readonly transfer_id?: string; readonly reversal_id?: string };
   return record.reversal_id ?? record.transfer_id ?? null;

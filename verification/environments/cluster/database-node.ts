@@ -1,5 +1,7 @@
-import { chown, mkdir, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import type pg from 'pg';
 import { findBinaries } from '../../../server/postgres/binaries.ts';
 import {
@@ -13,7 +15,8 @@ import { PORT, PostgresServer, SERVICE } from '../../../test/harness/postgres/po
 import { STOCK_BINARIES, stockPostgresIn, stopStockPostgresIn } from '../../../test/harness/postgres/stock-postgres.ts';
 import { isRunning, waitFor } from '../../../test/harness/process.ts';
 import { resumeTree, signal, suspendTree } from '../../nemeses/kill.ts';
-import { copyRunning } from '../processes/physical-copy.ts';
+
+const execute = promisify(execFile);
 
 /** The timeout of a connection, in milliseconds. A killed machine does not respond. */
 const TIMEOUT_MILLISECONDS = 5_000;
@@ -128,4 +131,29 @@ export class DatabaseNode {
     await writeFile(path, text, { mode: 0o600 });
     await chown(path, this.#user.uid, this.#user.gid);
   }
+}
+
+/**
+ * Makes a physical copy of a running server: starts a backup in PostgreSQL, copies the files, and then copies the WAL written in
+ * the meantime. `superuser` connects as a superuser. `target` must not exist yet.
+ */
+function copyRunning(superuser: pg.ClientConfig, source: string, target: string): Promise<void> {
+  return onConnection(superuser, async (client) => {
+    await client.query("select pg_create_physical_replication_slot('backup', true)");
+    await client.query("select pg_backup_start('campaign', true)");
+    await mkdir(target);
+    const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
+    // tar exits with 1 if a file changed while it was read. The WAL repairs that.
+    const copy = `tar -C "$1" ${left.map((path) => `--exclude='${path}'`).join(' ')} -cf - . | tar -C "$2" -xpf -`;
+    await execute('bash', ['-c', copy, 'copy', source, target]).catch((error: unknown) => {
+      if (Reflect.get(error as object, 'code') !== 1) throw error;
+    });
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    const label = join(target, 'backup_label');
+    await writeFile(label, rows[0]?.labelfile ?? '', { mode: 0o600 });
+    await execute('bash', ['-c', 'cp -a "$1"/pg_wal/[0-9A-F]* "$2"/pg_wal/', 'copy', source, target]);
+    const { uid, gid } = await stat(source);
+    await execute('chown', [`${uid}:${gid}`, label]);
+    await client.query("select pg_drop_replication_slot('backup')");
+  });
 }
