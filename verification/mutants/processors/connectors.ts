@@ -14,7 +14,7 @@ export const CONNECTORS: Mutants = {
   'connector-keeps-connections': {
     mistake: 'a request may use an idle connection, and is sent again if the connection was closed',
     edits: { CONNECTOR_LIMITS: ['maxIdleConnections: 0', 'maxIdleConnections: 100'] },
-    witnesses: [connector('on another connection each time')],
+    witnesses: [connector('connection each time')],
   },
   'connector-accepted-is-approved': {
     mistake: 'an answer with the status 202 counts as an approval',
