@@ -107,6 +107,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
         'Single sign-on',
         'Let people sign in with Keycloak, Entra ID, Okta, Google or another provider.',
       ),
+      guide('reconcile-a-day', 'Reconcile a day', 'Check that a day adds up, explain what moved, and close it.'),
       guide('settlement', 'Settlement files', 'Compare the files of a processor with the ledger.'),
       guide('approvals', 'Approvals', 'Let a second person approve large withdrawals, new keys and more.'),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
