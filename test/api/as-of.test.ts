@@ -9,7 +9,7 @@ const client = () => running().client;
 
 const STEPS = 40;
 
-/** All balances as they were read at a moment when nothing else moved money. */
+/** All balances, read at a moment when nothing else was moving money. */
 type Reading = {
   readonly cards: readonly number[];
   readonly funding: number;
@@ -46,7 +46,7 @@ async function readAt(as_of: string): Promise<Reading> {
 
 const transfers: string[] = [];
 
-/** Makes a random movement, and returns its instant. A movement that is refused counts as none. */
+/** Makes a random movement and returns its instant, or undefined if the movement was refused. */
 async function move(): Promise<string | undefined> {
   const amount = 1 + Math.floor(Math.random() * 500);
   const create = async (terms: object) => {
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('equals the balance that was read at that instant, and the previous balance a millisecond earlier', async () => {
+  test('equals the balance read at that instant, and the balance a millisecond earlier equals the one before it', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {
@@ -91,7 +91,7 @@ describe('a balance as of an instant', () => {
     }
   });
 
-  test('does not change while other transfers are made', async () => {
+  test('does not change while other transfers are being made', async () => {
     const [instant = '', reading] = any([...history]);
     let isDone = false;
     const made = Array.from({ length: 100 }, () =>
@@ -104,7 +104,7 @@ describe('a balance as of an instant', () => {
     await all;
   });
 
-  test('is 0 before the card and the funding account had money or existed', async () => {
+  test('is 0 at times before the card and the funding account existed or had money', async () => {
     for (const as_of of [before, '2020-01-01T00:00:00Z']) {
       expect((await client().cards.get(cards[0] ?? '', here(), { as_of })).balance_as_of).toBe(0);
       expect((await client().programs.get(programId, {}, { as_of })).funding).toMatchObject([{ balance_as_of: 0 }]);
@@ -113,7 +113,7 @@ describe('a balance as of an instant', () => {
     expect(trial).toMatchObject({ balanced: true, currencies: [], as_of: '2020-01-01T00:00:00.000Z' });
   });
 
-  test('counts the whole millisecond, in any time zone', async () => {
+  test('includes the whole millisecond of the instant, in any time zone', async () => {
     const [instant = '', reading] = [...history].at(-1) ?? [];
     const local = new Date(Date.parse(instant) + 3_600_000).toISOString().replace('Z', '999+01:00');
     expect((await readAt(instant)).cards).toEqual(reading?.cards);

@@ -59,7 +59,7 @@ describe('list_cards', () => {
     [{ metadata_name: 'tier', metadata_value: 'gold', status: 'active' }, ['Shop-c', 'shop-a']],
     [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],
-  ])('%j', async (query, expected) => {
+  ])('finds exactly the cards with %j', async (query, expected) => {
     // Lists by digits or holder are newest first, with any other filters. Only lists by the start of the id are sorted by
     // id.
     const isByName = query.card_id_prefix !== undefined && query.last_four === undefined;
@@ -98,7 +98,7 @@ describe('list_cards', () => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });
 
-  test('does not continue a list by the start of the id after a card that does not exist', async () => {
+  test('refuses a cursor after a card that does not exist in a list by the start of the id', async () => {
     const first = await list({ card_id_prefix: 'shop-', limit: 1 });
     const cursor = first.next_cursor ?? '';
     expect(await namesOf({ card_id_prefix: 'shop-', cursor })).toEqual(['shop-b', 'shop-~']);

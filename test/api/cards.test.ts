@@ -190,7 +190,7 @@ describe('update_card', () => {
 });
 
 describe('card status', () => {
-  test.each(CARD_STATUSES)('allows only the changes in the table from %s', async (from) => {
+  test.each(CARD_STATUSES)('lets a card change from %s only as the table allows', async (from) => {
     for (const to of SETTABLE_CARD_STATUSES) {
       const cardId = await cardIn(from);
       expect((await client().cards.get(cardId)).status).toBe(from);
@@ -323,7 +323,7 @@ describe('closing a card', () => {
     expect(reversed.Code).toBe('card_closed');
   });
 
-  test('accepts a repeated request and moves nothing', async () => {
+  test('accepts a repeated request, which moves nothing', async () => {
     const cardId = await card(10);
     const first = await update(cardId, { status: 'closed', balance_to: 'funding' });
     expect({ ...(await update(cardId, { status: 'closed', balance_to: 'funding' })) }).toEqual({ ...first });
@@ -428,7 +428,7 @@ describe('order of refusals', () => {
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });
 
-  test.each(CAUSES)('%s', async (code, cardId, body) => {
+  test.each(CAUSES)('reports %s even if the version is stale', async (code, cardId, body) => {
     expect((await refusalOf(update(cardId, body))).Code).toBe(code);
     expect((await refusalOf(update(cardId, body, '"stale"'))).Code).toBe(code);
   });

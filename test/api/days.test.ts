@@ -11,15 +11,15 @@ const DAYS = 4;
 const STEPS = 12;
 const HOUR = 3600;
 
-/** What one purpose has moved, as the responses say. */
+/** The number of postings of one purpose, and the amounts that they moved according to the responses. */
 type Moved = { postings: number; funding: number; cards: number };
 
 let programId: string;
-/** The clock of the sandbox after all days. */
+/** The time on the sandbox's clock after the last day. */
 let now: string;
 const cards: string[] = [];
 const transfers: string[] = [];
-/** By the day in the zone of the program, and the purpose. */
+/** The expected figures by day, in the time zone of the program, and by purpose. */
 const expected = new Map<string, Record<string, Moved>>();
 
 const here = () => ({ programId });
@@ -34,7 +34,7 @@ function note(instant: string, purpose: string, funding: number, intoCards: numb
   expected.set(dayOf(instant), day);
 }
 
-/** Makes a random movement, and notes what it moved. A movement that is refused moves nothing. */
+/** Makes a random movement, and notes the amounts that it moved. A refused movement moves nothing. */
 async function move(): Promise<void> {
   const amount = 1 + Math.floor(Math.random() * 500);
   const create = async (purpose: string, terms: object, sign: -1 | 0 | 1) => {
@@ -73,7 +73,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
-/** The line that a report must have at an instant. */
+/** Reads the line of balances that a report must show for an instant. */
 async function lineAt(instant: string) {
   const as_of = new Date(Date.parse(instant) - 1).toISOString();
   const { funding } = await client().programs.get(programId, {}, { as_of });
@@ -83,7 +83,7 @@ async function lineAt(instant: string) {
 }
 
 describe('get_day', () => {
-  test('has the balances of both ends of the day, and what the responses of the day said', async () => {
+  test("shows the balances at both ends of the day, and the amounts that the day's responses reported", async () => {
     expect(days()).toHaveLength(DAYS);
     for (const day of days()) {
       const report = await client().days.get(programId, { day });
@@ -100,7 +100,7 @@ describe('get_day', () => {
     }
   });
 
-  test('shows yesterday if no day is given, and today as running', async () => {
+  test('shows yesterday if no day is given, and shows that today is still running', async () => {
     const yesterday = await client().days.get(programId);
     expect(dayOf(yesterday.ends_at)).toBe(dayOf(now));
     const today = await client().days.get(programId, { day: dayOf(now) });
@@ -129,7 +129,7 @@ describe('close_day', () => {
   const close = (day: string, note = 'Compared with the bank') => client().days.close(programId, { day, note });
   const withoutResponse = ({ response: _, ...report }: DayRecord & { response?: unknown }) => report;
 
-  test('keeps the report for ever, with the person and the note, and counts as the last closed day of later ones', async () => {
+  test('keeps the report forever, with the person and the note, and reports of later days name the day as the last closed one', async () => {
     const [, first = '', second = ''] = days();
     const open = await client().days.get(programId, { day: first });
     const closed = await close(first, 'Ticket 4711, password=hunter2');
@@ -140,7 +140,7 @@ describe('close_day', () => {
       closed_by: 'sandbox',
       note: 'Ticket 4711, password=[redacted]',
     });
-    // A sandbox can move its clock back, and then a posting has a time of the closed day.
+    // A sandbox can move its clock back, and then a new posting can have a time within the closed day.
     const ahead = Math.round((Date.parse(open.begins_at) - Date.now()) / 1000) + 60;
     if (ahead > 0) {
       await client().sandbox.moveClock({ seconds_ahead: ahead });
@@ -154,7 +154,7 @@ describe('close_day', () => {
     expect((await client().days.get(programId, { day: second })).last_closed_day).toBe(first);
   });
 
-  test('closes a day once when many ask at the same time, and records it in the audit log', async () => {
+  test('closes a day once when many requests arrive at the same time, and records it in the audit log', async () => {
     const day = days()[2] ?? '';
     const closed = await Promise.all(Array.from({ length: 8 }, (_, at) => close(day, `by ${at}`)));
     expect(new Set(closed.map(({ note }) => note)).size).toBe(1);
@@ -169,7 +169,7 @@ describe('close_day', () => {
     expect(withoutResponse(other)).toEqual(withoutResponse(one));
   });
 
-  test('is refused for a day that is not over, and names the time from which it can be closed', async () => {
+  test('refuses a day that is not over, and names the time from which the day can be closed', async () => {
     const today = dayOf(now);
     const { ends_at } = await client().days.get(programId, { day: today });
     const refusal = await refusalOf(close(today));

@@ -118,7 +118,7 @@ describe('live mode on an empty directory', () => {
     for (const { text } of [mistyped, spliced]) expect(text).not.toContain(secret.slice(0, 20));
   });
 
-  test('accepts the scheme in any case', async () => {
+  test('accepts the scheme in upper and lower case', async () => {
     const response = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
     expect(response.status).toBe(200);
   });
@@ -261,7 +261,7 @@ describe('live mode on an empty directory', () => {
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const responses = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
     for (const { status, fields } of responses) {
-      // A slow machine may refuse some requests before it looks up their keys.
+      // On a slow machine, the service may refuse some requests before it looks up their keys.
       const unanswered = ['500 unknown_list_transfers', '503 service_unavailable'];
       if (status !== 200) expect(unanswered).toContain(`${fields.Status} ${fields.Code}`);
     }

@@ -219,7 +219,7 @@ describe('cards', () => {
     expect(refused).toMatchObject({ Code: 'duplicate_card', Status: 409, field: '/card_id' });
   });
 
-  test('expires a card after its date, whatever its status', async () => {
+  test('shows a card as expired after its expires_on date', async () => {
     const { card_id } = await client().cards.create({ expires_on: '2020-01-31' });
     expect((await client().cards.get(card_id)).status).toBe('expired');
     expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'card_expired' });
@@ -371,7 +371,7 @@ describe('the switch', () => {
     }
   });
 
-  test('shows when a disabled scope ends, and enables the scope then', async () => {
+  test('shows when a disabled scope will be enabled again, and enables it at that time', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId }, { programId });

@@ -76,7 +76,7 @@ describe('export_funding_movements', () => {
 describe('export_audit_entries', () => {
   const exported = (query: object = {}) => linesOf(client().audit.export(query));
 
-  test('lists every entry that a filter finds once, as the list shows it, oldest first', async () => {
+  test('lists each entry that matches a filter, without duplicates, as the list shows it, oldest first', async () => {
     expect(entries).toHaveLength(DEPOSITS + 3);
     const [head, ...lines] = await exported({ program_id: programId, raw: true });
     expect(head).toBe(Object.keys(entries[0] ?? {}).join(','));

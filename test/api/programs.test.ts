@@ -10,7 +10,7 @@ import { limitedProgram, midweek, type ProgramSetting, setClock } from './transf
 const running = useOwnService('It reads which program is the newest.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
-/** Repeats the PATCH, because the client does not and a busy machine refuses some. */
+/** Repeats a refused PATCH: a busy machine refuses some, and the client does not repeat a PATCH. */
 const update = (programId: string, body: UpdateProgramBody) =>
   patiently(() => client().programs.update(programId, body));
 
@@ -44,7 +44,7 @@ describe('update_program', () => {
     expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
   });
 
-  test('sets metadata with the program, merges it pair by pair, and finds the program by it', async () => {
+  test('sets metadata at creation, merges it pair by pair, and finds the program by it', async () => {
     const shop = `shop ${Date.now()}`;
     const made = await client().programs.create({ name: 'Shops', currency: 'USD', metadata: { shop, tier: 'a' } });
     const { program_id: programId } = made;

@@ -22,13 +22,13 @@ test.each([
   [false, { FORCE_COLOR: '1' }, true],
   [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
-])('a terminal: %s, with %j: %s', (isTerminal, variables, expected) => {
+])('terminal: %s, environment: %j, colours: %s', (isTerminal, variables, expected) => {
   expect(wantsColour(isTerminal, variables)).toBe(expected);
 });
 
 /** Returns the output of a command in a terminal of 80 columns. */
 async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  // On Debian it is in util-linux, which is always installed.
+  // The program `script` is in util-linux, which is always installed on Debian.
   expect(isInstalled('script')).toBe(true);
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const terminal = openTerminal(`${node} ${commandLine}`, environment);
@@ -84,7 +84,7 @@ test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
   ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
-])('takes the answer %s to a question as no', async (_name, key, redirection) => {
+])('takes %s at a question as the answer no', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);

@@ -474,7 +474,7 @@ describe('invalid command lines', () => {
     expect(service.received).toEqual([]);
   });
 
-  /** `--option "$VARIABLE"` with an unset variable. */
+  /** Command lines that a shell makes from `--option "$VARIABLE"` if the variable is not set. */
   test.each([
     ['switch', 'disable', '--reason', 'test', '--program', ''],
     ['switch', 'disable', '--reason', 'test', '--program', 'prog_1', '--type', ''],

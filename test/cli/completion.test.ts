@@ -29,7 +29,7 @@ beforeAll(async () => {
   }
 });
 
-/** Return the completions that a shell offers for a line whose last word is incomplete. */
+/** Functions that return the completions that a shell offers for a line whose last word is incomplete. */
 const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]) => Promise<string>>> = {
   bash: async (line) => {
     const words = line.split(' ').map((word) => `'${word}'`);

@@ -227,6 +227,6 @@ test.each([
   ['18.20.0', 'problem'],
   ['20.11.0', 'ok'],
   ['24.21.0', 'ok'],
-])('Node %s: %s', (version, outcome) => {
+])('judges Node %s: %s', (version, outcome) => {
   expect(nodeOf(version).outcome).toBe(outcome);
 });

@@ -90,7 +90,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer for another date is returned in a different order.
+    // A transfer that is scheduled for another date is no duplicate, so the output leaves it out.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },
@@ -259,7 +259,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
   start_database: { shows: 'state: running\n' },
 };
 
-/** Operations whose command also prints that the secret is not shown again, or the next step. */
+/** Operations whose command also prints that the secret will not be shown again, or the next step. */
 const ADVISES: readonly OperationId[] = ['create_key', 'roll_key', ...WEBHOOK_ADVICE];
 
 const service = await startCannedService();

@@ -114,7 +114,7 @@ test('exits with 3 after a response that is not from the service', async () => {
   expect(errors).toContain('--idempotency-key k');
 });
 
-test('exits with 4 if the service is unreachable, with PORT in the default URL', async () => {
+test('exits with 4 if the service is unreachable, and takes the port of the default URL from PORT', async () => {
   const url = await deadUrl();
   const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });

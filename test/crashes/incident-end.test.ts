@@ -44,7 +44,8 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     await client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
   }
 
-  // The third hundred must wait for a lock on one of its rows, and only the process that will be killed runs.
+  // At this point only the process that will be killed is running. Its third hundred cases must wait for a lock on one of
+  // them.
   const [waitedFor = ''] = opened.toSorted().slice(2.5 * AT_ONCE);
   await holder.query('begin');
   await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
@@ -66,7 +67,7 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     const { unresolved_case_count } = await client.incidents.inspect(incident_id);
     return unresolved_case_count === 0;
   });
-  // An event created last in each program: when it has a position, all earlier events have one.
+  // Creates a last event in each program. Once it has a position, all earlier events have one too.
   const told: string[] = [];
   for (const options of [{}, { programId: theirs }]) {
     const { card_id } = await client.cards.create({}, options);

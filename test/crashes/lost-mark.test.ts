@@ -96,7 +96,7 @@ test('sends an order as new after a failover to a standby without its sent mark'
   await pair.setNames('');
   await untilReadinessIs(service.url, 'standby_not_set');
   first.release();
-  // The connector now has room for the next order. The service claims it while it cannot record this answer.
+  // The connector now has room for the next order. The service claims that order while it cannot record this answer.
   await waitFor('an answer that cannot be recorded', async () =>
     service.output().includes('cannot carry out transfers at processors'),
   );

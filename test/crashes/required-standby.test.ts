@@ -9,9 +9,12 @@ import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// DATABASE_STANDBY=required, while reloads set and empty synchronous_standby_names of the database.
+// Tests DATABASE_STANDBY=required while reloads set and empty synchronous_standby_names of the database.
 
-/** The deadline of a call that must fail at it, in milliseconds: long enough for its earlier steps on a busy machine. */
+/**
+ * The deadline of a call that is expected to time out, in milliseconds: long enough for its earlier steps on a busy
+ * machine.
+ */
 const BRIEF = 5000;
 
 const CARD = { amount: 1, card_id: 'card_active' };

@@ -19,7 +19,7 @@ const PROGRAM = { program_id: 'prog_019000000000700080000000000000de' };
 let pair: Pair;
 let ledger: Ledger;
 
-/** Opens a ledger with the time limits of a service process. They end waits for the standby. */
+/** Opens a ledger with the time limits of a service process. Those limits are what stops a wait for the standby. */
 const open = (connection: ConnectionSettings) => openLedger(connection, undefined, undefined, REQUESTS);
 
 beforeAll(async () => {
@@ -52,7 +52,10 @@ const sendBatch = (transfers: readonly unknown[]): Promise<WrittenReply> =>
 /** The name of PostgreSQL's socket in its directory. */
 const SOCKET = '.s.PGSQL.5432';
 
-/** The deadline of a call that must fail at it, in milliseconds: long enough for its earlier steps on a busy machine. */
+/**
+ * The deadline of a call that is expected to time out, in milliseconds: long enough for its earlier steps on a busy
+ * machine.
+ */
 const BRIEF = 5000;
 const brief = (): { readonly deadline: number } => ({ deadline: performance.now() + BRIEF });
 
@@ -160,7 +163,8 @@ describe('with a synchronous standby', () => {
       failureOf(ledger.call('get_transfer', {}, { params: { transfer_id: transferId }, ...brief() })),
     ]);
     expect(looks.map(({ busy }) => busy)).toEqual([false, false]);
-    // Their own deadlines ended them. The first request has a longer deadline and is still waiting for the same outcome.
+    // These requests ended at their own deadlines. The first request has a longer deadline and is still waiting for the
+    // same outcome.
     expect(settled).toBe(false);
 
     await pair.bringBack();
@@ -208,7 +212,7 @@ describe('with a synchronous standby', () => {
       });
 
       expect(await failureOf(ask(performance.now() + 60_000))).toMatchObject({ moneyMoved: 'unknown' });
-      // Now every connection goes to the new primary, and the key makes its transfer there.
+      // Now every connection goes to the new primary, and a request with the same key creates the transfer there.
       const made = await ask(performance.now() + 60_000);
       expect(made).toMatchObject({ status: 201 });
       expect(made).not.toMatchObject({ replayed: true });

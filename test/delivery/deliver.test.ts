@@ -62,7 +62,7 @@ test('sends only the wanted types, and moves the position past the other events'
   expect(receiver.received[0]?.event).not.toHaveProperty('data');
 });
 
-test('sends a program only its own events, and operators the events of all programs with their number', async () => {
+test("sends a program only its own events, and sends operators every program's events, each with its number", async () => {
   const [one, other] = [await newProgram(world()), await newProgram(world())];
   const [receiver, operators] = [await receiverForTest(), await receiverForTest()];
   await createWebhook(one, receiver);
@@ -95,11 +95,11 @@ test('respects the concurrency and the rate', async () => {
   const startedAt = performance.now();
   await createWebhook(program, slow, { rate: 20 });
   await slow.all(program.start + 1, last);
-  // The events of a tenth of a second can be sent at once.
+  // A burst may contain as many events as the rate allows in a tenth of a second.
   expect(performance.now() - startedAt).toBeGreaterThan((24 / 20 - 0.2) * 1000);
 });
 
-test('stores attempts without secrets and card numbers that the receiver sends back', async () => {
+test("stores attempts without secrets and card numbers even if the receiver's response contains them", async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = ({ headers }) => ({

@@ -59,7 +59,7 @@ test.each(['strict', 'parallel'] as const)(
   },
 );
 
-test('sends a resend that waited for a hanging receiver without the erased text', async () => {
+test('leaves the erased text out of a resend that waited for a hanging receiver', async () => {
   const program = await newProgram(world());
   const { client, cardId } = program;
   const receiver = await receiverForTest();

@@ -140,9 +140,9 @@ test('stops retrying an event after ten attempts, and a resend delivers it', asy
 });
 
 test.each([
-  ['429 waits a minute', 429, {}, 59, 75],
-  ['429 with Retry-After waits that long', 429, { 'retry-after': '100' }, 99, 103],
-  ['a long Retry-After waits at most twice the normal pause', 503, { 'retry-after': '86400' }, 9, 13],
+  ['waits a minute after a 429', 429, {}, 59, 75],
+  ['waits as long as the Retry-After of a 429 says', 429, { 'retry-after': '100' }, 99, 103],
+  ['waits at most twice the normal pause for a long Retry-After', 503, { 'retry-after': '86400' }, 9, 13],
 ])('%s', async (_, status, headers, min, max) => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -322,7 +322,7 @@ test('ends the pause after a success during a change of the webhook', async () =
   await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 
-test('ends the pause after a success while the service reads the change', async () => {
+test('ends the pause after a success while the service is reading the change', async () => {
   const { service, sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();

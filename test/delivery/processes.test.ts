@@ -75,7 +75,7 @@ test('shares the webhooks among the running processes', async () => {
   expect(repeats(strict) + repeats(parallel)).toBe(0);
 });
 
-test('sends no event from a frozen process that others have sent in the meantime', async () => {
+test('a frozen process sends no event that others have sent in the meantime', async () => {
   const program = await newProgram({ service: first });
   const webhooks: { readonly strict: Receiver; readonly webhookId: string }[] = [];
   // Some of the webhooks belong to the frozen process.

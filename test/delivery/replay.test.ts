@@ -54,7 +54,7 @@ test('sends an event once for each resend', async () => {
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
 });
 
-test('sends every event of a time range again, next to new events', async () => {
+test('sends every event of a time range again, alongside new events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
@@ -110,7 +110,7 @@ async function holdBack(program: Program, webhookId: string, how: 'strict' | 'pa
 }
 
 test.each(['strict', 'paused'] as const)(
-  'retries the failed events of a dead-event replay until they are delivered, %s',
+  'in a %s webhook, retries the failed events of a dead-event replay until they are delivered',
   async (how) => {
     const program = await newProgram(world());
     const receiver = await receiverForTest();
@@ -187,7 +187,7 @@ test('applies a change to thin payloads to the rest of a replay', async () => {
   expect(receiver.received.slice(length).map(({ event }) => event.data)).toEqual([undefined, undefined]);
 });
 
-test('sends only the events of a time range in its replay', async () => {
+test('sends only the events of a time range when it is replayed', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);

@@ -349,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('ends a copy whose WAL is not archived, and says why', async () => {
+test('ends a copy whose WAL is not being archived, and says why', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);

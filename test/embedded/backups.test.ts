@@ -251,7 +251,7 @@ describe('a restored ledger', () => {
     }
   });
 
-  test('locks out the original after that, and another ledger on the same timeline', async () => {
+  test('then locks out the original, and another ledger on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
     const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');

@@ -37,8 +37,8 @@ export async function makeDirectory(mode = 0o711): Promise<string> {
 }
 
 /**
- * Copies a backup while its service runs. Temporary files of the archive are left out, because they may vanish during the
- * copy.
+ * Copies a backup while its service is running. Temporary files of the archive are left out, because they may vanish during
+ * the copy.
  */
 export async function copyBackup(from: string, to: string): Promise<void> {
   await promisify(execFile)('sh', [

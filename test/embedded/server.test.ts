@@ -100,7 +100,7 @@ test('keeps a committed row when the server is killed, restarts the server and r
   }
 });
 
-test('retries a server that cannot start until the cause is fixed', async () => {
+test('keeps retrying a start that fails until its cause is fixed', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);

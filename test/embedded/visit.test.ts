@@ -34,7 +34,7 @@ test('uses the server of a running service and keeps it running', async () => {
   expect(await serverOf(visited)).toEqual([{ works: true }]);
 });
 
-test('starts and stops a server without a service, and refuses a service that starts in the meantime', async () => {
+test('starts and stops a server if no service is running, and refuses a service that starts in the meantime', async () => {
   const directory = await makeLedger();
   const visited = await visit(directory);
   expect(await serverOf(visited)).toEqual([{ works: true }]);

@@ -82,7 +82,7 @@ describe('lists', () => {
     ['code', { code: 'duplicate_card' }, [7, 1007, 2007]],
     ['type', { type: 'Process Error' }, [3, 1003, 2003]],
     ['another type', { type: 'Server Error' }, [5, 15, 25]],
-    ['the type of nearly all', { type: 'Request Error' }, [2, 4, 6]],
+    ['the type of nearly all errors', { type: 'Request Error' }, [2, 4, 6]],
     ['operation', { operation: 'create_card' }, [7, 1007, 2007]],
     ['card', { card_id: 'card_42' }, [42, 5042, 10042]],
     ['card and code', { card_id: 'card_45', code: 'unknown_create_transfer' }, [45, 5045, 10045]],

@@ -17,7 +17,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
   return ids;
 }
 
-test('finds errors of a database outage afterwards, with their causes', async () => {
+test('finds the errors of a database outage, with their causes, once the database is back', async () => {
   const DATA_DIR = await directoryForTest();
   const service = await startForTest({ DATA_DIR });
   const { client } = service;

@@ -177,7 +177,7 @@ describe('error.recorded', () => {
     expect(event?.subjectId).toBe(refused.requestId);
   });
 
-  test('reports each error once that was spooled during a database outage', async () => {
+  test('reports each error that was spooled during a database outage only once', async () => {
     const { client } = service();
     const code = 'unknown_create_transfer';
     await client.sandbox.stopDatabase();

@@ -11,12 +11,12 @@ export type MoneyOperation = Extract<
   'create_transfer' | 'create_deposit' | 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer'
 >;
 
-/** One request about a cent. Its marker finds its effects in the books. */
+/** One request about a cent. Its marker identifies its effects in the books. */
 export type Attempt = {
   readonly operation: MoneyOperation;
   readonly key: string | null;
   readonly marker: string;
-  /** The transfer that it changes, if it changes one. */
+  /** The transfer that the request changes, if any. */
   transferId?: string;
 };
 
@@ -96,7 +96,7 @@ export async function send(stage: Stage, attempt: Attempt, signal?: AbortSignal)
 }
 
 type Effect = {
-  /** How many times it was done. */
+  /** How many times the change was made. */
   readonly done: number;
   readonly postings: number;
   readonly cents: number;

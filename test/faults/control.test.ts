@@ -4,7 +4,7 @@ import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';
 
-// Checks the checks: the verdict of the other tests must detect each false response here.
+// Tests the verdict that the other tests rely on: it must detect each false response here.
 
 let stage: Stage;
 
@@ -31,7 +31,7 @@ async function attemptOf(kind: number): Promise<Attempt> {
 const KINDS = newAttempts().map(({ operation, key }, kind) => [operation, key === null ? 'no' : 'a', kind] as const);
 
 describe.each(KINDS)('the verdict on %s with %s key', (_operation, _key, kind) => {
-  test('detects Money-Moved: no if money moved', async () => {
+  test('detects "Money-Moved: no" if money moved', async () => {
     const attempt = await attemptOf(kind);
     expect((await send(stage, attempt)).response?.status).toBeLessThan(300);
     await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);

@@ -144,7 +144,7 @@ describe('two processes with 20 connections', () => {
       };
       await Promise.all(services.map(inVain));
     });
-    // Both are asked at once: a service reports few connections only until half a minute after it last lacked one.
+    // Asks both at once, because a service reports a lack of connections only until half a minute after it last lacked one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
       expect(readiness).toMatchObject({
@@ -223,7 +223,7 @@ describe('more requests than a pool has connections', () => {
     })();
     const creating = many(50, create);
     await waitFor('the connections to be held', async () => stage.proxy.traps.length === 0);
-    // Longer than the time limit for connecting, and shorter than that for a response.
+    // Waits longer than the time limit for connecting, but shorter than the time limit for a response.
     await new Promise((resolve) => setTimeout(resolve, 1200));
     held.resolve();
     const failed = (await creating).filter(({ status }) => status !== 201 && status !== 503);

@@ -9,18 +9,20 @@ import { judge, MAX_TRIES, type Outcome, outcomeOf } from './verdict.ts';
 export type Fault = {
   /** What fails, and when. */
   readonly name: string;
-  /** The outcomes that a response may report, by default only `no`. Any other means that the fault did not happen. */
+  /**
+   * The outcomes that a response may report, by default only `no`. Any other outcome means that the fault did not happen.
+   */
   readonly outcomes?: readonly Outcome[];
   /**
-   * Whether the server crashes and restarts. On a busy machine the restart can take longer than the deadline. Only after the
-   * deadline may the outcome be unknown.
+   * Whether the server crashes and restarts. On a busy machine the restart can take longer than the deadline. The outcome
+   * may be unknown only after the deadline.
    */
   readonly recovers?: true;
   /** Code of the failure, unless it is `unknown_` and the operation. */
   readonly code?: string;
   /** Whether requests queued after the first may also get service_unavailable. */
   readonly orBusy?: true;
-  /** Whether all requests are sent at once, because the fault affects each of them and lasts long. */
+  /** Whether all requests are sent at once, because the fault affects each of them and lasts a long time. */
   readonly together?: true;
   /** Shortest duration of a request, in milliseconds. A shorter one means that something else failed. */
   readonly least?: number;
@@ -92,7 +94,7 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
     }
   });
 
-  test(`${step}: no money moves after the outcome was judged`, async () => {
+  test(`${step}: no money moves after the outcome has been judged`, async () => {
     await untilAtRest(stage);
     expect(judged.length).toBeGreaterThanOrEqual(faults.length);
     for (const { attempt, moved, fault } of judged) expect(await movementsOf(stage, attempt), fault).toBe(moved);
@@ -120,7 +122,7 @@ const NOTHING: Heard = { response: undefined, milliseconds: 0 };
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 
-/** The responses during a fault, and a problem if something else than the fault led to them. */
+/** The responses during a fault, and a problem if something other than the fault led to them. */
 type Undergone = { readonly heard: readonly Heard[]; readonly problem: string | undefined };
 
 /** Sends requests during a fault, and repairs it. */

@@ -80,12 +80,12 @@ export type Laid = { readonly sprung: boolean };
 /** The service's backends, in SQL. */
 const BACKENDS = `pg_stat_activity where application_name = 'transfer-service' and pid <> pg_backend_pid()`;
 
-/** Waits until the service does nothing in the database. From then on the books do not change. */
+/** Waits until the service is doing nothing in the database. From then on the books do not change. */
 export async function untilAtRest(stage: Stage): Promise<void> {
   await waitFor('the database to be at rest', async () => (await countBackends(stage, "state <> 'idle'")) === 0);
 }
 
-/** Waits until a backend of the service waits for a lock, or until `isTooLate` returns true. */
+/** Waits until a backend of the service is waiting for a lock, or until `isTooLate` returns true. */
 export async function untilWaiting(stage: Stage, isTooLate = (): boolean => false): Promise<void> {
   const isWaiting = async () => (await countBackends(stage, "wait_event_type = 'Lock'")) > 0;
   await waitFor('a backend to wait for a lock', async () => isTooLate() || isWaiting());
@@ -143,7 +143,7 @@ export async function crashServerFully(stage: Stage): Promise<void> {
   await waitFor('the crash', async () => embedded.state() !== 'running' || embedded.processId() !== before);
 }
 
-/** Waits until the server runs and the service does nothing in it. */
+/** Waits until the server is running and the service is doing nothing in it. */
 export async function untilReady(stage: Stage): Promise<void> {
   await waitFor('the server', async () => stage.server.embedded.state() === 'running');
   await untilAtRest(stage);

@@ -91,7 +91,8 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
     const { response, milliseconds } = await send(stage, attempt);
     const { status = 500, text, headers } = response ?? {};
     const saysNo = headers?.['money-moved'] === 'no';
-    // After a fault the service opens connections. A slow machine may lack the time, and that response is checked as well.
+    // After a fault the service must open connections. A slow machine may lack the time for that. The response is checked
+    // then too.
     const isSlow = milliseconds >= LIMITS.lock && tries < MAX_TRIES;
     if (status >= 500 && isSlow && (saysNo || attempt.key !== null)) {
       if (saysNo) expect(await movementsOf(stage, attempt), text).toBe(before);

@@ -104,7 +104,7 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
     transfers.create({ amount: 100, card_id: 'one', type: 'unload', capture: 'manual' }),
   );
   await call('cancel_transfer', () => transfers.cancel(dropped?.transfer_id ?? ''));
-  // Not due when the clock is moved below. Otherwise the result would depend on the speed of the machine.
+  // This time is not yet due when the clock is moved below. Otherwise the result would depend on the speed of the machine.
   const later = new Date(Date.now() + 5 * 86_400_000).toISOString();
   await call('create_transfer, scheduled', () => transfers.create({ amount: 7, card_id: 'two', scheduled_for: later }));
   const id = made?.transfer_id ?? '';

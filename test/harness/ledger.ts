@@ -56,7 +56,7 @@ export type EmbeddedTestServer = TestServer & { readonly embedded: EmbeddedPostg
 /** The operations of one service process over a database, without HTTP. */
 export type Ledger = {
   readonly databases: Databases;
-  /** The database for all programs, which loops and operators use. */
+  /** The database with access to all programs, for loops and operators. */
   readonly database: Database;
   readonly service: AnyService;
   readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
@@ -67,7 +67,7 @@ export type Ledger = {
   readonly close: () => Promise<void>;
 };
 
-/** Starts PostgreSQL (the embedded one, or the binaries in TEST_POSTGRES_BIN), migrates and seeds. */
+/** Starts PostgreSQL (the embedded one, or the binaries in TEST_POSTGRES_BIN), and migrates and seeds a database. */
 export async function startServer(): Promise<TestServer> {
   countStart('PostgreSQL');
   if (STOCK_BINARIES === undefined) return startEmbeddedServer();
@@ -134,7 +134,7 @@ export const UNHURRIED: TimeLimits = {
   session: [...UNLIMITED.session, ['lock_timeout', String(LIMITS.lock)]],
 };
 
-/** Opens the operations over a database. For PostgreSQL, each call is a separate service process. */
+/** Opens the operations on a database. To PostgreSQL, each call of this function looks like another service process. */
 export function openLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,

@@ -9,8 +9,8 @@ const keepStart = memoized<number>();
 const keepCalendar = memoized<Calendar>();
 
 /**
- * Computes the calendar at a time in a different way than the product: by arithmetic on dates, and then the start of each
- * date.
+ * Computes the calendar at a time in a different way than the product: it first calculates with dates, and then finds the
+ * start of each date.
  */
 export function calendarAt(moment: number, zone: string): Calendar {
   const today = dayIn(zone, moment);

@@ -29,8 +29,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Starts the certified OpenID provider `oidc-provider` on loopback, for one client: a service at `publicUrl`. Its login page
- * has a button for each person, and one that cancels.
+ * Starts the certified OpenID provider `oidc-provider` on loopback, for one client: a service at `publicUrl`. Its login
+ * page has a button for each person, and a cancel button.
  */
 export async function startOpenidProvider(
   publicUrl: string,

@@ -208,7 +208,7 @@ export async function embeddedServerOf(dataDirectory: string): Promise<RunningSe
   };
 }
 
-/** Returns whether a process still runs. A zombie counts as ended. */
+/** Returns whether a process is still running. A zombie counts as ended. */
 export async function isRunning(processId: number): Promise<boolean> {
   try {
     process.kill(processId, 0);

@@ -18,15 +18,15 @@ export type CommitFault =
 
 /** The point in a transaction at which a trap is set. */
 export type TrapPlace =
-  /** BEGIN and the load have arrived from the service and were not passed on. */
+  /** BEGIN and the load have arrived from the service and have not been passed on. */
   | 'before_load'
   /** BEGIN and the load have reached the server. Its response is held back. */
   | 'during_load'
-  /** The early part of a chained group has arrived from the service and was not passed on. */
+  /** The early part of a chained group has arrived from the service and has not been passed on. */
   | 'before_early'
-  /** The writes and COMMIT have arrived from the service and were not passed on. */
+  /** The writes and COMMIT have arrived from the service and have not been passed on. */
   | 'before_save'
-  /** The server has executed the writes. COMMIT was not passed on. */
+  /** The server has executed the writes. COMMIT has not been passed on. */
   | 'before_commit'
   /** The server has committed. Its response is held back. */
   | 'after_commit';
@@ -54,7 +54,7 @@ export type DatabaseProxy = {
   readonly faults: CommitFault[];
   /** Traps for the next transactions. The first one springs and is removed when its place is reached. */
   readonly traps: Trap[];
-  /** Returns the number of open transactions. These are the groups in flight, if the service does nothing else. */
+  /** Returns the number of open transactions. These are the groups in flight, if the service is doing nothing else. */
   readonly open: () => number;
   /** Counts from now on how often the service sends the prepared statement with this name. */
   readonly watch: (statement: string) => () => number;

@@ -15,7 +15,7 @@ export type Pair = {
   readonly takeAway: () => Promise<void>;
   /** Starts the standby again, and waits until it receives the primary's WAL. */
   readonly bringBack: () => Promise<void>;
-  /** Returns the number of commits on the primary that wait for the standby now. */
+  /** Returns the number of commits on the primary that are waiting for the standby. */
   readonly commitsWaiting: () => Promise<number>;
   /** Ends those waits, as an administrator does. The commits remain, but only on the primary. */
   readonly endWaits: () => Promise<void>;

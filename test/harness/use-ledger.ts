@@ -73,7 +73,7 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
   return proxy;
 }
 
-/** Opens the operations over a database. For PostgreSQL, each call is a separate service process. */
+/** Opens a ledger on a database. To PostgreSQL, each call of this function looks like another service process. */
 export function useLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
@@ -100,8 +100,8 @@ export function checkBalances(ledger: Ledger): void {
 }
 
 /**
- * Moves the sandbox's clock to the next noon (UTC) until the test ends. Otherwise the day of the limits could end during
- * the test.
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends. Otherwise midnight, when the daily limits start
+ * over, could fall within the test.
  */
 export async function moveToNoon({ call }: Ledger): Promise<void> {
   const secondsOfDay = Math.floor(Date.now() / 1000) % 86_400;

@@ -17,7 +17,7 @@ class WrongDate extends RightDate {
   }
 }
 
-/** Makes such an id with the wrong time. Native code reads the clock for these ids, so their time must be replaced. */
+/** Makes a UUIDv7 with the wrong time. Native code reads the clock for these ids, so their time must be replaced. */
 function wrongId(): ReturnType<typeof rightIds> {
   const time = (RightDate.now() + off).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${rightIds().slice(13)}` as ReturnType<typeof rightIds>;

@@ -243,7 +243,7 @@ async function plantBySql(transferId: string): Promise<void> {
   ]);
 }
 
-/** Makes an operator act, which adds entries to the audit log. Nothing ever changes the audit log. */
+/** Acts as an operator, which adds entries to the audit log. Nothing ever changes these entries. */
 async function plantByOperator(client: TransferService): Promise<void> {
   const { key } = await client.keys.create(operatorKey('operator'));
   const operator = new TransferService({

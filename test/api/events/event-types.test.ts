@@ -138,7 +138,7 @@ const LISTED = EVENT_TYPES.filter((type) => {
   return listed && sample.takes === undefined && sample.given !== 'a second person';
 });
 
-test('lists all types except two, and their samples cause them immediately unless they need a second person', () => {
+test('lists contain all types except two, and each sample causes its event immediately unless it needs a second person', () => {
   const others = EVENT_TYPES.filter((type) => !LISTED.includes(type));
   expect(others).toEqual([...Object.keys(APPROVAL_EVENTS), 'webhook.tested', 'webhook.failing']);
 });

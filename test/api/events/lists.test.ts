@@ -203,7 +203,7 @@ describe('operators', () => {
   });
 });
 
-test('stores an event that concerns all programs once, and gives it a position in each program', async () => {
+test('stores only one copy of an event that concerns all programs, with a position in each program', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
   await client.switch.change({ disabled: true, reason: 'for operators only' });

@@ -41,7 +41,7 @@ function around(index: number) {
 
 const INDEX = 6;
 
-describe('after events were deleted', () => {
+describe('after events have been deleted', () => {
   let oldest: number;
   beforeAll(async () => {
     const { data } = await page(url(), { after: 0, limit: 100 }, {}, OPERATOR_EVENTS);

@@ -67,7 +67,7 @@ async function beginWait(url: string, query: object, path = EVENTS): Promise<{ r
 test.each([
   ['the process that committed it', () => first],
   ['another process', () => second],
-])('ends the waits in %s with an event', async (_, reader) => {
+])('sends an event to the waits in %s', async (_, reader) => {
   const { position, id, got } = await whileWaiting(async () => {
     const position = await settledPosition();
     const { response } = await beginWait(reader().url, { after: position });
@@ -152,7 +152,7 @@ test('holds no database connection for hundreds of waits', async () => {
 });
 
 test('ends the waits immediately with an empty page when the service stops', async () => {
-  // Without this, the wait would end with an error long before its timeout.
+  // If the stop did not end the wait, it would end with an error long before its timeout.
   const { position, stopped, got } = await whileWaiting(
     async (third) => {
       const position = await settledPosition();

@@ -249,7 +249,7 @@ describe('resolve_attempt', () => {
     const { transferId, attemptId } = await waiting(status);
     const { status: answered200, fields, moved } = await resolve(attemptId, 'not_executed');
     expect([answered200, moved]).toEqual([200, 'no']);
-    // An attempt in reversal may have been executed before. A later approval may be older than the reversal.
+    // An attempt in reversal may have been executed, and an approval that arrives later may be older than the reversal.
     const ended = status === 'reversing' ? 'reversed' : 'failed';
     expect(fields).toMatchObject({ status: ended, resolved_by: 'sandbox' });
     expect(await transferOf(transferId)).toMatchObject({
@@ -263,7 +263,7 @@ describe('resolve_attempt', () => {
   test.each([
     ['executed', 'yes'],
     ['not_executed', 'no'],
-  ])('changes nothing the second time: %s', async (outcome, moneyMoved) => {
+  ])('changes nothing when an attempt is resolved as %s a second time', async (outcome, moneyMoved) => {
     const { attemptId } = await waiting();
     const first = await resolve(attemptId, outcome);
     const second = await resolve(attemptId, outcome);
@@ -289,7 +289,7 @@ describe('resolve_attempt', () => {
   test.each([
     ['executed', 'not_executed', 'has been approved and cannot be resolved as not executed'],
     ['not_executed', 'executed', 'has failed and cannot be resolved as executed'],
-  ])('refuses %s and then %s', async (first, second, says) => {
+  ])('once an attempt has been resolved as %s, refuses to resolve it as %s', async (first, second, says) => {
     const { attemptId } = await waiting();
     await resolve(attemptId, first);
     const { code, moved, fields } = await resolve(attemptId, second);

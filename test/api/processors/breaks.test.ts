@@ -229,7 +229,7 @@ describe('closing a break with a booking', () => {
     expect(await balances()).toEqual(after);
   });
 
-  test('is still possible after the break was closed with only a note, and happens once if two callers try', async () => {
+  test('is still possible after the break has been closed with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
@@ -293,7 +293,7 @@ describe('closing a break with a booking', () => {
     expect((await timelineOf(found)).money).toMatchObject({ moved: 'moved_back', sentence });
   });
 
-  test('books a late approval that was undone only once', async () => {
+  test('books the difference of a late approval only once if the processor has undone the approval', async () => {
     const attempt = await endedAttempt('declined');
     const before = await balances();
     await say(attempt, { status: 'approved' }, { status: 'reversed' });
@@ -371,7 +371,7 @@ describe('closing a break with a booking', () => {
     ]);
   });
 
-  test('requires the money in the account, and a booking that the break allows', async () => {
+  test('requires enough money in the account, and a booking that the break allows', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);

@@ -124,7 +124,7 @@ describe('change_switch of a connector', () => {
 });
 
 describe('while a connector is disabled', () => {
-  test('refuses loads and unloads of its cards, names the connector and the end, and refuses nothing else', async () => {
+  test('refuses loads and unloads of its cards, names the connector, says when it will be enabled again, and refuses no other transfer', async () => {
     const card = await newCard();
     await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
     const refused = await create(card);
@@ -146,7 +146,7 @@ describe('while a connector is disabled', () => {
     [{ program: 'demo' }, 'unload', false],
     [{ program: 'other' }, 'load', true],
     [{ program: 'demo', type: 'unload' }, 'load', true],
-  ])('%j leaves a %s: %s', async ({ program, ...scope }, type, isMade) => {
+  ])('with %j disabled, a %s is accepted: %s', async ({ program, ...scope }, type, isMade) => {
     const card = await newCard();
     const other = { name: `Other ${randomUUID()}`, currency: 'USD' };
     const programId = {
@@ -195,7 +195,7 @@ describe('while a connector is disabled', () => {
     }
   });
 
-  test('does not mark an order as sent that was claimed before the change', async () => {
+  test('does not mark an order that was claimed before the change as sent', async () => {
     const { fields } = await create(await newCard());
     const claim = async (lease: number) =>
       (await ledger.database.writeUnguarded(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
@@ -264,7 +264,7 @@ describe('a change of the switch during transfers', () => {
     expect(new Set(statuses).difference(new Set([201, 424]))).toEqual(new Set());
   });
 
-  test('refuses a transfer that waited for the switch while its connector was disabled', async () => {
+  test('refuses a transfer if its connector was disabled while the transfer was waiting for the switch', async () => {
     const card = await newCard();
     const stranger = await connect(server.connection);
     try {

@@ -34,7 +34,7 @@ test('keeps a due scheduled transfer waiting in a process without the connector,
   try {
     expect(await settleDue(lacking.service)).toMatchObject({ settled: 1, failed: 0 });
     expect([await statusOf(local), await statusOf(made)]).toEqual(['completed', 'scheduled']);
-    // Finds transfers like a process with the connector, but decides without the connector.
+    // Finds transfers as a process with the connector would, but decides as a process without it.
     expect(await settleDue({ ...lacking.service, processors })).toMatchObject({ settled: 0, failed: 0 });
     expect(await statusOf(made)).toBe('scheduled');
     const lines: string[] = [];

@@ -38,7 +38,7 @@ async function refusalOf(sent: Promise<unknown>): Promise<unknown> {
 }
 
 describe('the token of a card', () => {
-  test("is unique over all card programs, and the message names only a card of the caller's program", async () => {
+  test("is unique across all card programs, and the message names only a card of the caller's program", async () => {
     const token = `tok_${randomUUID()}`;
     await create(token, 'first');
     const duplicate = { code: 'duplicate_card', field: '/processor_token' };

@@ -18,7 +18,10 @@ const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
 const client = await useConnection(server.connection);
 
-/** Random files. The proof of the design has a thousand: `SETTLEMENT_FILES=1000 npx vitest run test/api/processors/settlement`. */
+/**
+ * The number of random files. The proof of the design uses a thousand:
+ * `SETTLEMENT_FILES=1000 npx vitest run test/api/processors/settlement`.
+ */
 const FILES = Number(process.env.SETTLEMENT_FILES ?? 12);
 const SEED = Number(process.env.SETTLEMENT_SEED ?? 20_261_130);
 
@@ -312,7 +315,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
 };
 
-/** Returns the breaks about attempts, each with the amount that the processor has moved according to them. */
+/** Returns the breaks about attempts, each with the amount that the processor has moved according to the break. */
 async function foundBreaks(): Promise<readonly string[]> {
   const { rows } = await client.query<{
     readonly about: string;

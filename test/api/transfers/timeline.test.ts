@@ -152,7 +152,7 @@ describe('get_transfer_timeline', () => {
     const after = await timelineWith(await made(client(), card, 81), 1);
     expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
     expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
-    // The start of a hold is known only while the start is the last change, or if the capture followed soon.
+    // The time when a hold began is known only while that was the last change, or if the capture followed soon.
     const steps = kindsOf(await timelineWith(late, 2)).filter((kind) => kind !== 'event');
     expect(steps).toEqual(['request', 'scheduled', 'hold', 'posting']);
   });

@@ -41,7 +41,7 @@ export function requireNoTables(context: TestContext): void {
 const started = new Map<string, Promise<StockPostgres>>();
 
 /**
- * Adds a DATABASE_URL to a service's settings: that of the server in DATA_DIR. Does nothing unless the tests run on stock
+ * Adds the DATABASE_URL of the server in DATA_DIR to a service's settings. Does nothing unless the tests run on stock
  * binaries and the settings name no other database.
  */
 export async function withStockPostgres(

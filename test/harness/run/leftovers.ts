@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-// Cleans up directories and processes that a crashed worker process of the test run has left.
+// Cleans up directories and processes that a crashed worker process of the test run has left behind.
 
 const placeOf = (templates: string): string => join(templates, 'directories');
 

@@ -73,7 +73,7 @@ test('removes only what the service created in its schema, and the next start cr
   await again.stop();
 });
 
-test('keeps a live ledger, with the settings of a live service or of a sandbox', async () => {
+test('never deletes a live ledger, whether reset runs with live or sandbox settings', async () => {
   const live = settingsOf('earnest', 'live');
   expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
