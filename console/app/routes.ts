@@ -167,6 +167,13 @@ export const ROUTES: readonly Route[] = [
     ofProgram: false,
   },
   {
+    path: '/console/programs/:program_id/day',
+    title: 'Day',
+    load: async () => (await import('../screens/day/day-screen.tsx')).DayScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+  },
+  {
     path: '/console/approvals',
     title: 'Approvals',
     load: async () => (await import('../screens/approvals/approvals-screen.tsx')).ApprovalsScreen,

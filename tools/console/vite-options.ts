@@ -37,7 +37,10 @@ export const VITE_OPTIONS: InlineConfig = {
             { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
             { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },
             { name: 'transfers', test: /console\/screens\/transfers?\// },
-            { name: 'programs', test: /console\/screens\/(?:cards?|programs?)\/|components\/dialogs\/limits-dialog\./ },
+            {
+              name: 'programs',
+              test: /console\/screens\/(?:cards?|day|programs?)\/|format\/(?:day|limits)\.|components\/dialogs\/limits-dialog\./,
+            },
             { name: 'errors', test: /console\/screens\/(?:errors|request|explain)\// },
           ],
         },

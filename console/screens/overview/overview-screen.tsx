@@ -5,8 +5,10 @@ import { Highlights } from '../../components/details.tsx';
 import { LinkedText } from '../../components/id.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
+import { ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { hrefTo } from '../../data/location.ts';
+import { useProgramId } from '../../data/program.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { formatLatency, formatShare, healthOf, UNAVAILABLE } from '../../format/overview.ts';
@@ -30,6 +32,7 @@ export function OverviewScreen() {
         {(found) => (
           <>
             <Health overview={found} others={down.length + (attention === undefined ? 0 : 1)} />
+            <Yesterday />
             <Support proposed={found.proposed_incidents} />
             <ProcessorConcernList of={processors} />
             <Section title="The last minute">
@@ -45,6 +48,23 @@ export function OverviewScreen() {
         )}
       </Loaded>
     </Page>
+  );
+}
+
+/** Leads to yesterday of the chosen card program, or to the list of programs. It reads no report. */
+function Yesterday() {
+  const programId = useProgramId();
+  return (
+    <p class="quiet">
+      Did yesterday add up?{' '}
+      {programId === undefined ? (
+        <a href={hrefTo('/console/programs')}>Choose a card program</a>
+      ) : (
+        <a href={hrefTo(`/console/programs/${programId}/day`)}>
+          See the day of <ProgramName id={programId} plain linked={false} />
+        </a>
+      )}
+    </p>
   );
 }
 

@@ -73,6 +73,9 @@ function Actions({ programId, onOpen }: { readonly programId: string; readonly o
       )}
       {can('create_withdrawal') && <Button onClick={() => onOpen('withdrawal')}>Withdraw</Button>}
       {can('update_program') && <Button onClick={() => onOpen('settings')}>Change</Button>}
+      {can('get_day') && (
+        <ButtonLink href={hrefTo(`/console/programs/${programId}/day`)}>Yesterday's report</ButtonLink>
+      )}
       {can('change_switch') && (
         <ButtonLink href={hrefTo('/console/switch', { scope: 'program', of: programId })}>Stop transfers…</ButtonLink>
       )}

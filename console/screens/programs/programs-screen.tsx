@@ -87,6 +87,11 @@ const COLUMNS: readonly Column<ProgramRecord>[] = [
       );
     },
   },
+  {
+    title: 'Yesterday',
+    onPhone: 'note',
+    cell: ({ program_id: id }) => <a href={hrefTo(`/console/programs/${id}/day`, { program: id })}>Did it add up?</a>,
+  },
   { title: 'Time zone', cell: ({ time_zone: zone }) => zone },
   { title: 'Created', cell: ({ created_at: at }) => <Moment at={at} short /> },
 ];

@@ -78,6 +78,7 @@ test('a screen says if its record does not exist', async () => {
     '/console/card/nobody',
     '/console/webhooks/wh_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/programs/prog_0196f5c2d9a67c41b8e93d05f7a1c264',
+    '/console/programs/prog_0196f5c2d9a67c41b8e93d05f7a1c264/day',
     '/console/case/case_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/incident/inc_0196f5c2d9a67c41b8e93d05f7a1c264',
     '/console/transfer/nonsense',

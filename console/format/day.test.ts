@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import type { DayRecord } from '../../sdk/client.ts';
+import { addDays, formatDay, linesOf, verdictOf } from './day.ts';
+
+const NOTHING = { funding: 0, cards: 0, suspense: 0, loss: 0 };
+const OPENING = { ...NOTHING, funding: 5000 };
+const LOAD = { ...NOTHING, purpose: 'load', postings: 2, funding: -300, cards: 300 };
+const SHEET = {
+  currency: 'USD',
+  opening: OPENING,
+  movements: [LOAD],
+  closing: { ...NOTHING, funding: 4700, cards: 300 },
+  adds_up: true,
+};
+const DAY: DayRecord = {
+  program_id: 'prog_1',
+  day: '2026-01-30',
+  time_zone: 'UTC',
+  begins_at: '2026-01-30T00:00:00.000Z',
+  ends_at: '2026-01-31T00:00:00.000Z',
+  status: 'open',
+  adds_up: true,
+  currencies: [SHEET],
+  breaks: { opening: 0, opened: 0, closed: 0, closing: 0 },
+  last_closed_day: null,
+  closed_at: null,
+  closed_by: null,
+  note: null,
+};
+
+test('counts days across months, leap days and changes of the clock', () => {
+  expect(addDays('2026-01-31', 1)).toBe('2026-02-01');
+  expect(addDays('2028-03-01', -1)).toBe('2028-02-29');
+  expect([addDays('2026-03-29', 1), addDays('2026-10-25', 1)]).toEqual(['2026-03-30', '2026-10-26']);
+});
+
+test('writes a day in full, the same in every time zone', () => {
+  expect(formatDay('2026-01-30')).toBe('30 January 2026');
+  expect(formatDay('2026-01-30', 'long')).toBe('Friday 30 January 2026');
+});
+
+test('says whether the day adds up, and if not, in which currencies', () => {
+  expect(verdictOf(DAY)).toEqual({ tone: '', sentence: '30 January 2026 adds up.' });
+  const wrong = [SHEET, { ...SHEET, currency: 'EUR', adds_up: false }, { ...SHEET, currency: 'CHF', adds_up: false }];
+  const { tone, sentence } = verdictOf({ ...DAY, status: 'running', adds_up: false, currencies: wrong });
+  expect([tone, sentence]).toEqual([
+    'fault',
+    expect.stringContaining('30 January 2026 does not add up in EUR and CHF.'),
+  ]);
+});
+
+test('does not call a day good that is not over, or has open breaks at its end', () => {
+  const running = verdictOf({ ...DAY, status: 'running' });
+  expect(running).toEqual({ tone: 'unknown', sentence: '30 January 2026 is not over. So far, it adds up.' });
+  const open = verdictOf({ ...DAY, status: 'closed', breaks: { ...DAY.breaks, closing: 2 } });
+  expect(open).toEqual({ tone: 'unknown', sentence: '30 January 2026 adds up, but ended with 2 breaks open.' });
+});
+
+test('has a line for both balances and each movement, and the exact difference if there is one', () => {
+  expect(linesOf(SHEET)).toEqual([
+    { name: 'Opening', postings: null, ...OPENING },
+    { name: 'Loads', ...LOAD, purpose: undefined },
+    { name: 'Closing', postings: null, ...SHEET.closing },
+  ]);
+  const closing = { ...SHEET.closing, funding: '9007199254740993', loss: -5 };
+  const [difference] = linesOf({ ...SHEET, closing, adds_up: false }).slice(-1);
+  expect(difference).toEqual({
+    name: 'Difference',
+    postings: null,
+    funding: '9007199254736293',
+    cards: '0',
+    suspense: '0',
+    loss: '-5',
+  });
+});

@@ -1,0 +1,62 @@
+import type { DayRecord } from '../../sdk/client.ts';
+import { sentenceCase } from './names.ts';
+import { formatNumber } from './operators/switch.ts';
+
+type Sheet = DayRecord['currencies'][number];
+
+const ACCOUNTS = ['funding', 'cards', 'suspense', 'loss'] as const;
+
+/** One line of a day's table, in minor units. `postings` is null for balances. */
+export type DayLine = Sheet['opening'] & { readonly name: string; readonly postings: number | null };
+
+const DAY_MILLISECONDS = 86_400_000;
+
+/** Returns the day that is `count` days later than `2026-01-30`, or earlier if it is negative. */
+export function addDays(day: string, count: number): string {
+  return new Date(Date.parse(day) + count * DAY_MILLISECONDS).toISOString().slice(0, 10);
+}
+
+/** Formats a day: `30 January 2026`. `weekday` puts `Friday` before it. */
+export function formatDay(day: string, weekday?: 'long'): string {
+  const parts = { weekday, day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' } as const;
+  // Some browsers put a comma after the weekday.
+  return new Date(day).toLocaleDateString('en-GB', parts).replace(',', '');
+}
+
+/** Says in one sentence whether a day adds up, with the tone of an `answer`. */
+export function verdictOf({ day, status, adds_up: addsUp, currencies, breaks }: DayRecord): {
+  readonly tone: '' | 'unknown' | 'fault';
+  readonly sentence: string;
+} {
+  const name = formatDay(day);
+  if (!addsUp) {
+    const wrong = currencies.filter((sheet) => !sheet.adds_up).map(({ currency }) => currency);
+    return {
+      tone: 'fault',
+      sentence: `${name} does not add up in ${wrong.join(' and ')}. Call the people who run this ledger.`,
+    };
+  }
+  if (status === 'running') return { tone: 'unknown', sentence: `${name} is not over. So far, it adds up.` };
+  if (breaks.closing === 0) return { tone: '', sentence: `${name} adds up.` };
+  const open = formatNumber(breaks.closing, 'break');
+  return { tone: 'unknown', sentence: `${name} adds up, but ended with ${open} open.` };
+}
+
+/** Returns the lines of a currency: opening, each movement, and closing. If it does not add up, the difference comes last. */
+export function linesOf({ opening, movements, closing, adds_up: addsUp }: Sheet): readonly DayLine[] {
+  const lines: readonly DayLine[] = [
+    { name: 'Opening', postings: null, ...opening },
+    ...movements.map(({ purpose, ...line }) => ({ name: `${sentenceCase(purpose)}s`, ...line })),
+  ];
+  const last: DayLine = { name: 'Closing', postings: null, ...closing };
+  if (addsUp) return [...lines, last];
+  const differences = ACCOUNTS.map((account) => {
+    const expected = lines.reduce((sum, line) => sum + BigInt(line[account]), 0n);
+    return [account, String(BigInt(closing[account]) - expected)];
+  });
+  return [
+    ...lines,
+    last,
+    { name: 'Difference', postings: null, ...(Object.fromEntries(differences) as Sheet['closing']) },
+  ];
+}
