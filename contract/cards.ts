@@ -47,7 +47,7 @@ export const CreateCardBody = Type.Object(
   {
     card_id: Type.Optional({
       ...visibleId(
-        'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".." or of the form of a generated id',
+        'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or like a generated id',
       ),
       'x-checked': { not: { pattern: idPattern('card') } },
     }),
@@ -64,7 +64,7 @@ export const CreateCardBody = Type.Object(
     ),
     processor_token: Type.Optional(
       visible(
-        "The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with connector_id, and unique there in all card programs",
+        "The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with connector_id. Only one card of a connector can have it",
       ),
     ),
     metadata: Type.Optional(Metadata),
@@ -118,7 +118,7 @@ export const CardRecord = Type.Object({
   held: Amount('Part of the balance that is on hold'),
   available: Amount('Part of the balance that can be spent'),
   incoming: Amount('Amount on hold in other accounts for the card'),
-  holder_reference: textOrNull('Your reference for the holder; null if there is none, and once the holder was erased'),
+  holder_reference: textOrNull('Your reference for the holder; null if there is none or the holder has been erased'),
   last_four: textOrNull('Last four digits of the card number; null if they were not sent'),
   expires_on: nullable(
     Type.String({
@@ -131,7 +131,7 @@ export const CardRecord = Type.Object({
     'Limits of the card, in addition to the limits of its program; null without limits',
   ),
   connector_id: textOrNull(
-    'Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money is in this ledger',
+    "Connector of the processor that has the card's money; the amounts here are then 0. Null if the money is in this ledger",
   ),
   metadata: Metadata,
   created_at: moment('When it was created'),
@@ -221,9 +221,9 @@ export const CardErasureRecord = Type.Object({
   card_id: Type.String({ description: 'The card' }),
   program_id: programId,
   status: literals(['running', 'completed'], 'Whether everything is erased'),
-  transfers: Type.Integer({ description: 'Transfers whose text was erased so far' }),
-  events: Type.Integer({ description: 'Events whose text was erased so far' }),
-  errors: Type.Integer({ description: 'Errors of the error log whose text was erased so far' }),
+  transfers: Type.Integer({ description: 'Transfers whose text has been erased' }),
+  events: Type.Integer({ description: 'Events whose text has been erased' }),
+  errors: Type.Integer({ description: 'Errors of the error log whose text has been erased' }),
   requested_at: moment('When the erasure was first requested'),
   completed_at: nullable(moment('When everything was erased; null until then')),
 });
@@ -284,7 +284,7 @@ export const CARDS = [
     method: 'GET',
     path: PATH,
     summary:
-      'List cards, newest first, or find them by status, last four digits, holder reference, the start of an id or metadata',
+      'List cards, newest first, or find them by status, last four digits, holder reference, metadata or the start of an id',
     reach: 'program',
     scope: 'cards:read',
     query: Type.Object({ limit, cursor, ...CARD_FILTERS }),
@@ -338,7 +338,7 @@ export const CARDS = [
     id: 'get_card_limits',
     method: 'GET',
     path: `${ONE}/limits`,
-    summary: 'Get the limits of a card, how much of them was used, and what is left',
+    summary: 'Get the limits of a card, how much of each has been used, and what is left',
     reach: 'program',
     scope: 'cards:read',
     reply: CardLimitsRecord,
@@ -377,7 +377,7 @@ export const CARDS = [
     id: 'list_holds',
     method: 'GET',
     path: `${ONE}/hold`,
-    summary: 'List the open holds on a card and those elsewhere for it, newest first',
+    summary: 'List the open holds on a card, and those for it in other accounts, newest first',
     reach: 'program',
     scope: 'cards:read',
     query: PageQuery,

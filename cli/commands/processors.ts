@@ -94,7 +94,7 @@ function addAttempts(program: Command, context: CommandContext): void {
   });
   addList<OperatorAttemptRecord, Omit<SearchAttemptsQuery, 'limit' | 'cursor'>>(attempts, context, {
     name: 'queue',
-    description: 'list the attempts of all card programs that have not ended, oldest first; for operators',
+    description: 'list the unfinished attempts of all card programs, oldest first; for operators',
     options: {
       status: {
         flag: '--status <status>',
@@ -113,8 +113,8 @@ function addAttempts(program: Command, context: CommandContext): void {
     argument: 'attempt id, pat_...',
     description: 'resolve an attempt with an unknown outcome, once you know what the processor did; for operators',
     notes: `
-Ask the processor first: executed completes the transfer, and not_executed
-fails it and gives the money back.`,
+Ask the processor first. The outcome executed completes the transfer.
+not_executed fails the transfer and gives the money back.`,
     options: {
       outcome: {
         flag: '--outcome <outcome>',
@@ -135,7 +135,7 @@ function addBreaks(program: Command, context: CommandContext): void {
   const breaks = program.command('breaks').description('contradictions between processors and the books');
   addList<BreakRecord, Omit<ListBreaksQuery, 'limit' | 'cursor'>>(breaks, context, {
     name: 'list',
-    description: 'list the breaks, open ones first, then the oldest; for operators',
+    description: 'list the open breaks, oldest first, or the closed ones, newest first; for operators',
     options: {
       status: { flag: '--status <status>', help: 'filter by status; open if omitted', choices: ['open', 'closed'] },
       kind: {
@@ -153,12 +153,12 @@ function addBreaks(program: Command, context: CommandContext): void {
   addCommand<CloseBreakBody>(breaks, context, {
     name: 'close <break_id>',
     argument: 'break id, brk_...',
-    description: 'close a break, and book the difference that it is about; for operators',
+    description: 'close a break, and book its difference; for operators',
     options: {
       note: { flag: '--note <text>', help: 'what you found and did', required: true },
       book_against: {
         flag: '--against <account>',
-        help: 'the account that bears the difference: funding, clearing (the processor has undone it) or loss',
+        help: 'the account that bears the difference: funding, clearing (if the processor has undone the order) or loss',
         choices: BOOK_AGAINST,
       },
       amount: {

@@ -66,7 +66,7 @@ const SUPPORT = /Please contact support(?: \([^)]{0,300}\))?(?: and quote the re
 /** A status with its reason phrase. The phrase adds nothing, and `Conflict` would match one of the codes. */
 const REASON = /\b([45][0-9]{2}) (?:Conflict|Failed Dependency|Not Found|Unprocessable (?:Content|Entity))\b/g;
 
-/** A text without its values. Text that callers choose, such as ids of cards, does not help to find the error. */
+/** Returns a message without its values. Values that callers choose, such as card ids, do not help to find the error. */
 export function withoutValues(text: string): string {
   return text
     .replaceAll(SUPPORT, ' ')
@@ -77,7 +77,10 @@ export function withoutValues(text: string): string {
     .replaceAll(/\b[0-9][0-9.,]*(?: [A-Z]{3}\b)?/g, (number) => (/^[1-5][0-9]{2}$/.test(number) ? number : ' '));
 }
 
-/** The common part of messages with one form: no quoted values, ids, times or numbers, and no request to contact support. */
+/**
+ * Returns the words that all messages of a kind have in common, in lower case. Quoted values, ids, times, numbers and the request
+ * to contact support are removed.
+ */
 export function templateOf(message: string): string {
   return withoutValues(message)
     .replaceAll(/\b[A-Z]{3}\b/g, ' ')

@@ -511,7 +511,7 @@ export type CardAsOf = {
   readonly available: number;
   /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
-  /** Your reference for the holder; null if there is none, and once the holder was erased. */
+  /** Your reference for the holder; null if there is none or the holder has been erased. */
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
@@ -520,8 +520,8 @@ export type CardAsOf = {
   /** Limits of the card, in addition to the limits of its program; null without limits. */
   readonly limits: CardLimits | null;
   /**
-   * Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money
-   * is in this ledger.
+   * Connector of the processor that has the card's money; the amounts here are then 0. Null if the money is in
+   * this ledger.
    */
   readonly connector_id: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -547,11 +547,11 @@ export type CardErasureRecord = {
   readonly program_id: string;
   /** Whether everything is erased. */
   readonly status: 'running' | 'completed';
-  /** Transfers whose text was erased so far. */
+  /** Transfers whose text has been erased. */
   readonly transfers: number;
-  /** Events whose text was erased so far. */
+  /** Events whose text has been erased. */
   readonly events: number;
-  /** Errors of the error log whose text was erased so far. */
+  /** Errors of the error log whose text has been erased. */
   readonly errors: number;
   /** When the erasure was first requested. */
   readonly requested_at: string;
@@ -725,7 +725,7 @@ export type CardRecord = {
   readonly available: number;
   /** Amount on hold in other accounts for the card, in minor units. */
   readonly incoming: number;
-  /** Your reference for the holder; null if there is none, and once the holder was erased. */
+  /** Your reference for the holder; null if there is none or the holder has been erased. */
   readonly holder_reference: string | null;
   /** Last four digits of the card number; null if they were not sent. */
   readonly last_four: string | null;
@@ -734,8 +734,8 @@ export type CardRecord = {
   /** Limits of the card, in addition to the limits of its program; null without limits. */
   readonly limits: CardLimits | null;
   /**
-   * Connector of the processor that has the money of the card, whose amounts here are then 0; null if the money
-   * is in this ledger.
+   * Connector of the processor that has the card's money; the amounts here are then 0. Null if the money is in
+   * this ledger.
    */
   readonly connector_id: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -1038,8 +1038,8 @@ export type CountErrorsQuery = {
 /** The body of create_card. */
 export type CreateCardBody = {
   /**
-   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program, not "." or ".." or of
-   * the form of a generated id.
+   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or like a
+   * generated id.
    */
   readonly card_id?: string | undefined;
   /** ISO 4217 code; the program's currency if omitted. */
@@ -1061,7 +1061,7 @@ export type CreateCardBody = {
   readonly connector_id?: string | undefined;
   /**
    * The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with
-   * connector_id, and unique there in all card programs.
+   * connector_id. Only one card of a connector can have it.
    */
   readonly processor_token?: string | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -5074,8 +5074,8 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, the start
-   * of an id or metadata. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, metadata or
+   * the start of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
    */
   readonly list_cards: {
     readonly call: { readonly query?: ListCardsQuery | undefined; readonly options?: CallOptions | undefined };
@@ -5115,7 +5115,7 @@ export type Operations = {
     readonly reply: CardErasureRecord;
   };
   /**
-   * get_card_limits: Get the limits of a card, how much of them was used, and what is left. Error codes:
+   * get_card_limits: Get the limits of a card, how much of each has been used, and what is left. Error codes:
    * `card_not_found`, `unknown_get_card_limits`.
    */
   readonly get_card_limits: {
@@ -5123,7 +5123,7 @@ export type Operations = {
     readonly reply: CardLimitsRecord;
   };
   /**
-   * list_holds: List the open holds on a card and those elsewhere for it, newest first. Error codes:
+   * list_holds: List the open holds on a card, and those for it in other accounts, newest first. Error codes:
    * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
    */
   readonly list_holds: {

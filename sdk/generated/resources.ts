@@ -352,8 +352,8 @@ export class CardsResource {
   }
 
   /**
-   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, the start
-   * of an id or metadata. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference, metadata or
+   * the start of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
    */
   list(query: ListCardsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<CardRecord>>> {
     return this.#send('list_cards', { query, options });
@@ -390,7 +390,7 @@ export class CardsResource {
   }
 
   /**
-   * get_card_limits: Get the limits of a card, how much of them was used, and what is left. Error codes:
+   * get_card_limits: Get the limits of a card, how much of each has been used, and what is left. Error codes:
    * `card_not_found`, `unknown_get_card_limits`.
    */
   limits(cardId: string, options?: CallOptions): Promise<WithResponse<CardLimitsRecord>> {
@@ -398,7 +398,7 @@ export class CardsResource {
   }
 
   /**
-   * list_holds: List the open holds on a card and those elsewhere for it, newest first. Error codes:
+   * list_holds: List the open holds on a card, and those for it in other accounts, newest first. Error codes:
    * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
    */
   holds(cardId: string, query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<HoldPage>> {

@@ -117,7 +117,7 @@ function settingTable(): string {
 
 function traitTable(): string {
   return table(
-    ['Trait', 'Default', 'Value', 'Meaning for the processor'],
+    ['Trait', 'Default', 'Value', 'Meaning'],
     Object.values(TRAITS).map(({ name, fallback, allowed, purpose }) => [
       `\`${name}\``,
       `\`${String(fallback)}\``,

@@ -26,10 +26,10 @@ it('distinguishes repetitions, separate orders and settled pairs', () => {
     'Probably two orders: their references differ, A and B.',
   );
   expect(sentence({ metadata: { order: '1' } }, { metadata: { order: '2' } })).toBe(
-    'Probably two orders: their metadata differs in order.',
+    "Probably two orders: their metadata differs in 'order'.",
   );
   expect(sentence({}, { scheduled_for: '2026-03-01T10:00:00Z' })).toMatch(
-    /^Probably two orders: their dates differ, at once and on .*1 Mar 2026/,
+    /^Probably two orders: their dates differ: one was immediate, the other is for .*1 Mar 2026/,
   );
   expect(sentence({}, { captured_amount: 5, reversed_amount: 5 })).toBe('Settled: the later one was reversed.');
   expect(verdictOf([{ ...EARLIER, captured_amount: 5, reversed_amount: 5 }, LATER]).isLikely).toBe(false);
@@ -54,7 +54,7 @@ it('judges a chain of repetitions as a whole, without the reversed transfers', (
   );
 });
 
-it('shows transfers that repeat one another once, in their order', () => {
+it('lists each transfer of a chain of repetitions only once, oldest first', () => {
   const named = (id: string, at: string) => aTransferRecord({ ...AT, transfer_id: id, created_at: at });
   const [one, two, three] = [
     named('tr_1', '2026-01-31T10:00:00Z'),

@@ -104,15 +104,16 @@ function differenceOf(earlier: Compared, later: Compared): string | undefined {
   if (earlier.reference !== null && later.reference !== null) {
     return `references differ, ${earlier.reference} and ${later.reference}`;
   }
-  if (earlier.scheduled_for !== later.scheduled_for) return `dates differ, ${dueText(earlier)} and ${dueText(later)}`;
+  if (earlier.scheduled_for !== later.scheduled_for)
+    return `dates differ: one was ${dueText(earlier)}, the other is ${dueText(later)}`;
   const name = Object.keys(earlier.metadata).find((one) => {
     return Object.hasOwn(later.metadata, one) && later.metadata[one] !== earlier.metadata[one];
   });
-  return name === undefined ? undefined : `metadata differs in ${name}`;
+  return name === undefined ? undefined : `metadata differs in '${name}'`;
 }
 
 function dueText({ scheduled_for: due }: Compared): string {
-  return due === null ? 'at once' : `on ${formatMoment(due)}`;
+  return due === null ? 'immediate' : `for ${formatMoment(due)}`;
 }
 
 function apartOf(earlier: Compared, later: Compared): string {

@@ -72,18 +72,19 @@ const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
  * wrongly considered undone.
  */
 export const TRAITS = {
-  hasInquiry: flag('has_inquiry', true, 'whether it can look up an order by its `attempt_id`'),
+  hasInquiry: flag('has_inquiry', true, 'whether the processor can look up an order by its `attempt_id`'),
   canResend: flag(
     'can_resend',
     false,
-    'whether it executes an order only once if it is sent again under the same `attempt_id`; needs `key_memory_seconds`',
+    'whether the processor executes an order only once, even if the order is sent again with the same `attempt_id`; needs ' +
+      '`key_memory_seconds`',
   ),
   keyMemorySeconds: {
     ...number(
       'key_memory_seconds',
       1,
       KEY_MEMORY,
-      'how long it recognizes an `attempt_id`; after that nothing is resent',
+      'how long the processor recognizes an `attempt_id`; after that time, the service does not send the order again',
     ),
     fallback: null,
     allowed: `a number of seconds from 1 to ${KEY_MEMORY.max}, or null (forever)`,
@@ -95,37 +96,37 @@ export const TRAITS = {
     // The wait that Mastercard Send requires from its users.
     40,
     { unit: 'seconds', min: 0, max: DAY_SECONDS },
-    'how long an order may take until an inquiry finds it',
+    'how long it may take until an inquiry finds a sent order',
   ),
   notFoundFinalSeconds: number(
     'not_found_final_seconds',
     900,
     { unit: 'seconds', min: 0, max: 7 * DAY_SECONDS },
-    'how long after sending an order a `not_found` becomes final',
+    'how long after an order is sent the answer `not_found` becomes final',
   ),
   reversal: word(
     'reversal',
     'none',
     REVERSALS,
-    'how it undoes an order: `none`: never; `request`: it may refuse; `advice`: it must accept',
+    'whether the processor undoes orders: `none`: never; `request`: it may refuse; `advice`: it must accept',
   ),
   readySeconds: number(
     'ready_seconds',
     60,
     { unit: 'seconds', min: 1, max: DAY_SECONDS },
-    'how long an order may wait before it is first sent; then its transfer fails',
+    'how long an order may wait until it is sent for the first time; after that time, its transfer fails',
   ),
   whenDown: word(
     'when_down',
     'refuse',
     WHEN_DOWN,
-    'what happens to a transfer while the connector is known to be down: it is refused, or waits',
+    'what happens to a new transfer while the connector is known to be down: `refuse`: it is refused; `queue`: it waits',
   ),
   maxInFlight: number(
     'max_in_flight',
     16,
     { unit: 'requests', min: 1, max: 256 },
-    'simultaneous requests to it from each process of the service',
+    'maximum number of simultaneous requests to the adapter from each process of the service',
   ),
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 

@@ -218,8 +218,8 @@ export const SETTINGS = {
     fallback: `${LIVE_ADDRESS_RATE} in live mode, 0 in the sandbox`,
     unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
-      'maximum requests per second from one address, averaged over 10 seconds; an invalid key counts as 10, a page as 10, a ' +
-      'page rendered for the Host of the request as 30, a search of the errors as 50',
+      'maximum requests per second from one address, averaged over 10 seconds; a request with an invalid key and a request ' +
+      'for a page count as 10 requests, for a page that contains the host of the request as 30, and a search of the errors as 50',
     readBy: 'service',
   },
   keyRatePerSecond: {
@@ -229,7 +229,7 @@ export const SETTINGS = {
     unset: ({ mode }) => (mode === 'live' ? LIVE_KEY_RATE : 0),
     purpose:
       'maximum requests per second with one API key, averaged over 10 seconds; each 1,024 bytes of a body, and each row of a ' +
-      'batch after the first, count as one more',
+      'batch after the first, count as another request',
     readBy: 'service',
   },
   overloadDelayMilliseconds: {
@@ -246,8 +246,8 @@ export const SETTINGS = {
     kind: numberOf('milliseconds', { min: 1_000, max: 3_600_000 }),
     fallback: '75000',
     purpose:
-      'time that an idle connection stays open, plus 5 seconds; set it longer than the idle time-out of the load balancer or ' +
-      'proxy in front of the service',
+      'the service closes a connection that has been idle for this time and 5 more seconds; set a longer time than the idle ' +
+      'time-out of the load balancer or proxy in front of the service',
     readBy: 'service',
   },
   trustedProxies: {
@@ -336,7 +336,9 @@ export const SETTINGS = {
     name: 'OIDC_ROLE_CLAIM',
     kind: TEXT,
     fallback: 'groups',
-    purpose: 'claim whose values decide on the roles of a person; realm_access.roles names a member of a claim',
+    purpose:
+      "claim whose values decide a person's roles; a dot leads into an object: realm_access.roles is the field roles of the " +
+      'claim realm_access',
     readBy: 'commands',
   },
   /** Null without a provider. */
@@ -346,8 +348,8 @@ export const SETTINGS = {
     fallback: '',
     unset: notSet,
     purpose:
-      'role for each value of that claim, compared exactly; a role without a card program is for all of them: viewer, support, ' +
-      'treasurer, operator, administrator',
+      'roles for the values of OIDC_ROLE_CLAIM, which are compared exactly: viewer, support, treasurer, operator or ' +
+      'administrator; a role without a card program applies to all card programs',
     readBy: 'commands',
     show: (rules: readonly RoleRule[] | null) =>
       (rules ?? []).map((rule) => `${rule.value}=${accessText(rule)}`).join(', '),
@@ -359,8 +361,8 @@ export const SETTINGS = {
     fallback: '',
     unset: (): OperatorLimits => new Map(),
     purpose:
-      'the most that one operator, a person or a key, may withdraw from funding and reverse per day (UTC), by currency; if not ' +
-      'set, there are no limits',
+      'amount that each operator (a person or an API key) may withdraw from funding and reverse per day (UTC), for each ' +
+      'currency; if not set, there are no limits',
     readBy: 'service',
     show: operatorLimitsText,
   },
