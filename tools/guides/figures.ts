@@ -103,7 +103,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     '{} days | `EVENT_RETENTION_DAYS`',
     'Events older than {} days are gone',
     'kept for {} days. [The runbook]',
-    'all of the last {} days and does not depend',
+    'all events of the last {} days and does not depend',
   ],
   [
     MIN_EVENT_RETENTION_DAYS,
@@ -156,7 +156,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     REOPENING_DAYS,
     'a message within {} days reopens it',
     'A message within {} days reopens the case',
-    'reopens a case for {} days after it was resolved',
+    'For {} days after a case was resolved',
     'which a resolved case is after {} days',
     'was resolved more than {} days ago',
     'that was resolved within {} days',
@@ -219,7 +219,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
 const OTHERS: readonly RegExp[] = [
   // The period of the service level objectives, in ops/alerts.yml, with the alerts of a job and of an incident.
   /Over 30 days:|budget of 30 days|of the requests in 30 days|6 times the allowed rate, over both 6 hours/,
-  /26 hours: twice in a row|alert ends 26 hours after|was not updated for 4 hours/,
+  /26 hours: twice in a row|alert ends 26 hours after|has not been updated for 4 hours/,
   // The longest day of any time zone, and the 24 points of the overview.
   /a day has up to 25 hours|each of the last 24 hours/,
   // Other companies' processors.

@@ -27,11 +27,11 @@ export const LOG_EVENTS = {
   backup: 'A copy of the ledger is complete.',
   backup_failed: 'A copy of the ledger, or the archive of its changes, failed.',
   traces_not_sent:
-    'The collector of OTEL_EXPORTER_OTLP_ENDPOINT does not accept traces; the `lost` spans are dropped. Only the first of several failures in a row is logged.',
+    'The collector of OTEL_EXPORTER_OTLP_ENDPOINT is not accepting traces; the `lost` spans are dropped. Only the first of several failures in a row is logged.',
   sign_in:
     'A sign-in with the OpenID provider, or its request to end sessions, was refused or failed; `code` and `reason` say why. Also a group whose name almost equals one in OIDC_ROLES.',
   webhook: 'Something about one webhook, such as a pause.',
-  connector: 'A connector does not give valid answers, so nothing new is sent to it; `reason` says why.',
+  connector: 'A connector is not giving valid answers, so nothing new is sent to it; `reason` says why.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type LogEvent = keyof typeof LOG_EVENTS;
