@@ -138,7 +138,7 @@ function withNewKey({ headers = [], ...request }: RequestSpec): RequestSpec {
   return { ...request, headers: [...others, ['Idempotency-Key', randomUUID()]] };
 }
 
-/** Lets the requester decide about the own request. */
+/** Lets the requester decide about their own request. */
 async function runOwn(world: World): Promise<readonly Result[]> {
   const key = await newMaker(world);
   const approvalId = await askFor(world, key, load(1_001), 'create_transfer');

@@ -91,7 +91,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
-    // An operator must act for some causes, so their time is longer.
+    // Some causes need an operator, so the caller must wait longer.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
     // The header is present while the database is stopped, unless the caller must first check the outcome.

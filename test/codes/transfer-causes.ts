@@ -285,7 +285,7 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
 }
 
-/** Books the difference of a break when the funding does not have the money, or when it would fill the card too much. */
+/** Books the difference of a break when the funding lacks the money, or when it would fill the card beyond its maximum. */
 function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
   return {
     run: async (world) => {

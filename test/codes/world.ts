@@ -42,7 +42,8 @@ export type World = {
 };
 
 /**
- * Reads the ledger directly. Keeps one connection, and opens another if the database server was stopped in the meantime.
+ * Reads the ledger directly. Keeps one connection, and opens another if the database server has been stopped in the
+ * meantime.
  */
 class LedgerReader {
   readonly #databaseUrl: string;

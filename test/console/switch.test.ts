@@ -41,7 +41,7 @@ describe('the switch', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'switch-confirm');
     expect((await load()).status).toBe('completed');
-    // No poll runs from here on, so the page must read the changes because of the stop.
+    // From here on no poll runs, so only the stop can make the page read the changes.
     await page.clock.pauseAt(Date.now() + 60_000);
     await dialog.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}` }).click();
     const banner = page.locator('.banner').getByText(`Fraud ${SCRIPT}`);

@@ -336,7 +336,7 @@ describe('one transfer', () => {
       await page.getByText(shown).first().waitFor();
       asked = 0;
       await page.clock.runFor(12_000);
-      // When a later request has a response, all earlier requests were received.
+      // Once a later request has its response, all earlier requests have been received.
       await page.evaluate(async () => (await fetch('/health/live')).status);
       return asked;
     };

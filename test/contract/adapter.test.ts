@@ -142,7 +142,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     const random = new Random(SEED, 4, at);
     const notice = generateAbout(notices, { attempt_id, amount: 100 + at, currency: 'USD' }, random);
     expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
-    // The document says that a notice sent again has the same effect as sent once.
+    // The document says that repeating a notice has no further effect.
     expect(await notify(connector_id, notice, random), JSON.stringify(notice)).toBe(200);
     await waitFor(`the end of ${transfer_id}`, async () => {
       const { shown, attempt } = await look();

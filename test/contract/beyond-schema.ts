@@ -1,12 +1,12 @@
-// The refusals that JSON Schema cannot express: a value is compared with the present, with stored records, or with another
-// value. The service must accept everything else that the document allows. This way the test finds limits that are narrower
-// than documented.
+// The refusals that JSON Schema cannot express: a value is compared with the current time, with stored records, or with
+// another value. The service must accept everything else that the document allows. This way the test finds limits that are
+// narrower than documented.
 
 /** A refusal: the field in `Error-Field`, and the text of the message. */
 type Refusal = { readonly field: RegExp; readonly says: RegExp };
 
 export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
-  // Comparisons with the present.
+  // Comparisons with the current time.
   {
     field: /\/(expires_at|scheduled_for|previous_until|until)$/,
     says: /not in the future|must be in the future|within a year|a hold lasts at most|must not be after|later than/,

@@ -26,12 +26,12 @@ export type Schema = {
   readonly propertyNames?: Schema;
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Fields for which omitting them means more than null or an empty text would. */
+  /** Fields whose omission means more than null or an empty text would. */
   readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
   /** For parameters: at least one of these other parameters must be sent too. */
   readonly 'x-requires'?: readonly string[];
-  /** For times: the minimum number of seconds ago. */
+  /** For times: how many seconds they must be in the past, at least. */
   readonly 'x-seconds-ago'?: number;
 };
 

@@ -23,7 +23,7 @@ async function ask(path: string, accept = '*/*'): Promise<Response> {
   return fetch(`http://127.0.0.1:${running.port}${path}`, { headers: { Accept: accept } });
 }
 
-/** The pages that were read already. */
+/** The pages that have already been read. */
 const pages = new Map<string, Promise<readonly Element[]>>();
 
 function page(path: string): Promise<readonly Element[]> {

@@ -69,7 +69,7 @@ it('a client that honours the timeout opens a new connection instead', async () 
   const idle = (): number => Object.values(agent.freeSockets).flat().length;
   expect((await sendRaw(url, { body: { amount: 1, card_id: 'c' } }, agent)).headers['keep-alive']).toBe('timeout=2');
   expect(idle()).toBe(1);
-  // A second before the timeout, while the server would keep the connection for ten minutes.
+  // The client closes the connection a second before the timeout. The server would keep it open for ten minutes.
   await expect.poll(idle).toBe(0);
   agent.destroy();
 });

@@ -110,9 +110,12 @@ describe('the address of a caller', () => {
     ['2001:0db8:0000:0000:ffff::1', undefined, 0, '2001:db8:0:0::/64'],
     ['::1', undefined, 0, '0:0:0:0::/64'],
     [undefined, undefined, 0, 'unknown'],
-  ])('from %s, forwarded %s, with %i proxies is %s', (connected, forwarded, proxies, expected) => {
-    expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
-  });
+  ])(
+    'of a connection from %s, forwarded for %s, behind %i proxies is %s',
+    (connected, forwarded, proxies, expected) => {
+      expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
+    },
+  );
 });
 
 describe('a server with limits', () => {

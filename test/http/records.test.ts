@@ -88,7 +88,7 @@ describe('while the service closes', () => {
   it('every case on an open connection gets a record, and the connection closes', async () => {
     const { promise, resolve } = Promise.withResolvers<AnyReply>();
     const closing = await serve(fakeGateway({ list_cards: () => promise }), {
-      // No time-out may close a connection, even if the cases take long.
+      // No time-out may close a connection, even if the cases take a long time.
       settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
     });
     const busy = await closing.connect(bare('GET', '/api/v0.1/core/card'));

@@ -119,7 +119,7 @@ describe('a response has one entry', () => {
   it.each([
     ['/api/v0.1/core/secret', false],
     ['/secret', true],
-  ])('for a path without a route, without the path: %s', async (target, isStray) => {
+  ])('for the path %s, which has no route, without naming the path', async (target, isStray) => {
     const { ask, only } = await listening();
     await ask(bare('GET', target));
     const found = { method: 'GET', status: 404, code: 'route_not_found', milliseconds: expect.any(Number) } as const;

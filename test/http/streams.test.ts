@@ -123,7 +123,7 @@ describe('a stream', () => {
     ['text/event-stream;q=0, */*', false],
     ['application/json', false],
     ['*/*', false],
-  ])('is sent if Accept asks for it: %s', async (accept, isStream) => {
+  ])('is sent with Accept %s: %s', async (accept, isStream) => {
     let asked: unknown;
     const started = await serve(
       fakeGateway({

@@ -55,7 +55,7 @@ test('observes a commit with a lost response as settled, and its transfers as kn
   expect(seen.unknown).toBe(0);
 });
 
-test('observes a transfer as unknown once if its outcome cannot be looked up in time', async () => {
+test('observes a transfer as unknown only once if its outcome cannot be looked up in time', async () => {
   seen.settled.length = 0;
   let release: (() => Promise<void>) | undefined;
   proxy.traps.push({

@@ -156,7 +156,7 @@ test('counts cases by urgency and severity, with the age of the oldest unanswere
   expect(sumOf(page, 'cases_open', { urgency: 'no_error', severity: 'critical' })).toBe(1);
   expect(sumOf(page, 'cases_open')).toBe(2);
   expect(ageOf(page, 'process_error')).toBe(0);
-  // No case was resolved yet, so a duration of 0 would be wrong.
+  // No case has been resolved yet, so a duration of 0 would be wrong.
   expect(page.filter(({ name }) => name.startsWith('transfer_service_case_resolution'))).toEqual([]);
   await client.cases.resolve(case_id, { text: 'Done.', outcome: 'nothing' });
   await client.incidents.resolve(incident_id, { text: 'Done.', outcome: 'nothing' });

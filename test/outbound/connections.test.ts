@@ -83,7 +83,7 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(3);
   });
 
-  test('is not kept if the server says that it will close it soon', async () => {
+  test('is not kept if the server says that it will close the connection soon', async () => {
     const endpoint = await listen(replying('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n'));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
@@ -136,7 +136,7 @@ describe('an aborted request', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('ends at once while it connects', async () => {
+  test('ends at once while it is connecting', async () => {
     const stopping = new AbortController();
     // The endpoint does not answer the handshake.
     const endpoint = await listen(() => stopping.abort());

@@ -28,7 +28,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
       { ...LIVE, WEBHOOK_ALLOWED_NETWORKS: ' 10.0.0.0/8 ,fd00:1::/32,127.0.0.1' },
       ['10.0.0.0/8', 'fd00:1::/32', '127.0.0.1'],
     ],
-  ])('in %j allows %j', (environment, networks) => {
+  ])('with the settings %j allows %j', (environment, networks) => {
     const configuration = readConfiguration(environment);
     expect(configuration.webhookAllowedNetworks).toEqual(networks);
     expect(showConfiguration(configuration)).toContain(`\nWEBHOOK_ALLOWED_NETWORKS=${networks.join(',')}\n`);

@@ -36,7 +36,7 @@ describe('npx transfer-service start', () => {
       '/guides/quickstart',
     ])
       expect([path, (await call(path)).status]).toEqual([path, 200]);
-    // The service runs on its pinned Node, whichever Node the machine has.
+    // The service runs on its pinned Node, no matter which Node the machine has.
     expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);
     const line = ['npx', 'transfer-service', '--url', url, 'transfers', 'list'];
     expect(await runProgram(line, folder)).toMatchObject({

@@ -90,7 +90,7 @@ describe('the served console', () => {
     expect((await response.bytes()).length).toBe(Number(plain.headers['content-length']));
   });
 
-  test('sends no file again that the browser has', async () => {
+  test('does not resend a file that the browser already has', async () => {
     const tag = (await ask('/console')).headers.get('etag') ?? '';
     expect(tag).toMatch(/^"[\w-]+"$/);
     for (const sent of [tag, `"other", W/${tag}`]) {

@@ -19,7 +19,7 @@ const CODES = Object.keys(ERRORS).filter(isErrorCode);
 
 const { urlOf, ask, page, data } = usePages();
 
-/** The pages of codes that were read already. */
+/** The pages of codes that have already been read. */
 const pagesOfCodes = new Map<ErrorCode, readonly Element[]>();
 
 async function pageOf(code: ErrorCode): Promise<readonly Element[]> {

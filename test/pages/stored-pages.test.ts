@@ -115,7 +115,7 @@ describe('the icon', () => {
   test.each([
     ['/favicon.ico', 'image/x-icon'],
     ['/favicon.svg', 'image/svg+xml'],
-  ])('%s is small and cached for long', async (path, type) => {
+  ])('%s is small and cached for a long time', async (path, type) => {
     const { status, headers, body } = await ask(path);
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, 'public, max-age=2592000']);
     expect(body.length).toBeLessThan(1_500);

@@ -94,7 +94,7 @@ export class Gates {
     ]);
   }
 
-  /** Waits until this many connections of services wait at a closed gate, or at any gate for all transfers. */
+  /** Waits until this many connections of services are waiting at a closed gate, or at any gate for all transfers. */
   async untilWaiting(gate?: Gate, connectorId?: string, connections = 1): Promise<void> {
     const waiting = `select from pg_locks where locktype = 'advisory' and not granted
       and classid::int between $1 and $2 and ($3::text is null or objid::int = hashtext($3) & x'7fffffff'::int)`;

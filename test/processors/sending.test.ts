@@ -19,7 +19,7 @@ async function createUnclaimed(trial: Trial): Promise<void> {
   await stage.gates.untilWaiting('claim', trial.connectorId);
 }
 
-/** Finds open transactions of the service that wait for nothing. */
+/** Finds open transactions of the service that are waiting for nothing. */
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
 test('delays no other connector when one is slow, limits it to max_in_flight calls, and keeps no transaction open', async () => {
@@ -113,7 +113,7 @@ describe('while an operator has disabled a connector', () => {
     for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
   });
 
-  test('still asks the processor about orders that were sent', async () => {
+  test('still asks the processor about orders that have already been sent', async () => {
     const trial = new Trial(stage, 'inquired_9');
     await trial.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'cut' : 'answer' }));
     await trial.untilAsked('send');
@@ -154,7 +154,7 @@ test('does not start if the settings lack a connector that has open transfers', 
   await trial.check(COMPLETED);
 });
 
-test('ends the calls in flight soon after a stop, and later asks about them without sending them again', async () => {
+test('ends the calls in flight soon after a stop, and later asks about their orders without sending these again', async () => {
   const { held, release } = hold();
   const answered = new Trial(stage, 'inquired_4');
   const silent = new Trial(stage, 'inquired_5');

@@ -58,7 +58,7 @@ test.each([
   ['refused', undefined, 'not_found', 0],
   ['500', undefined, 'not_found', 0],
   ['not_found_then_found', undefined, 'not_found', 1000],
-])('%s', async (behavior, answered, inquired, moved) => {
+])('behaves as documented with %s', async (behavior, answered, inquired, moved) => {
   const { call, moved: movedFor } = await simulated();
   const one = order(behavior);
   const { record } = await call('send', one);

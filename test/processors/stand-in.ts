@@ -122,7 +122,7 @@ export class StandIn {
     return this.about(transferId).some((order) => this.#refused.has(order.attempt_id));
   }
 
-  /** Returns whether a question about a transfer is open and its sender still waits. */
+  /** Returns whether a question about a transfer is open and its sender is still waiting. */
   isAsked(transferId: string): boolean {
     return (this.#open.get(transferId) ?? 0) > 0;
   }

@@ -42,7 +42,7 @@ describe('the SDK', () => {
     expect(() => new Webhook(OTHER_SECRET).verify(body, headers)).toThrow('No matching signature');
   });
 
-  test.each([24, 32, 63, 64])('signs with a secret of %i bytes like openssl', async (length) => {
+  test.each([24, 32, 63, 64])('signs with a secret of %i bytes as openssl does', async (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     const headers = await signWebhook({ id: ID, body: BODY, signedAt: new Date('2030-01-31T12:00:00.999Z') }, secret);
     expect(headers).toEqual({
@@ -79,7 +79,7 @@ describe('a webhook is verified', () => {
     expect(await verifyWebhook(body, signedByPackage(SECRET), SECRET)).toEqual(EVENT);
   });
 
-  test('with the headers of fetch or of Node, in any case', async () => {
+  test('with the headers of fetch or of Node, in upper and lower case', async () => {
     const signed = signedByPackage(SECRET);
     const inCapitals = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name.toUpperCase(), value]));
     const inLists = Object.fromEntries(Object.entries(signed).map(([name, value]) => [name, [value]]));

@@ -225,7 +225,7 @@ describe('an approval ends', () => {
     },
   );
 
-  test('once, if two people decide at the same time, and tells the other who has decided', async () => {
+  test('once, if two people decide at the same time, and tells the other person who has decided', async () => {
     const omar = await person('approver', 'Omar Said');
     const asked = await waiting();
     const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);

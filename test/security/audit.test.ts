@@ -278,7 +278,7 @@ describe('the audit log', () => {
   });
 
   test('makes one chain without gaps from concurrent requests to two processes', async () => {
-    // All of them wait for the head of the hash chain. On a slow machine this takes long.
+    // All of them wait for the head of the hash chain. On a slow machine this takes a long time.
     const processes = [0, 1].map(() => openLedger(server.connection, undefined, undefined, UNLIMITED)) as [
       Ledger,
       Ledger,

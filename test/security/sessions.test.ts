@@ -11,7 +11,7 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { type Answer, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
 
 const server = await useServer();
-// Simultaneous requests wait for each other's locks. On a slow machine this takes long.
+// Simultaneous requests wait for each other's locks. On a slow machine this takes a long time.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const service = await startSessionService(ledger);
 // A second process of the service, with its own cache.
@@ -92,7 +92,7 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(answers.length - refused.length);
   });
 
-  test('is ended as the oldest when its key has a hundred', async () => {
+  test('is ended if it is the oldest when its key has a hundred sessions', async () => {
     const { key, key_id, sessionId, as } = await newSession();
     await change(
       `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)

@@ -16,7 +16,8 @@ import {
 } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
-// Tests commands on the host of the service. Without a ledger they create nothing. They also work while the service runs.
+// Tests commands on the host of the service. Without a ledger they create nothing. They also work while the service is
+// running.
 
 const COMMANDS = [
   ['verify-books'],
@@ -69,7 +70,7 @@ describe('without a ledger', () => {
   });
 });
 
-describe('while a service runs on the embedded database', () => {
+describe('while a service is running on the embedded database', () => {
   test('verifies the books and the audit log', async () => {
     const books = await runCommand(['verify-books'], { DATA_DIR });
     expect(books).toMatchObject({ exitCode: 0, errors: '' });

@@ -26,7 +26,7 @@ function changes(): readonly Record<string, unknown>[] {
   return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
 }
 
-/** Removes the changes that a slow machine causes, on which the database may not respond for a moment. */
+/** Removes the changes that a slow machine causes, where the database may not respond for a moment. */
 function withoutSilence(all: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
   const kept: Record<string, unknown>[] = [];
   let last: unknown = 'ready';
@@ -176,7 +176,7 @@ test('reports a full disk until a commit succeeds', async () => {
 });
 
 describe('the schema', () => {
-  /** Changes the recorded migrations, and undoes the change afterwards. */
+  /** Changes the recorded migrations, runs `inForce`, and undoes the change. */
   const withHistory = async (change: string, undo: string, inForce: () => Promise<void>): Promise<void> => {
     const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
     try {

@@ -268,7 +268,7 @@ describe('the sampler', () => {
     }
   });
 
-  test('takes at most ten requests a second because their callers ask for it', () => {
+  test('takes at most ten requests a second whose callers ask for a trace', () => {
     expect(count(new Sampler(0), () => traced('01'))).toBe(10);
     expect(
       count(

@@ -203,7 +203,7 @@ test('a start waits for a lock, and names its holder', async () => {
   );
 });
 
-test('a migration waits for another process that migrates, and names it', async () => {
+test('a migration waits for another process that is migrating, and names that process', async () => {
   await person.query('select pg_advisory_lock(7201001)');
   const telling = whenTold(/process \d+ .*which is migrating/, () =>
     person.query('select pg_advisory_unlock(7201001)'),

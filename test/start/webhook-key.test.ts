@@ -124,7 +124,7 @@ describe('WEBHOOK_KEY', () => {
     expect(`${ending.errors}${ending.output}`).not.toContain(value.slice(0, 8));
   });
 
-  test('is changed by a start with the new key before the previous one, which encrypts everything again', async () => {
+  test('is changed by a start that has the new key before the previous one, and encrypts everything again', async () => {
     const DATA_DIR = await directoryForTest();
     const [first, second] = [newKey(), newKey()];
     const secret = await runOnce({ DATA_DIR, WEBHOOK_KEY: first });

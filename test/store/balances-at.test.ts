@@ -13,7 +13,7 @@ const ledger = useLedger(server.connection);
 const START = Date.parse('2026-01-31T09:30:00.000Z');
 const CURRENCY = 'XTS';
 
-/** A movement, with the milliseconds since the previous movement. Often there are none. */
+/** A movement, with the milliseconds since the previous movement, often 0. */
 type Step = { readonly after: number; readonly amount: number; readonly isDeposit: boolean };
 
 const HISTORY: fc.Arbitrary<readonly Step[]> = fc.array(

@@ -85,7 +85,7 @@ describe('create_transfer_batch', () => {
     }
   });
 
-  test('shares its keys with create_transfer, and makes one transfer for a repeated key in a call', async () => {
+  test('shares its keys with create_transfer, and makes one transfer for a key that a call repeats', async () => {
     const twice = row();
     const [one, two] = await send(ledger, [twice, twice]);
     expect(two).toMatchObject({ replayed: true, transfer: one?.transfer });

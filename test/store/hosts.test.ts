@@ -81,7 +81,7 @@ test('names each host and the reason if no host can be used', async () => {
   expect([failure.connectionLost, failure.readOnly, failure.timedOut]).toEqual([true, false, true]);
 });
 
-test('does not use a host that was made read-only until the host is writable again', async () => {
+test('does not use a host that has been made read-only until the host is writable again', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -139,7 +139,7 @@ describe('when the current host is lost', () => {
     return { databases, url, usedSecond: () => databases.host()?.name !== lost };
   }
 
-  test('makes a new connection without a time limit to the other host as soon as that host is usable', async () => {
+  test('opens a new connection, without a time limit, to the other host as soon as that host is usable', async () => {
     const { databases, url, usedSecond } = await useFirst(STARTS);
     first.mute(true);
     await second.listen(false);
@@ -160,7 +160,7 @@ describe('when the current host is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('replaces broken connections by connections to the other host', async () => {
+  test('replaces broken connections with connections to the other host', async () => {
     const { databases, usedSecond } = await useFirst();
     await first.listen(false);
     first.cutAll();

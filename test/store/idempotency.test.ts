@@ -91,7 +91,7 @@ test('replays byte for byte while the event is stored, and shows the current tra
   expect(JSON.parse(await replay())).toMatchObject({ transfer_id, amount: 5, metadata: { order: '2' } });
 });
 
-test('replays a response that an earlier version stored from its own body', async () => {
+test('replays a response of an earlier version from the body that is stored with the key', async () => {
   const request = { amount: 5, card_id: 'card_active' };
   const idempotencyKey = randomUUID();
   const { body } = await ledger.call('create_transfer', request, { idempotencyKey });
@@ -226,7 +226,7 @@ test.each(['create_deposit', 'create_withdrawal'] as const)(
   },
 );
 
-test('finds expired keys without reading keys that were already removed', async () => {
+test('finds expired keys without reading keys that have already been removed', async () => {
   await client.query(
     `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, body, created_at)
      select gen_random_uuid(), $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),

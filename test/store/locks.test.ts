@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const card = { card_id: 'card_active', amount: 1 };
 
-/** Resolves when this many backends of the service wait for a lock. */
+/** Resolves when this many backends of the service are waiting for a lock. */
 async function untilWaiting(count: number): Promise<void> {
   const watcher = await connect(server.connection);
   try {
@@ -102,7 +102,7 @@ describe('a decision never uses an outdated read:', () => {
     expect((await Promise.all(both)).sort()).toEqual(['insufficient_funds', 'made']);
   });
 
-  test('replays the response of a request with the same key that it waited for', async () => {
+  test('replays the response of a request with the same key after waiting for that request', async () => {
     await ledger.call('create_card', { card_id: 'keyed' });
     await lockAccountOf('keyed');
     const idempotencyKey = randomUUID();
@@ -242,7 +242,7 @@ describe('a lock held by another transaction', () => {
     expect((await same).body).toBe((await first).body);
   });
 
-  test('leaves other cards usable, even if it lasts long on many cards', async () => {
+  test('leaves other cards usable, even if it affects many cards for a long time', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `held_${index}`);
     for (const name of names) await hurried.call('create_card', { card_id: name });
     await stranger.query('begin');

@@ -71,7 +71,7 @@ async function codeOf(reply: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Resolves when a statement of a service waits for a lock. */
+/** Resolves when a statement of a service is waiting for a lock. */
 async function untilWaiting(): Promise<void> {
   const text = `select from pg_stat_activity
     where wait_event_type = 'Lock' and application_name = 'transfer-service' and datname = current_database()`;
@@ -168,7 +168,7 @@ describe('a transfer with a card at a processor', () => {
     expect(await create({ amount: 1000, card_id: card })).toMatchObject({ status: 'pending' });
   });
 
-  test('stays on hold while the outcome is unknown, and shows when the outcome is open again', async () => {
+  test('stays on hold while the outcome is unknown, and the outcome is open again once the processor answers', async () => {
     const card = await newCard();
     const made = await create({ amount: 500, card_id: card });
     const sent = await send(made.transfer_id);
@@ -367,7 +367,7 @@ describe('a connector does not support', () => {
     expect(await accountOf(card)).toMatchObject({ incoming: 0 });
   });
 
-  test('a capture, a cancellation or an expiry of a waiting transfer, or a reversal afterwards', async () => {
+  test('a capture, a cancellation or an expiry of a waiting transfer, or a reversal of a completed one', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const change = (name: 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer') =>
@@ -500,7 +500,7 @@ describe('the shown outcome', () => {
     expect(summary).toContain('after all');
   });
 
-  test('mentions a contradiction that arrived while the request waited', async () => {
+  test('mentions a contradiction that arrived while the request was waiting', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     const sent = await send(made.transfer_id);
     await report(other, sent, stepFor(sent, 'send', approved));

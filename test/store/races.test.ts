@@ -149,7 +149,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('decide the requests of a group in sequence: of ten unloads, a card with enough money for four makes four', async () => {
+  test('decide the requests of a group in sequence: of ten unloads from a card with enough money for four, four succeed', async () => {
     const card = await newCard(450);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>

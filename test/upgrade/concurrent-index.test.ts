@@ -31,7 +31,7 @@ const findIndex = async (): Promise<{ readonly valid: boolean; readonly oid: num
   ).rows[0];
 const isNoted = async (): Promise<boolean> =>
   (await client.query('select from schema_migration where name = $1', [index.name])).rowCount === 1;
-/** Returns the connections that build the index. */
+/** Returns the connections that are building the index. */
 const builders = async (): Promise<readonly number[]> => {
   const { rows } = await client.query<{ pid: number }>(
     "select pid from pg_stat_activity where query like 'create index concurrently%'",

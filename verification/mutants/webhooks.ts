@@ -145,7 +145,7 @@ export const OUTBOUND: Mutants = {
   'outbound-aborts-when-it-is-connected': {
     mistake: 'an aborted request keeps waiting for its connection',
     edits: { sendOnce: ['reject(failure);\n      request.destroy()', 'request.destroy(failure)'] },
-    witnesses: [connections('ends at once while it connects')],
+    witnesses: [connections('ends at once while it is connecting')],
   },
   'outbound-writes-what-is-not-wanted': {
     mistake: 'a request is written although its process lost the lease while it connected',

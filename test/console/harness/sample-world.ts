@@ -15,7 +15,7 @@ export type World = {
   readonly card_id: string;
   /** A completed and partially reversed transfer, with a script in each of its texts. */
   readonly transfer_id: string;
-  /** A hold that was not captured yet. */
+  /** A hold that has not been captured yet. */
   readonly held_id: string;
   /** A request that was refused for lack of funds. */
   readonly request_id: string;

@@ -22,7 +22,7 @@ const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
 /** Returns the end of a reversed transfer. The transfer fails, whether it had been executed or not. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
-/** Cells in which the first answer to a question is bad, after the question was executed or not. */
+/** Cells in which the first answer to a question is bad, whether or not the processor executed the question. */
 const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((reply) =>
   [true, false].flatMap((executes) => {
     const what = executes ? 'executed' : 'not executed';

@@ -92,7 +92,7 @@ test('never deletes a live ledger, whether reset runs with live or sandbox setti
   expect(await run('earnest', 'select count(*)::int4 from api_key')).toEqual([{ count: 1 }]);
 });
 
-test('refuses while a service runs in this data directory or with this database', async () => {
+test('refuses while a service is running in this data directory or with this database', async () => {
   const settings = settingsOf('busy');
   const service = await startService(settings);
   const here = await reset(settings);

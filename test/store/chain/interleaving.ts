@@ -45,7 +45,7 @@ export async function useInterleaving() {
     return { reached: reached.promise, release: (how = 'continue') => released.resolve(how) };
   }
 
-  /** Resolves when a backend of the service waits for a lock. */
+  /** Resolves when a backend of the service is waiting for a lock. */
   async function untilWaiting(): Promise<void> {
     const isWaiting = `select from pg_stat_activity
       where wait_event_type = 'Lock' and application_name = 'transfer-service'`;

@@ -117,7 +117,7 @@ test('finds a fence older than the bounded search with an unbounded search', asy
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('creates partitions later if a reader holds a lock for long', async () => {
+test('creates partitions later if a reader holds a lock for a long time', async () => {
   const day = '2031-05-06';
   const countOf = async () => (await watcher.query("select from pg_class where relname = 'event_2031_05_06'")).rowCount;
   await owner.query('begin; lock table event, event_default in access share mode');

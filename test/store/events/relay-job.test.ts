@@ -122,7 +122,7 @@ test('stops after the round in progress and begins no other', async () => {
   expect(await countOf(programId)).toBe(relayed);
 });
 
-/** Returns whether the relay waits for a lock in a statement about a table. */
+/** Returns whether the relay is waiting for a lock in a statement about a table. */
 async function isWaiting(about: string): Promise<boolean> {
   const { rows } = await watcher.query(
     `select from pg_stat_activity where wait_event_type = 'Lock' and query ~ $1 and pid <> pg_backend_pid()`,

@@ -28,8 +28,8 @@ async function call(
 const rowsOf = async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows;
 
 /**
- * Waits until this many connections wait for a lock, or one of the calls has ended. On a slow machine a call may time out
- * first.
+ * Waits until this many connections are waiting for a lock, or one of the calls has ended. On a slow machine a call may
+ * time out first.
  */
 async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]): Promise<void> {
   let ended = 0;

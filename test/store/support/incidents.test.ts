@@ -143,7 +143,7 @@ describe('the end of an incident', () => {
     });
   });
 
-  /** Waits until another connection waits for a row. */
+  /** Waits until another connection is waiting for a row. */
   async function untilWaiting() {
     for (;;) {
       const found = await client.query<{ pid: number }>(
