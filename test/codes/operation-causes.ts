@@ -213,7 +213,7 @@ function failing(operation: OperationId): RealCause {
   };
 }
 
-/** Starts a database server whose files are missing. The sandbox reports it when the time limit ends. */
+/** Starts a database server whose files are missing. The sandbox reports the failure when the time limit ends. */
 async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
   await stopDatabase(sandbox.url);

@@ -86,7 +86,7 @@ export async function runAll(url: string, code: ErrorCode, attempts: readonly At
  */
 export const KEYED_IDS: readonly OperationId[] = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'connector');
 
-/** The example of every operation that `fits`, changed by `change`. */
+/** The example of every operation for which `fits` returns true, changed by `change`. */
 export function eachOperation(
   change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,

@@ -60,7 +60,7 @@ class LedgerReader {
     return rows;
   }
 
-  /** Inserts a break of an attempt. Its processor reports that it moved `stated` minor units. */
+  /** Inserts a break of an attempt: its processor reports that it has moved `stated` minor units. */
   async insertBreak(attemptId: string, stated: bigint): Promise<string> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query(
@@ -129,7 +129,7 @@ async function startAll(
   [own, other, copy]: readonly [Directory, Directory, Directory],
   toEnd: (end: () => Promise<unknown>) => void,
 ): Promise<Omit<World, 'end'>> {
-  // Only `operator_limit_exceeded` lets an operator withdraw or reverse in this currency.
+  // Only the cause of `operator_limit_exceeded` withdraws and reverses in this currency as an operator.
   const sandbox = await startService({ DATA_DIR: own.path, OPERATOR_DAILY_LIMITS: 'JPY 500' });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
@@ -204,7 +204,7 @@ async function startDamaged(
       PATH: process.env.PATH ?? '',
       PORT: '0',
       HOST: '127.0.0.1',
-      // As in all tests, the service refuses nothing because the machine is busy.
+      // A busy machine must not make this service refuse requests, as in all tests.
       OVERLOAD_DELAY_MILLISECONDS: '0',
       ...environment,
     },

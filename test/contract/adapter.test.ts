@@ -36,7 +36,7 @@ const answered = new Map<string, Answer>();
 /** Random numbers for each order. A seed then repeats a failure even though several orders run at the same time. */
 const randomOfAnswers = new Map(Array.from({ length: ORDERS }, (_, at) => [`token-${at}`, new Random(SEED, 3, at)]));
 
-/** Generates a random answer or notice about an order that the document allows. */
+/** Generates a random answer or notice that the document allows for an order. */
 function generateAbout(schema: Schema | undefined, order: Readonly<Record<string, unknown>>, random: Random): Answer {
   const said = generateValue(schema ?? {}, 'answer', random, () => undefined) as Answer;
   const { attempt_id, amount, currency } = order;

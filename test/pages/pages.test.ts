@@ -243,7 +243,7 @@ describe('every page', () => {
     }
   });
 
-  it('shows the contact as text, and sends commands to a sandbox if the service is live', async () => {
+  it('shows the contact as text, and the commands on the page call a sandbox if the service is live', async () => {
     const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');

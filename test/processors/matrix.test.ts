@@ -43,7 +43,7 @@ describe('the table', () => {
 });
 
 describe.each([false, true].filter((isWired) => groups.some((group) => group.isWired === isWired)))(
-  "the processor's book equals the ledger (wired: %s)",
+  "the processor's book equals the ledger (connections through the test: %s)",
   (isWired) => {
     let stage: Stage | undefined;
     afterAll(() => stage?.end());

@@ -75,7 +75,7 @@ const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_swit
 describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) => {
   const { method, path } = OPERATIONS[operation];
 
-  test.each(TABLE)('accepts the cookie from %s: %s', async (_, counts, lines) => {
+  test.each(TABLE)('decides on the cookie from %s, accepted: %s', async (_, counts, lines) => {
     // An accepted request would end the session or change the switch, so it is not sent.
     if (counts && method !== 'GET') return;
     const answer = await live.ask(method, path, lines);

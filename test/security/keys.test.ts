@@ -168,7 +168,7 @@ describe('scopes', () => {
     expect(refused.Message).toContain("'operator'");
   });
 
-  test('every operation has a scope that a key can have, except for the caller and connectors', () => {
+  test('every operation has a scope that a key can have, except those about the caller and those for connectors', () => {
     for (const id of OPERATION_IDS.filter((known) => !['caller', 'connector'].includes(OPERATIONS[known].reach))) {
       const { scope, reach } = OPERATIONS[id];
       expect(KEY_SCOPES, id).toContain(scope);

@@ -116,7 +116,7 @@ describe('after events have been deleted', () => {
   });
 });
 
-test('refuses readers that missed events, even after all events were deleted, but serves readers that missed none', async () => {
+test('refuses readers that missed events, even after all events have been deleted, but serves readers that missed none', async () => {
   const { position: head = 0 } = await page(url(), { limit: 1 });
   await deleteUpTo(1_000_000_000);
   await database.query('delete from event_position');

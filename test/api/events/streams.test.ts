@@ -89,7 +89,7 @@ describe('a stream', () => {
     for (const { type } of stream.events()) expect(type).toMatch(/^card\./);
   });
 
-  test('has the events of all programs by number for operators', async () => {
+  test('shows operators the events of all programs, by number', async () => {
     const stream = await openStream(second.url, { after: 0 }, {}, OPERATOR_EVENTS);
     const { program_id: id } = await first.client.programs.create({ name: 'Streamed', currency: 'USD' });
     await expect.poll(() => stream.events().some(({ program_id: of }) => of === id)).toBe(true);

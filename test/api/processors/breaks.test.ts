@@ -50,7 +50,7 @@ async function insert(kind: BreakKind, of: 'attempt' | 'nothing' = 'attempt'): P
 describe('list_breaks', () => {
   beforeAll(() => client.query('delete from processor_break'));
 
-  test('shows both values, the amount and the age, the oldest first, page by page', async () => {
+  test('lists breaks page by page, oldest first, with both values, the amount and the age', async () => {
     const ids = [];
     for (const kind of BREAK_KINDS) ids.push(await insert(kind));
     const { data } = await list();
@@ -74,7 +74,7 @@ describe('list_breaks', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('filters by kind, connector, card program and closed or open', async () => {
+  test('filters by kind, connector and card program, and for closed or open breaks', async () => {
     const breakId = await insert('unknown_attempt', 'nothing');
     const found = await list({ kind: 'unknown_attempt' });
     expect(found.data.at(-1)).toMatchObject({

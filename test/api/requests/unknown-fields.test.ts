@@ -53,7 +53,7 @@ describe('operations that refuse every unknown field', () => {
   });
 
   test.each(['amout', 'sum', 'captured_amount', 'value'])(
-    'moves nothing for a capture or reversal of {"%s": 5}',
+    'moves nothing for a capture or reversal with the body {"%s": 5}',
     async (name) => {
       const card = await newCard(client());
       const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
@@ -140,7 +140,7 @@ describe('other operations', () => {
 describe('read-only fields of a record', () => {
   const patches = OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'PATCH');
 
-  test.each(patches)('%s refuses each of them with any value, and changes nothing', async (id) => {
+  test.each(patches)('%s refuses each read-only field with any value, and changes nothing', async (id) => {
     const parts = await partsOf(id, thingsOf(client()));
     const raw = toRaw(id, parts);
     const before = await sendRaw(running().url, { ...raw, method: 'GET', body: undefined });

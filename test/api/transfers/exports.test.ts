@@ -125,7 +125,7 @@ describe('an export', () => {
     );
   });
 
-  test('completes while transfers arrive, and contains every earlier transfer', async () => {
+  test('completes while transfers are arriving, and contains every earlier transfer', async () => {
     const card_id = await newCard(client());
     const add = async () => (await client().transfers.create({ amount: 1, card_id })).transfer_id;
     const before: string[] = [];

@@ -98,7 +98,7 @@ describe('get_card_limits', () => {
     expect(response.out).toMatchObject({ allowed: moneyOut, code: moneyOut ? null : code, most });
   });
 
-  test('is 0 while the service is disabled, and the card status is unchanged', async () => {
+  test('is 0 while the service is disabled, although the status of the card is unchanged', async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
@@ -456,14 +456,17 @@ describe('64 concurrent transfers', () => {
     [{ daily_amount: 205 }, 20],
     [{ weekly_count: 7 }, 7],
     [{ monthly_amount: 1000, daily_count: 33 }, 33],
-  ])('make exactly the allowed number of loads of 10 onto one card: %j in, %i loads', async (limits, expected) => {
-    const card = await (await program()).card({ in: limits });
-    expect(await madeOf64(() => card.load(10))).toBe(expected);
-    expect((await card.get()).balance).toBe(expected * 10);
-    for (const [name, used] of Object.entries(await card.used())) {
-      expect(used).toBe(name.endsWith('count') ? expected : expected * 10);
-    }
-  });
+  ])(
+    'with the limits %j on incoming money, make exactly the allowed number of loads of 10 onto one card: %i',
+    async (limits, expected) => {
+      const card = await (await program()).card({ in: limits });
+      expect(await madeOf64(() => card.load(10))).toBe(expected);
+      expect((await card.get()).balance).toBe(expected * 10);
+      for (const [name, used] of Object.entries(await card.used())) {
+        expect(used).toBe(name.endsWith('count') ? expected : expected * 10);
+      }
+    },
+  );
 
   test('keep within a limit of one card with unloads and card_to_card', async () => {
     const made = await program();

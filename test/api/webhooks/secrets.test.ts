@@ -29,7 +29,7 @@ async function roll({ webhooks }: TransferService, id: string, previousUntil?: s
 }
 
 describe('roll_webhook_secret', () => {
-  test('lets the previous secret sign for another day', async () => {
+  test('keeps signing with the previous secret for another day', async () => {
     const made = await client.webhooks.create({ url: URL });
     const rolled = await client.webhooks.rollSecret(made.webhook_id);
     expect(rolled.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -43,7 +43,7 @@ describe('roll_webhook_secret', () => {
     expect({ ...(await client.webhooks.get(made.webhook_id)) }).toEqual(shown);
   });
 
-  test('lets the previous secret sign until a given time, but never longer than before', async () => {
+  test('keeps signing with the previous secret until a given time, but never longer than before', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     await roll(client, id, soon);
@@ -52,7 +52,7 @@ describe('roll_webhook_secret', () => {
     expect(secrets.map(({ expires_at }) => expires_at)).toEqual([null, '2100-01-01T00:00:00.000Z', soon]);
   });
 
-  test('lets at most three secrets sign, and ends the oldest', async () => {
+  test('signs with at most three secrets, and ends the oldest', async () => {
     const { webhook_id: id, secret } = await client.webhooks.create({ url: URL });
     const rolled = [await roll(client, id), await roll(client, id)];
     expect(await storedSecrets(id)).toEqual([...rolled.toReversed(), secret]);
@@ -67,7 +67,7 @@ describe('roll_webhook_secret', () => {
     expect(await storedSecrets(id)).toEqual([secret]);
   });
 
-  test('runs concurrent rolls one after the other, and lets the newest three secrets sign', async () => {
+  test('runs concurrent rolls one after the other, and then signs with the newest three secrets', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const rolled = await Promise.all(Array.from({ length: 6 }, () => roll(client, id)));
     const stored = await storedSecrets(id);

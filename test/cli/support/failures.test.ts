@@ -141,7 +141,7 @@ test.each([
   ['service_disabled', 'See what is disabled, and why:', 'switch show'],
   ['service_unavailable', 'Find out what is wrong:', 'doctor'],
   ['unknown_create_transfer', 'See what caused it:', 'errors inspect <request_id>'],
-])('errors explain %s names the command of operators', async (code, purpose, command) => {
+])('errors explain %s names the command for operators', async (code, purpose, command) => {
   const { output } = await runHere(service.url, ['errors', 'explain', code]);
   expect(output).toContain(`Operators:    ${purpose}\n                transfer-service ${command}\n`);
 });

@@ -127,7 +127,7 @@ function pick(row: StoredRow, names: readonly string[]): string {
   return JSON.stringify(names.map((name) => [name, shown(name)]));
 }
 
-/** Sets up the simulated store and a PostgreSQL with the same rows. Their clocks stand still. */
+/** Sets up the simulated store and a PostgreSQL with the same rows. The clocks of both stand still. */
 export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const server = await useServer();
   const client = await useConnection(server.connection);
