@@ -98,7 +98,7 @@ describe('list_cards', () => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });
 
-  test('refuses a cursor after a card that does not exist in a list by the start of the id', async () => {
+  test('in a list by the start of the id, refuses the cursor of a card that does not exist', async () => {
     const first = await list({ card_id_prefix: 'shop-', limit: 1 });
     const cursor = first.next_cursor ?? '';
     expect(await namesOf({ card_id_prefix: 'shop-', cursor })).toEqual(['shop-b', 'shop-~']);

@@ -31,7 +31,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('makes ids with the time of the record, so lists by time find records made with the clock at any setting', async () => {
+  test('puts the time of a record into its id, so lists by time find the record no matter how the clock was set', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {

@@ -52,7 +52,7 @@ describe('the shell of the console', () => {
     expect(await ground()).toBe(dark);
   });
 
-  test('keeps the chosen program in the address, in links, and after a visit to an address without it', async () => {
+  test('keeps the chosen program in the address, in links, and after a visit to an address without a program', async () => {
     const { client } = service();
     const made = await client.programs.create({ name: 'Blue <b>cards</b>', currency: 'EUR' });
     const page = await openConsole('/console/cards');

@@ -12,7 +12,7 @@ const TRANSFERS = 20;
 
 /**
  * Follows docs/backups.md for an external PostgreSQL, with the binaries in a directory. Archives and backs up the ledger
- * with pgBackRest, restores it to a time, starts the service on the result and verifies the books.
+ * with pgBackRest, restores it to a time, starts the service on the restored ledger and verifies the books.
  */
 export async function tryPgbackrest(binaries: string): Promise<void> {
   const user = await chooseServerUser();

@@ -69,7 +69,7 @@ const whileWaiting =
     const release = await holdLoads(stage);
     let isOver = false;
     const meanwhile = async () => {
-      // On a slow machine the request may be refused before this sees it wait.
+      // On a slow machine the request may be refused before the test sees it wait.
       await untilWaiting(stage, () => isOver);
       await terminate(stage);
       await release();

@@ -265,7 +265,7 @@ describe('the queue', () => {
     );
   });
 
-  test('refuses a cursor that is not of a case', async () => {
+  test('refuses a cursor that names no case', async () => {
     const cursor = `case_${'1'.repeat(32)}`;
     expect(await refusalOf(client().cases.search({ cursor }))).toMatchObject({ code: 'search_cases_schema' });
   });

@@ -299,7 +299,7 @@ describe('list_likely_duplicates', () => {
     expect(likely_duplicates.map(({ transfer_id }) => transfer_id)).toEqual([first, third]);
   });
 
-  test('lists duplicates between cards for either card, but only if both cards are the same', async () => {
+  test('lists duplicate transfers between two cards for either card, but only if they have both cards in common', async () => {
     const [from, to, elsewhere] = [await newCard(client(), 100), await newCard(client()), await newCard(client())];
     const move = (destination: string) =>
       made(client(), from, 7, { type: 'card_to_card', destination_card_id: destination });

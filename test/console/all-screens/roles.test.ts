@@ -104,7 +104,7 @@ describe.each(ROLE_NAMES)('a key with the role %s', (role) => {
 });
 
 describe('a key of a card program', () => {
-  test('sees only its program, and starts there at the address without a screen', async () => {
+  test('sees only its program, and starts there if the address names no screen', async () => {
     const page = await openConsole('/console', { key: integratorKey });
     expect(new Set(await titles(page))).toEqual(new Set(titlesFor(PROGRAM_SCOPES)));
     await untilShown(page);

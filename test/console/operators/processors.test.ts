@@ -226,7 +226,7 @@ describe('the screen of operators', () => {
     expect(await page.locator('main').innerText()).not.toContain('It was their test.');
   });
 
-  test('books the difference of a break, even after it was closed', async () => {
+  test('books the difference of a break, even after the break was closed', async () => {
     const transfer = await transferWith(await newCard('sim_approve'), 'approved');
     const { attempt_id: attemptId } = await attemptOf(transfer.transfer_id);
     const database = await connect({ connectionString: (await embeddedServerOf(service().directory)).databaseUrl });

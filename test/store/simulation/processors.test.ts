@@ -251,7 +251,7 @@ const WAITING = {
   body: { attempt_id: `pat_${'1'.repeat(32)}`, status: 'approved', amount: 1, currency: 'USD' },
 } as const;
 
-/** Statements with locks. The second statement waits, skips, or continues. */
+/** Statements with locks. The second statement waits for the lock, skips the locked rows, or continues. */
 const LOCKING: Readonly<Record<string, () => Statement>> = {
   'an attempt to report about': () => readAttemptsForReport(firstAttempts(), true),
   'attempts that are due': () => claimAttempts([CONNECTOR_ID], 100, { ready: 5, other: 40 }),

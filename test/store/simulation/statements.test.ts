@@ -219,7 +219,7 @@ const name = (text: string) => ({ programId: card(0).programId, kind: 'reference
 /** A webhook that the histories do not use. They may delete other webhooks. */
 const webhookId = PROGRAMS[0]?.webhookId ?? '';
 
-/** Statements with locks. The second statement waits, skips, or continues. */
+/** Statements with locks. The second statement waits for the lock, skips the locked rows, or continues. */
 const LOCKING: Readonly<Record<string, Statement>> = {
   'the first card and the funding': lockAccounts([card(0)], []),
   'the second card': lockAccounts([card(1)], []),

@@ -64,7 +64,7 @@ const tracesOf = (text: string) =>
     text,
   );
 
-test('a case about a transfer that failed later is as urgent as its error', async () => {
+test('a case about a transfer that fails later is as urgent as the error of that failure', async () => {
   const { card_id = '' } = await call(ledger, 'create_card', {});
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
   const later = { type: 'unload', amount: 5, card_id, scheduled_for };
