@@ -17,7 +17,7 @@ const world = useWorld();
 const LONG_AGO = '2000-01-01T00:00:00.000Z';
 const NEVER = '2100-01-01T00:00:00.000Z';
 
-test('sends a signed test event in any status, and does not count it as a success or failure', async () => {
+test('sends a signed test event in any status, and counts it as neither a success nor a failure', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   // A webhook with all types could get webhook.disabled before the change takes effect.

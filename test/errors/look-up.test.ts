@@ -284,7 +284,7 @@ const KEY_OF_DIGITS = `ts_1234567812345678_${'ab1c'.repeat(18)}`;
 
 describe('data that is never stored', () => {
   const NUMBERS = ['4111111111111111', '5500 0000 0000 0004', '3782-822463-10005', '6011.0009.9013.9424'];
-  /** Patterns that find each number in the database, in a log or in a file, whatever the grouping of its digits. */
+  /** Patterns that find each number in the database, in a log or in a file, no matter how its digits are grouped. */
   const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
 
   test('includes card numbers and keys from any part of a request, in tables, spools and logs', async () => {

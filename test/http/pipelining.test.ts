@@ -33,7 +33,7 @@ async function untilStill(socket: { readonly bytesRead: number; readonly destroy
 describe('requests pipelined after a request that does not end', () => {
   it.each([
     ['short', LIVE],
-    ['as long as one with a key', long('/health/live')],
+    ['as long as a request with a key', long('/health/live')],
   ])('are not all read: %s', async (_what, request) => {
     const { connection, socket } = await held();
     connection.send(`${LIST}${request.repeat(20_000)}`);

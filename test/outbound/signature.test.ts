@@ -29,7 +29,7 @@ describe('a sent message', () => {
     },
   );
 
-  test.each([24, 32, 63, 64])('has the same signature as one by openssl with a secret of %i bytes', (length) => {
+  test.each([24, 32, 63, 64])('has the signature that openssl makes with a secret of %i bytes', (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     expect(sign([secret], BODY, SENT_AT)).toEqual({
       'webhook-id': EVENT_ID,

@@ -267,7 +267,7 @@ describe('the audit log', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('does not record requests that change nothing, or refusals', async () => {
+  test('records neither refusals nor requests that change nothing', async () => {
     const more = { params: { key_id: String((await operate(ledger, 'create_key', operatorKey('other'))).key_id) } };
     await operate(ledger, 'revoke_key', {}, more);
     const before = await chain();

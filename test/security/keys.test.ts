@@ -385,7 +385,7 @@ describe('background records', () => {
     const data = all.filter(
       ({ subject_id, details }) => (subject_id === shown_as || subject_id === null) && details.reason !== 'various',
     );
-    // On a slow machine a minute can end in between. Later refusals are then summed up in another row.
+    // On a slow machine a minute can end before the last refusal. Later refusals are then summed up in another row.
     const counts = new Map<string, number>();
     for (const { actor, subject_id, details } of data) {
       const what = JSON.stringify([actor, subject_id, details.reason]);

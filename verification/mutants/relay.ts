@@ -35,7 +35,7 @@ export const RELAYS: Mutants = {
         ['created_at, batch_id, is_shared', 'batch_id, is_shared'],
       ],
     },
-    witnesses: [order('whatever the ids')],
+    witnesses: [order('no matter what their ids are')],
   },
   'relay-without-lock': {
     mistake: 'two relays number the same transactions',

@@ -111,7 +111,7 @@ describe('search', () => {
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
   });
 
-  test('finds cards and keys by a part of a name in any case, only in the named program', async () => {
+  test('finds cards and keys by a part of a name in upper or lower case, only in the named program', async () => {
     const shop = { programId: programs.shop };
     await client().cards.create({ card_id: 'held-1', holder_reference: 'Priya Raman' }, shop);
     await client().cards.create({ card_id: 'held-2', holder_reference: 'PRIYA' }, { programId: programs.yen });

@@ -51,7 +51,7 @@ test('puts a transaction that commits late after younger transactions that alrea
   expect((await readAll(background, { programId, after: 2 })).map(({ subjectId }) => subjectId)).toEqual(['late', 'c']);
 });
 
-test('puts a transaction after those that had committed when it began, whatever the ids', async () => {
+test('puts a transaction after those that had committed when it began, no matter what their ids are', async () => {
   const programId = newProgram();
   // These ids come from processes whose clocks differ by a second.
   await commitEvents(background, [eventOf(programId, 'first')], idAt(Date.now() + 1000));

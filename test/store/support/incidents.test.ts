@@ -107,7 +107,7 @@ test('a case about a request that took six seconds waits until its error is stor
 });
 
 describe('the end of an incident', () => {
-  test('resolves 500 cases in transactions of 100 with one event each, even if it stops in between', async () => {
+  test('resolves 500 cases in transactions of 100 with one event each, even if the process stops between two of them', async () => {
     const incident = await newIncident();
     await insertCases(500, { incident });
     await endIncident(incident);
