@@ -60,7 +60,7 @@ export const ApprovalRecord = Type.Object({
     'The body of the request; null in events and once the approval has ended, because it may be about a card holder',
   ),
   values_then: jsonOrNull(
-    'What the subject looked like at the time of the request, such as balances and limits; null if there are none',
+    'State of the subject at the time of the request, such as balances and limits; null if there is none',
   ),
   values_now: jsonOrNull('The current values, in get_approval while the approval is pending; otherwise null'),
   request_id: Type.String({ description: 'Request-Id of the request' }),
@@ -73,7 +73,7 @@ export const ApprovalRecord = Type.Object({
   decided_at: nullable(moment('When it was decided; null without a decision')),
   reason: textOrNull('Reason for the decision; null if there is none'),
   result: jsonOrNull(
-    'What the operation returned, without secrets and texts that can be about a card holder; null until it is carried out',
+    'Response of the operation, without secrets and texts that can be about a card holder; null until it is carried out',
   ),
   error: describedOrNull(ErrorRecordSchema, 'Why the change was refused; null unless the status is `failed`'),
 });
@@ -217,7 +217,7 @@ export const APPROVALS = [
     id: 'get_approval',
     method: 'GET',
     path: ONE,
-    summary: 'Get an approval, with the balances and limits of its subject then and now',
+    summary: "Get an approval, with its subject's balances and limits at the request and now",
     reach: 'operator',
     scope: 'operator:read',
     reply: ApprovalRecord,

@@ -127,11 +127,11 @@ export const SECTIONS: readonly Section[] = [
   ),
   section(
     'Approvals',
-    "Let a second person approve what operators ask for, by rules that you set. Requires an operator's key.",
+    "Have a second person approve operators' requests, by rules that you set. Requires an operator's key.",
     APPROVALS,
   ),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
-  section('Status', "See how the service is and what it is short of. Requires an operator's key.", [
+  section('Status', "See the state of the service and what it lacks. Requires an operator's key.", [
     ...STATUS,
     ...OVERVIEW,
   ]),

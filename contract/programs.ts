@@ -121,7 +121,7 @@ export const FundingMovementRecord = Type.Object({
   kind: literals(['deposit', 'withdrawal'], 'deposit: money was added to the funding; withdrawal: it was taken out'),
   amount: Amount('Amount that moved'),
   currency,
-  balance: Amount('Balance of the funding account afterwards'),
+  balance: Amount('Balance of the funding account after it'),
   description: textOrNull('Free text of the request, such as the bank reference; null if there is none'),
   reference: textOrNull(
     'Your reference, unique among the deposits and withdrawals of the card program; null if there is none',

@@ -34,7 +34,7 @@ export const addApprovals: AddCommands = (program, context) => {
   addCommand(approvals, context, {
     name: 'get <approval_id>',
     argument: APPROVAL_ID,
-    description: 'show a request, with balances and limits then and now',
+    description: 'show a request, with the balances and limits at that time and now',
     run: async ({ service, show }, _, approvalId) => {
       const approval = await service.approvals.get(approvalId);
       show(approval, textOf(approval));

@@ -46,7 +46,7 @@ export const addAudit: AddCommands = (program, context) => {
   });
   addCommand<VerifyOptions>(audit, context, {
     name: 'verify',
-    description: 'verify that no entry was changed or removed',
+    description: 'verify that no entry has been changed or removed',
     options: {
       expect: { flag: '--expect <hash>', help: 'a hash that was printed earlier and must be in the log' },
       remote: { flag: '--remote', help: "over the API, with an operator's key", conflicts: ['expect'] },

@@ -46,9 +46,9 @@ const LABEL_WIDTH = 14;
 const load = () => import('../../contract/errors/catalogue.ts');
 
 const NOTES = `
-If a customer gives you a request id, operators use inspect, and a key of the
-card program uses show. The same commands of requests also find successful
-requests. Without a request id, use list, search or tail.`;
+To look up a request id, use errors inspect as an operator, or errors show with
+a key of the card program. requests inspect and requests show also find
+successful requests. Without a request id, use list, search or tail.`;
 
 type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor'>;
 

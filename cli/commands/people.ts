@@ -90,7 +90,7 @@ export const addAccess: AddCommands = (program, context) => {
 
 /** Adds `sessions current | list | revoke`. Signing in and out is for browsers, which keep the cookie of a session. */
 export const addSessions: AddCommands = (program, context) => {
-  const sessions = program.command('sessions').description('sessions of the console, and which key you use');
+  const sessions = program.command('sessions').description('console sessions, and which key you use');
   addCommand(sessions, context, {
     name: 'current',
     description: 'show which key the command uses, and what it may do',
@@ -101,7 +101,7 @@ export const addSessions: AddCommands = (program, context) => {
   });
   addList<SessionRecord>(sessions, context, {
     name: 'list',
-    description: 'list the sessions of the console that have not ended',
+    description: 'list the open console sessions',
     columns: [
       'session_id',
       { heading: 'name', show: (one) => one.person_name ?? one.key_name ?? '-' },
@@ -117,7 +117,7 @@ export const addSessions: AddCommands = (program, context) => {
   addCommand<KeyOption>(sessions, context, {
     name: 'revoke <session_id>',
     argument: 'session id, ses_...',
-    description: 'end a session of the console',
+    description: 'end a console session',
     options: KEY_OPTION,
     run: async (session, { idempotencyKey }, sessionId) => {
       const ended = await session.service.sessions.revoke(sessionId, { idempotencyKey });

@@ -26,7 +26,7 @@ const signedAt =
     ...(await signWebhook({ id, body, signedAt: new Date(Date.now() + seconds * 1000) }, secret)),
   });
 
-/** Every call has to be refused with 401, and the adapter must not know the order afterwards. */
+/** Every call has to be refused with 401, and the adapter must not know the order after that. */
 async function expectUnauthorized(trial: Trial, signing: Signing): Promise<void> {
   const order = trial.order();
   for (const call of CALLS) trial.expectRefusal(call, await trial.raw(call, order, signing), 401);

@@ -33,7 +33,7 @@ test('stores nothing if no person is signed in', () => {
   expect(stored.get(NAME)).toContain(PERSON);
 });
 
-test('the start of the console removes values after 10 minutes, and not earlier', () => {
+test('the console removes values that are 10 minutes old when it starts, but no newer ones', () => {
   removeOldForms();
   keepForms(PERSON);
   vi.advanceTimersByTime(10 * 60_000);
@@ -44,7 +44,7 @@ test('the start of the console removes values after 10 minutes, and not earlier'
   expect(stored.has(NAME)).toBe(false);
 });
 
-test('blocked storage does not prevent the start', () => {
+test('the console starts even if the storage is blocked', () => {
   const refuse = () => {
     throw new Error('The operation is insecure.');
   };

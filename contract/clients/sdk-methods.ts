@@ -168,7 +168,7 @@ export const RESOURCES = {
   status: 'The state of the service; for operators.',
   trialBalance: 'The trial balance of the ledger; for operators.',
   keys: 'API keys; for operators.',
-  sessions: 'Sessions of the console, and who is calling.',
+  sessions: 'Console sessions, and who is calling.',
   approvals: 'Requests that wait for the approval of a second person, and the rules about them; for operators.',
   people: 'People who have signed in to the console; for operators.',
   access: 'What keys and people can do; for operators.',

@@ -40,7 +40,7 @@ export const ACCESS_ERRORS = {
     causes: [
       'The Authorization header is missing, or does not have the form "Bearer <key>".',
       'The key is misspelled, unknown, revoked or expired.',
-      'The session of the console has ended, or its cookie is not accepted: see /guides/sessions.',
+      'The console session has ended, or its cookie is not accepted: see /guides/sessions.',
     ],
     resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
     headers: [
@@ -116,7 +116,7 @@ export const ACCESS_ERRORS = {
   session_not_found: errorCode({
     status: 404,
     problem: 'Wrong, missing or expired key; signed out',
-    meaning: 'There is no such session of the console, or it has ended.',
+    meaning: 'There is no such console session, or it has ended.',
     causes: [
       'The session id is misspelled.',
       'The session has ended: someone ended it, it was not used for 15 minutes, is 12 hours old, or its key has ended.',

@@ -13,7 +13,7 @@ export const HTTP_ERRORS = {
     causes: [
       'Requests from one address, or with one key, exceed the rate in the RateLimit-Policy header.',
       'The address sent invalid API keys. Each of them counts as ten requests.',
-      'The address requested pages. A page counts as ten requests, a page rendered for the Host of the request as thirty, and a search of the errors as fifty.',
+      'The address requested pages. A page counts as ten requests, a page that contains the host of the request as thirty, and a search of the errors as fifty.',
       'The key sent large bodies or batches. Each 1,024 bytes of a body, and each row of a batch after the first, count as one more request.',
       'The card program already has 20 exports in progress.',
       'The card program already has 10 open streams of events, or 100 requests that wait for events.',

@@ -190,7 +190,7 @@ export function openApiDocument(version: string): JsonObject {
           in: 'cookie',
           name: '__Host-console',
           description:
-            'The cookie of a session of the console. It is accepted only from pages of the service itself, which send ' +
+            'The cookie of a console session. It is accepted only from pages of the service itself, which send ' +
             '`Console: 1`, or `Console: background` for automatic requests, and not together with a key.',
         },
       },

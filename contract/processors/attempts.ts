@@ -148,7 +148,7 @@ export const ATTEMPTS = [
     id: 'search_attempts',
     method: 'GET',
     path: PATH,
-    summary: 'List the attempts of all card programs at their processors: attempts that have not ended, oldest first',
+    summary: 'List the unfinished attempts of all card programs at their processors, oldest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({

@@ -109,15 +109,13 @@ export const BREAKS = [
     id: 'list_breaks',
     method: 'GET',
     path: PATH,
-    summary: 'List the differences between processors and the books: the open ones, the oldest first',
+    summary: 'List the open differences between processors and the books, oldest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({
       limit,
       cursor,
-      status: Type.Optional(
-        literals(['open', 'closed'], 'open, the oldest first, or closed, the newest first; open if omitted'),
-      ),
+      status: Type.Optional(literals(['open', 'closed'], 'open: oldest first; closed: newest first; open if omitted')),
       kind: Type.Optional(literals(BREAK_KINDS, 'Only breaks of this kind')),
       connector_id: Type.Optional(text(255, 'Only breaks of this connector')),
       program_id: Type.Optional(idText('prog', 'Only breaks of this card program')),

@@ -33,7 +33,7 @@ export const ConnectorRecord = Type.Object({
       reversing: open('that the processor is asked to reverse'),
       attention: open('whose unknown outcome an operator must find out'),
     },
-    { description: 'Its attempts that have not ended, in all card programs, by status' },
+    { description: 'Its unfinished attempts in all card programs, by status' },
   ),
   oldest_unknown_since: nullable(
     moment('When the outcome of the oldest such attempt became unknown; null if there is none'),

@@ -100,7 +100,7 @@ export const SettlementFileLine = Type.Object(
     currency: currencyCode('Currency of the amount and the fee, as an ISO 4217 code'),
     fee: Type.Optional(amountFrom(0, 'Fee of the processor, in minor units; 0 if omitted')),
     status: Type.Optional(
-      literalsOr('settled', LINE_STATUSES, 'settled: the order was carried out; reversed: it was undone afterwards'),
+      literalsOr('settled', LINE_STATUSES, 'settled: the order was carried out; reversed: it was undone later'),
     ),
     settled_on: Type.String({ format: 'date', description: 'Day of the settlement, such as 2026-01-31' }),
   },

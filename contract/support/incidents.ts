@@ -168,7 +168,7 @@ export const INCIDENTS = [
     id: 'list_incidents',
     method: 'GET',
     path: CORE,
-    summary: 'List the incidents within the reach of the key, newest first',
+    summary: 'List the incidents that the key may see, newest first',
     reach: 'caller',
     query: Type.Object({
       limit,

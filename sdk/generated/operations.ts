@@ -157,9 +157,7 @@ export type ApprovalRecord = {
    * holder.
    */
   readonly body: Readonly<Record<string, unknown>> | null;
-  /**
-   * What the subject looked like at the time of the request, such as balances and limits; null if there are none.
-   */
+  /** State of the subject at the time of the request, such as balances and limits; null if there is none. */
   readonly values_then: Readonly<Record<string, unknown>> | null;
   /** The current values, in get_approval while the approval is pending; otherwise null. */
   readonly values_now: Readonly<Record<string, unknown>> | null;
@@ -182,7 +180,7 @@ export type ApprovalRecord = {
   /** Reason for the decision; null if there is none. */
   readonly reason: string | null;
   /**
-   * What the operation returned, without secrets and texts that can be about a card holder; null until it is
+   * Response of the operation, without secrets and texts that can be about a card holder; null until it is
    * carried out.
    */
   readonly result: Readonly<Record<string, unknown>> | null;
@@ -996,7 +994,7 @@ export type ConnectorRecord = {
   readonly disabled_by: readonly SwitchRecord[];
   /** Calls of the responding process that have no answer yet. */
   readonly in_flight: number;
-  /** Its attempts that have not ended, in all card programs, by status. */
+  /** Its unfinished attempts in all card programs, by status. */
   readonly open: {
     /** Attempts waiting to be sent. */
     readonly ready: number;
@@ -1824,7 +1822,7 @@ export type FundingMovementRecord = {
   readonly amount: number;
   /** Currency, as an ISO 4217 code. */
   readonly currency: string;
-  /** Balance of the funding account afterwards, in minor units. */
+  /** Balance of the funding account after it, in minor units. */
   readonly balance: number;
   /** Free text of the request, such as the bank reference; null if there is none. */
   readonly description: string | null;
@@ -2277,7 +2275,7 @@ export type ListBreaksQuery = {
   readonly limit?: number | undefined;
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
-  /** open, the oldest first, or closed, the newest first; open if omitted. */
+  /** open: oldest first; closed: newest first; open if omitted. */
   readonly status?: 'open' | 'closed' | undefined;
   /** Only breaks of this kind. */
   readonly kind?:
@@ -4069,7 +4067,7 @@ export type SettlementFileLine = {
   readonly currency: string;
   /** Fee of the processor, in minor units; 0 if omitted. 0 to 999,999,999,999. */
   readonly fee?: number | undefined;
-  /** settled: the order was carried out; reversed: it was undone afterwards. */
+  /** settled: the order was carried out; reversed: it was undone later. */
   readonly status?: 'settled' | 'reversed' | undefined;
   /** Day of the settlement, such as 2026-01-31. */
   readonly settled_on: string;
@@ -5168,8 +5166,8 @@ export type Operations = {
     readonly reply: TransferAttempts;
   };
   /**
-   * search_attempts: List the attempts of all card programs at their processors: attempts that have not ended,
-   * oldest first. Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
+   * search_attempts: List the unfinished attempts of all card programs at their processors, oldest first.
+   * Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
    */
   readonly search_attempts: {
     readonly call: { readonly query?: SearchAttemptsQuery | undefined; readonly options?: CallOptions | undefined };
@@ -5209,8 +5207,8 @@ export type Operations = {
     readonly reply: NoticeReceipt;
   };
   /**
-   * list_breaks: List the differences between processors and the books: the open ones, the oldest first. Requires
-   * an operator key. Error codes: `list_breaks_schema`, `unknown_list_breaks`.
+   * list_breaks: List the open differences between processors and the books, oldest first. Requires an operator
+   * key. Error codes: `list_breaks_schema`, `unknown_list_breaks`.
    */
   readonly list_breaks: {
     readonly call: { readonly query?: ListBreaksQuery | undefined; readonly options?: CallOptions | undefined };
@@ -5711,8 +5709,8 @@ export type Operations = {
     readonly reply: CaseRecord;
   };
   /**
-   * list_incidents: List the incidents within the reach of the key, newest first. Error codes:
-   * `list_incidents_schema`, `unknown_list_incidents`.
+   * list_incidents: List the incidents that the key may see, newest first. Error codes: `list_incidents_schema`,
+   * `unknown_list_incidents`.
    */
   readonly list_incidents: {
     readonly call: { readonly query?: ListIncidentsQuery | undefined; readonly options?: CallOptions | undefined };
@@ -5979,16 +5977,16 @@ export type Operations = {
     readonly reply: EndedSession;
   };
   /**
-   * list_sessions: List the sessions of the console that have not ended, newest first. Requires an operator key.
-   * Error codes: `list_sessions_schema`, `unknown_list_sessions`.
+   * list_sessions: List the open console sessions, newest first. Requires an operator key. Error codes:
+   * `list_sessions_schema`, `unknown_list_sessions`.
    */
   readonly list_sessions: {
     readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<SessionRecord>;
   };
   /**
-   * revoke_session: End a session of the console. Requires an operator key. Error codes:
-   * `idempotency_key_exists`, `session_not_found`, `unknown_revoke_session`.
+   * revoke_session: End a console session. Requires an operator key. Error codes: `idempotency_key_exists`,
+   * `session_not_found`, `unknown_revoke_session`.
    */
   readonly revoke_session: {
     readonly call: {
@@ -6063,8 +6061,8 @@ export type Operations = {
     readonly reply: Page<ApprovalRecord>;
   };
   /**
-   * get_approval: Get an approval, with the balances and limits of its subject then and now. Requires an operator
-   * key. Error codes: `approval_not_found`, `unknown_get_approval`.
+   * get_approval: Get an approval, with its subject's balances and limits at the request and now. Requires an
+   * operator key. Error codes: `approval_not_found`, `unknown_get_approval`.
    */
   readonly get_approval: {
     readonly call: { readonly params: { readonly approval_id: string }; readonly options?: CallOptions | undefined };
@@ -6293,7 +6291,7 @@ export type ErrorRows = {
   readonly program_not_found: ErrorRow;
   /** The API key does not exist. */
   readonly key_not_found: ErrorRow;
-  /** There is no such session of the console, or it has ended. */
+  /** There is no such console session, or it has ended. */
   readonly session_not_found: ErrorRow;
   /** The person does not exist. */
   readonly person_not_found: ErrorRow;

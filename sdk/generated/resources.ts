@@ -450,8 +450,8 @@ export class AttemptsResource {
   }
 
   /**
-   * search_attempts: List the attempts of all card programs at their processors: attempts that have not ended,
-   * oldest first. Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
+   * search_attempts: List the unfinished attempts of all card programs at their processors, oldest first.
+   * Requires an operator key. Error codes: `search_attempts_schema`, `unknown_search_attempts`.
    */
   search(query: SearchAttemptsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<OperatorAttemptRecord>>> {
     return this.#send('search_attempts', { query, options });
@@ -505,8 +505,8 @@ export class BreaksResource {
   }
 
   /**
-   * list_breaks: List the differences between processors and the books: the open ones, the oldest first. Requires
-   * an operator key. Error codes: `list_breaks_schema`, `unknown_list_breaks`.
+   * list_breaks: List the open differences between processors and the books, oldest first. Requires an operator
+   * key. Error codes: `list_breaks_schema`, `unknown_list_breaks`.
    */
   list(query: ListBreaksQuery = {}, options?: CallOptions): Promise<WithResponse<Page<BreakRecord>>> {
     return this.#send('list_breaks', { query, options });
@@ -885,7 +885,7 @@ export class KeysResource {
   }
 }
 
-/** Sessions of the console, and who is calling. */
+/** Console sessions, and who is calling. */
 export class SessionsResource {
   readonly #send: Send;
 
@@ -915,8 +915,8 @@ export class SessionsResource {
   }
 
   /**
-   * list_sessions: List the sessions of the console that have not ended, newest first. Requires an operator key.
-   * Error codes: `list_sessions_schema`, `unknown_list_sessions`.
+   * list_sessions: List the open console sessions, newest first. Requires an operator key. Error codes:
+   * `list_sessions_schema`, `unknown_list_sessions`.
    */
   list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<SessionRecord>>> {
     return this.#send('list_sessions', { query, options });
@@ -928,8 +928,8 @@ export class SessionsResource {
   }
 
   /**
-   * revoke_session: End a session of the console. Requires an operator key. Error codes:
-   * `idempotency_key_exists`, `session_not_found`, `unknown_revoke_session`.
+   * revoke_session: End a console session. Requires an operator key. Error codes: `idempotency_key_exists`,
+   * `session_not_found`, `unknown_revoke_session`.
    */
   revoke(sessionId: string, options?: KeyedCallOptions): Promise<WithResponse<EndedSession>> {
     return this.#send('revoke_session', { params: { session_id: sessionId }, options });
@@ -958,8 +958,8 @@ export class ApprovalsResource {
   }
 
   /**
-   * get_approval: Get an approval, with the balances and limits of its subject then and now. Requires an operator
-   * key. Error codes: `approval_not_found`, `unknown_get_approval`.
+   * get_approval: Get an approval, with its subject's balances and limits at the request and now. Requires an
+   * operator key. Error codes: `approval_not_found`, `unknown_get_approval`.
    */
   get(approvalId: string, options?: CallOptions): Promise<WithResponse<ApprovalRecord>> {
     return this.#send('get_approval', { params: { approval_id: approvalId }, options });
@@ -1653,8 +1653,8 @@ export class IncidentsResource {
   }
 
   /**
-   * list_incidents: List the incidents within the reach of the key, newest first. Error codes:
-   * `list_incidents_schema`, `unknown_list_incidents`.
+   * list_incidents: List the incidents that the key may see, newest first. Error codes: `list_incidents_schema`,
+   * `unknown_list_incidents`.
    */
   list(query: ListIncidentsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<IncidentRecord>>> {
     return this.#send('list_incidents', { query, options });

@@ -69,7 +69,7 @@ export const addCases: AddCommands = (program, context) => {
     description: 'list the cases of the card program, newest first',
     options: {
       status: STATUS_OPTION,
-      request_id: { flag: '--request <request_id>', help: 'filter by the request that they are about' },
+      request_id: { flag: '--request <request_id>', help: 'filter by request' },
     },
     columns: COLUMNS,
     list: (service, query) => service.cases.list(query),

@@ -41,7 +41,7 @@ export const addIncidents: AddCommands = (program, context) => {
   const incidents = program.command('incidents').description('common causes of many errors and cases');
   addList<IncidentRecord, Omit<ListIncidentsQuery, 'limit' | 'cursor'>>(incidents, context, {
     name: 'list',
-    description: 'list the incidents within the reach of the key, newest first',
+    description: 'list the incidents that the key may see, newest first',
     options: { status: { flag: '--status <status>', help: 'filter by status', choices: ['open', 'resolved'] } },
     columns: ['incident_id', 'status', 'title', 'scope', 'started_at', 'resolved_at'],
     list: (service, query) => service.incidents.list(query),

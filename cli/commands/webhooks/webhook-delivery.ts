@@ -145,7 +145,7 @@ type AttemptFilters = Pick<AttemptQuery, 'event_id' | 'status' | 'started_from' 
 };
 
 const RESULT_OPTIONS: OptionsFor<Pick<AttemptFilters, 'status' | 'started_from' | 'started_to'>> = {
-  status: { flag: '--status <status>', help: 'only with this status of the response: 404, 5xx, or none' },
+  status: { flag: '--status <status>', help: 'only with this response status: 404, 5xx, or none' },
   started_from: {
     flag: '--from <time>',
     help: 'sent at or after this time, such as 6h for six hours ago',

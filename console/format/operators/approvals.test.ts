@@ -22,7 +22,7 @@ test('says before a request is sent that a second person must approve it', () =>
   expect(noticeOf(rules, 'create_deposit')).toBeUndefined();
 });
 
-test('compares the values of a subject then and now', () => {
+test('compares the values of a subject at the time of the request and now', () => {
   const then = { funding: [{ currency: 'USD', balance: 500, available: 500 }], limits: null };
   const now = { funding: [{ currency: 'USD', balance: 400, available: 500 }], limits: { in: { maximum_amount: 7 } } };
   expect(compareValues(then, now)).toEqual([

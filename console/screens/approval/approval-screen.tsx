@@ -199,7 +199,7 @@ function Values({ approval: { values_then: before, values_now: now } }: { readon
   const rows = compareValues(before, now);
   const hasChanged = rows.some(({ before: then, now: current }) => current !== undefined && current !== then);
   return (
-    <Section title={now === null ? 'Values at the time of the request' : 'Values then and now'}>
+    <Section title={now === null ? 'Values at the time of the request' : 'Values at the time of the request and now'}>
       {now !== null && (
         <p class={hasChanged ? 'approval-notice' : 'quiet'}>
           {hasChanged ? 'Values have changed since the request.' : 'Nothing has changed since the request.'}

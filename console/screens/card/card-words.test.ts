@@ -32,7 +32,7 @@ test.each([
 test('says which changes cannot be undone', () => {
   const card = { card_id: 'c', status: 'active', balance: 1234, currency: 'USD' } as CardRecord;
   expect(effectOf(card, 'closed')).toBe(
-    'It is active and has 12.34 USD. Afterwards: money can no longer move to or from it. This cannot be undone.',
+    'It is active and has 12.34 USD. After the change: money can no longer move to or from it. This cannot be undone.',
   );
   expect(effectOf(card, 'inactive')).not.toContain('undone');
 });

@@ -59,7 +59,7 @@ export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
 export function effectOf(card: Pick<CardRecord, 'status' | 'balance' | 'currency'>, move: CardMove): string {
   const before = `It is ${statusText(card.status)} and has ${formatAmount(card.balance, card.currency)}.`;
   const finality = move === 'closed' || move === 'stolen' ? ' This cannot be undone.' : '';
-  return `${before} Afterwards: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
+  return `${before} After the change: ${MEANINGS[move].charAt(0).toLowerCase()}${MEANINGS[move].slice(1)}${finality}`;
 }
 
 export type LimitLine = {
