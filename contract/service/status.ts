@@ -112,7 +112,7 @@ export const ServiceStatus = Type.Object({
   relay_lag_seconds: secondsOrNull('Age of the oldest event without a position'),
   due_late_seconds: secondsOrNull('How late the oldest scheduled transfer or expired hold is'),
   switch: part('The switch that disables transfers', {
-    service_disabled: booleanOrNull('Whether transfers of the whole service are disabled, all or of one type'),
+    service_disabled: booleanOrNull('Whether all transfers of the service, or all of one type, are disabled'),
     programs_disabled: countOrNull('Card programs with a separate setting that disables transfers'),
     connectors_disabled: countOrNull('Connectors that are disabled, in all card programs or in some'),
   }),
@@ -133,7 +133,7 @@ export const STATUS = [
     id: 'get_status',
     method: 'GET',
     path: '/api/v0.1/operator/status',
-    summary: 'Get the state of the service: whether it is ready, what it is short of, and what to do',
+    summary: 'Get the state of the service: whether it is ready, what it lacks, and what to do',
     reach: 'operator',
     scope: 'operator:read',
     reply: ServiceStatus,

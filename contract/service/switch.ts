@@ -58,7 +58,7 @@ export const ChangeSwitchBody = Type.Object(
 export const SwitchRecord = Type.Object({
   scope: literals(
     SWITCH_SCOPES,
-    'Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of one',
+    'Scope of the setting; `connector`: one connector, optionally of only one program, only one type, or both',
   ),
   program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),

@@ -309,7 +309,7 @@ export const CASES = [
     ...REPLY,
     id: 'reply_to_case',
     path: `${CORE}/{case_id}/reply`,
-    summary: 'Add a message to a case; it opens a case that was resolved within 30 days',
+    summary: 'Add a message to a case; it reopens a case that was resolved within 30 days',
     errors: REPLY_ERRORS,
     example: { body: { text: 'I sent it again.' }, reply: { ...ANSWERED, status: 'open', message_count: 2 } },
   }),

@@ -30,7 +30,7 @@ export const MAX_ATTACHED_CASES = 100;
 
 const title = line(200, 'What is wrong, in a few words; every key in its scope can read it');
 const publicText = freeText(MAX_TEXT_CHARACTERS, 'What callers should know, as plain text');
-const internalText = freeText(MAX_TEXT_CHARACTERS, 'What only operators read, as plain text');
+const internalText = freeText(MAX_TEXT_CHARACTERS, 'Text for operators only, as plain text');
 const codes = Type.Array(checkedName('ErrorCode', 'An error code'), {
   maxItems: MAX_INCIDENT_CODES,
   description: 'The error codes that it covers; empty for all of them',

@@ -1088,7 +1088,7 @@ export type CreateIncidentBody = {
   readonly title: string;
   /** What callers should know, as plain text. At most 4,000 characters. */
   readonly public_text: string;
-  /** What only operators read, as plain text. At most 4,000 characters. */
+  /** Text for operators only, as plain text. At most 4,000 characters. */
   readonly internal_text?: string | undefined;
   /** What it covers: everything, one card program, or one operation. */
   readonly scope: 'all' | 'program' | 'operation';
@@ -3989,7 +3989,7 @@ export type ServiceStatus = {
   readonly due_late_seconds: number | null;
   /** The switch that disables transfers. */
   readonly switch: {
-    /** Whether transfers of the whole service are disabled, all or of one type; null if not known. */
+    /** Whether all transfers of the service, or all of one type, are disabled; null if not known. */
     readonly service_disabled: boolean | null;
     /** Card programs with a separate setting that disables transfers; null if not known. */
     readonly programs_disabled: number | null;
@@ -4177,8 +4177,7 @@ export type StatementPage = {
 /** Switch change record: the data of switch.changed. */
 export type SwitchChangeRecord = {
   /**
-   * Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of
-   * one.
+   * Scope of the setting; `connector`: one connector, optionally of only one program, only one type, or both.
    */
   readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
   /** The card program; null for all. */
@@ -4265,8 +4264,7 @@ export type SwitchPreview = {
 /** Switch record: the response of change_switch. */
 export type SwitchRecord = {
   /**
-   * Scope of the setting; `connector`: everything that goes to one connector, of all programs and types or of
-   * one.
+   * Scope of the setting; `connector`: one connector, optionally of only one program, only one type, or both.
    */
   readonly scope: 'service' | 'program' | 'transfer_type' | 'connector';
   /** The card program; null for all. */
@@ -4670,7 +4668,7 @@ export type UpdateIncidentBody = {
   readonly title?: string | undefined;
   /** What callers should know, as plain text. At most 4,000 characters. */
   readonly public_text?: string | undefined;
-  /** What only operators read, as plain text. At most 4,000 characters. */
+  /** Text for operators only, as plain text. At most 4,000 characters. */
   readonly internal_text?: string | null | undefined;
   /** The error codes that it covers; empty for all of them. */
   readonly codes?: readonly string[] | undefined;
@@ -5633,7 +5631,7 @@ export type Operations = {
     readonly reply: CaseDetails;
   };
   /**
-   * reply_to_case: Add a message to a case; it opens a case that was resolved within 30 days. Error codes:
+   * reply_to_case: Add a message to a case; it reopens a case that was resolved within 30 days. Error codes:
    * `reply_to_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
    * `duplicate_external_id`, `case_message_limit`, `unknown_reply_to_case`.
    */
@@ -6142,8 +6140,8 @@ export type Operations = {
     readonly reply: SwitchPreview;
   };
   /**
-   * get_status: Get the state of the service: whether it is ready, what it is short of, and what to do. Requires
-   * an operator key. Error codes: `unknown_get_status`.
+   * get_status: Get the state of the service: whether it is ready, what it lacks, and what to do. Requires an
+   * operator key. Error codes: `unknown_get_status`.
    */
   readonly get_status: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: ServiceStatus };
   /**

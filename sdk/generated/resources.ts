@@ -806,8 +806,8 @@ export class StatusResource {
   }
 
   /**
-   * get_status: Get the state of the service: whether it is ready, what it is short of, and what to do. Requires
-   * an operator key. Error codes: `unknown_get_status`.
+   * get_status: Get the state of the service: whether it is ready, what it lacks, and what to do. Requires an
+   * operator key. Error codes: `unknown_get_status`.
    */
   get(options?: CallOptions): Promise<WithResponse<ServiceStatus>> {
     return this.#send('get_status', { options });
@@ -1588,7 +1588,7 @@ export class CasesResource {
   }
 
   /**
-   * reply_to_case: Add a message to a case; it opens a case that was resolved within 30 days. Error codes:
+   * reply_to_case: Add a message to a case; it reopens a case that was resolved within 30 days. Error codes:
    * `reply_to_case_schema`, `idempotency_key_exists`, `case_not_found`, `invalid_case_status`,
    * `duplicate_external_id`, `case_message_limit`, `unknown_reply_to_case`.
    */
