@@ -1,9 +1,9 @@
 import type { TransferType } from './transfers/transfer.ts';
 
 /**
- * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a program. With a
- * `connectorId`, the scope is the orders to that connector, of every program or one, and of every type or one. Times are
- * milliseconds since 1970 by the database's clock.
+ * One setting of the switch. Its scope is the whole service (`programId` null), one program, or one transfer type of a program.
+ * With a `connectorId`, the scope is all orders to that connector, optionally of only one program, only one transfer type, or
+ * both. Times are milliseconds since 1970 by the database's clock.
  */
 export type SwitchSetting = {
   readonly programId: string | null;
@@ -22,8 +22,9 @@ export type SwitchSetting = {
 export type SwitchReach = Pick<SwitchSetting, 'programId' | 'transferType' | 'connectorId'>;
 
 /**
- * Every setting that disables a whole scope at `now`, widest first. A `programId` of null is the whole service. If the type or
- * the connector is null, settings for one of them are ignored.
+ * Returns every setting that disables the whole of the given scope at `now`, widest first. A `programId` of null means the whole
+ * service. With a `transferType` of null, settings for a single transfer type are ignored, because they disable only a part of the
+ * scope. The same holds for a `connectorId` of null and settings for a single connector.
  */
 export function allDisabling(
   settings: readonly SwitchSetting[],

@@ -23,12 +23,12 @@ export function signedInPage(path: string): Page {
 
 export type ProgramLink = { readonly name: string; readonly path: string };
 
-/** Returns the page that asks for the card program of the session. */
+/** Returns the page where a person chooses the card program for the session. */
 export function chooseProgramPage(programs: readonly ProgramLink[]): Page {
   return {
     ...COMMON,
     title: 'Choose a card program',
-    description: 'Choose the card program of your session.',
+    description: 'Choose the card program for this session.',
     content: html`<h1>Choose a card program</h1>
 <p class="lead">You have roles in several card programs. A session is for one of them.</p>
 <ul>
@@ -42,7 +42,7 @@ export function signedOutPage(): Page {
     title: 'Signed out',
     description: 'You are signed out.',
     content: html`<h1>Signed out</h1>
-<p class="lead">Your session of the console has ended.</p>
+<p class="lead">Your console session has ended.</p>
 <p>You may still be signed in at your organization's identity provider.</p>
 <p><a href="/console/sign-in">Sign in again</a></p>`,
   };

@@ -94,7 +94,7 @@ function books(transfers: readonly Found[], balance: number, more: Partial<Books
 
 type History = readonly [operations: readonly Operation[], transfers: readonly Found[], balance: number];
 
-/** Returns the creation of the transfer as the ledger has it, and changes to it. */
+/** Returns a history: a request that created a transfer with these terms, followed by the requests that changed it. */
 const held = (terms: Creation, ...changes: readonly Operation[]): readonly Operation[] => [
   create([response({ text: recordOf(terms, 'k', { status: terms.capture === 'manual' ? 'pending' : 'completed' }) })], {
     asked: terms,
@@ -138,7 +138,7 @@ const OF_MONEY = [
   'doubled',
   'no money moved',
   'refused and made',
-  'except the replays reported no',
+  'every first response said',
   'add up to',
 ];
 
@@ -226,7 +226,7 @@ test.each<readonly [string, string, ...History]>([
   ['a response denies the capture', 'which no request explains', held(HOLD, change(CAPTURE, [NO])), [captured()], 11],
   [
     'a response denies the capture, but a replay shows it',
-    'except the replays reported no',
+    'every first response said',
     held(HOLD, change(CAPTURE, [NO, REPLAYED_CAPTURE])),
     [captured()],
     11,
@@ -264,7 +264,8 @@ test('reports the faults of the books', () => {
   ]);
 });
 
-// A hold of 10 is captured with 6 and then reversed by 4. There is also a refusal. All responses and events are stored.
+// One request creates a hold of 10, one captures 6 of it, and one reverses 4 of the capture. Another request is refused. The
+// responses and events of all four are stored.
 const [CREATED, CAPTURED] = [recordOf(HOLD, 'k', { status: 'pending' }), recordOf(CAPTURE, 'd')];
 const REVERSED = recordOf(REVERSE, 'c');
 const OPERATIONS = held(

@@ -16,7 +16,7 @@ const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 
 /** Violations about money: a change is gone, doubled, not durable or made although denied, or sums are wrong. */
 export const ABOUT_MONEY =
-  /lost: |doubled: |said that no money moved, but it made|except the replays reported no|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
+  /lost: |doubled: |said that no money moved, but it made|every first response said that no money moved|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
 
 /** A transfer or a reversal that an operation made. */
 type Made = { readonly id: string; readonly requestId: string; readonly terms: readonly unknown[] };
@@ -76,7 +76,7 @@ function wrongResponses(operation: Operation): readonly string[] {
   const problems: string[] = [];
   const done = responses.filter(isDone);
   if (done.length > 0 && done.every(({ replayed }) => replayed) && !isInDoubt(operation))
-    problems.push('done, but every request except the replays reported no');
+    problems.push('done, but every first response said that no money moved');
   if (new Set(responses.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
     problems.push('responses differ');
   if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first responses');

@@ -46,7 +46,7 @@ export async function openTraceExport(
   const onFailure = (error: unknown, lost: number): void =>
     log.warn(
       { event: 'traces_not_sent', cause: String(error), lost },
-      'the collector does not accept traces; requests are served as usual, and the service keeps trying to send later traces',
+      'the collector is not accepting traces; requests are served as usual, and the service keeps trying to send later traces',
     );
   return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }
@@ -93,7 +93,7 @@ export async function openSignInPart(
 }
 
 const CONNECTOR_IS_DOWN =
-  'a connector does not give valid answers: nothing new is sent to it until it reports that it works';
+  'a connector is not giving valid answers: nothing new is sent to it until it reports that it works';
 
 export type ConnectorParts = {
   readonly log: Log;

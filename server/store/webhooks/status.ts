@@ -74,7 +74,7 @@ const GIVE_UP_RETRIES = statement(
     where webhook_id = :webhookId and kind = 'event' and state = 'waiting'`,
 );
 
-/** Marks the events of a webhook that failed and would be sent again as dead. */
+/** Marks as dead the webhook's failed events that are waiting for a retry. */
 export function giveUpRetries(webhookId: string): Statement {
   return GIVE_UP_RETRIES({ webhookId });
 }

@@ -193,12 +193,12 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * After an ambiguous commit, it is unknown whether money has moved, but only if the request asked to move the balance. The error
- * then names the transfer, so that the caller can look it up.
+ * After an ambiguous commit, we cannot know whether the balance moved. The error then names the transfer, so that the caller can
+ * look it up. If the request did not ask to move the balance, no money moved.
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
-  // The card already had the requested state. If its balance was moved, an earlier request moved it.
+  // 'unconfirmed' means that the card already had the requested state. If its balance was moved, an earlier request moved it.
   if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);

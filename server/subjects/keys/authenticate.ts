@@ -143,8 +143,8 @@ function refuse(message: string, reason: string, keyId?: string): Refusal {
 }
 
 /**
- * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`. The first part is public and finds the key. Then follow a secret of
- * 256 random bits, and a checksum that detects a mistyped key without a query.
+ * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`. The first part is public and is used to look up the key. It is
+ * followed by a secret of 256 random bits and a checksum, which detects a mistyped key without a query.
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 

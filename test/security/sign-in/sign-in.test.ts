@@ -301,7 +301,7 @@ describe('signing out', () => {
   test('ends on a page that does not start a new sign-in', async () => {
     const page = await new Browser().visit(`${service.url}/console/signed-out`);
     expect([page.status, page.text.includes('http-equiv')]).toEqual([200, false]);
-    expect(textOf(page)).toContain('Your session of the console has ended.');
+    expect(textOf(page)).toContain('Your console session has ended.');
   });
 
   test('goes through the provider if it supports that', async () => {
