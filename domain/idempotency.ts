@@ -28,7 +28,7 @@ export type StoredResponse = {
   readonly field: string | null;
 };
 
-/** Whether the first request with a key is the same as the one with this fingerprint. */
+/** Whether a request with this fingerprint repeats the first request with the key. */
 export function isSame(
   { fingerprint, meaning }: Pick<StoredResponse, 'fingerprint' | 'meaning'>,
   { asSent, ofMeaning }: Fingerprint,

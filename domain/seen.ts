@@ -1,8 +1,8 @@
-/** How much of a limit was used, in minor units or transfers. */
+/** How much of a limit has been used, in minor units or transfers. */
 export type UsedOfLimit = { readonly used: bigint; readonly limit: bigint };
 
 /**
- * A value that a check used. Amounts and counts are bigint. A caller's text never is a bigint, so the error log can tell amounts
+ * A value that a check used. Amounts and counts are bigint. A caller's text is never a bigint, so the error log can tell amounts
  * from possible card numbers. A time is text in ISO 8601.
  */
 export type SeenValue = string | number | boolean | null | bigint | UsedOfLimit;

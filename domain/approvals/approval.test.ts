@@ -56,7 +56,7 @@ test('someone without the scope of the operation or of approvals cannot decide a
   ]);
 });
 
-test('a request can only be rejected if its sender may no longer send it', () => {
+test('a request that its sender may no longer send can only be rejected', () => {
   const lost = { ...MAKER, lost: 'has been blocked' };
   expect(codeOf('approve', PENDING, CHECKER, lost)).toBe('invalid_approval_status');
   expect(codeOf('reject', PENDING, CHECKER, lost)).toBeUndefined();

@@ -57,7 +57,7 @@ export type OpenApproval = {
 // Kept by: `refuseDecision`
 // Tested by: `domain/approvals/approval.test.ts`, `test/security/approvals.test.ts`
 
-/** The status at a moment: a pending approval expires even before a job has stored that. */
+/** The status at a moment: a pending approval counts as expired even before a job has stored that. */
 export function approvalStatusAt(
   { status, expiresAt }: Pick<OpenApproval, 'status' | 'expiresAt'>,
   now: number,

@@ -411,7 +411,7 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // If each number were searched in all accounts, 64 times the text would take 4,096 times as long. Noise stays far below
+  // If each number were looked for in all accounts, a text that is 64 times as long would take 4,096 times as long. Noise stays far below
   // that.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });

@@ -186,8 +186,8 @@ export function redactCardNumbers(text: string): string {
 }
 
 /**
- * The groups of digits, with separators between them, that start at a position, or none if a letter touches the first group. A
- * UUID after a separator ends them.
+ * The groups of digits, with separators between them, that start at a position, or none if a letter touches the first group. A UUID
+ * after a separator ends the list.
  */
 function groupsFrom(text: string, start: number): readonly Span[] {
   const groups: Span[] = [];
@@ -251,7 +251,7 @@ function isIssued(text: string, { start, digits }: Run): boolean {
   return isInIssuerRange(firstSix, digits);
 }
 
-/** The positions of printed bank account numbers, which their check digits confirm. */
+/** The positions of printed bank account numbers with valid check digits. */
 function printedAccounts(text: string): readonly Span[] {
   return [...text.matchAll(PRINTED_IBAN)].flatMap(({ 0: printed, index }) => {
     const length = accountLength(printed);

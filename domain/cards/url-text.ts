@@ -12,7 +12,7 @@ const PLUS_WITHIN = /(?<=\p{Nd}[ .+-]{0,3})\+(?=[ .+-]{0,3}\p{Nd})/gu;
 
 /**
  * Decodes a URL, or a part of one, fully: removes percent-encoding as often as it was applied, and turns a plus sign between
- * digits into a blank. For searching the URL, not for sending it.
+ * digits into a blank. The result is for searching the URL, not for sending it.
  */
 export function withoutUrlEncoding(text: string): string {
   let plain = text;

@@ -20,7 +20,7 @@ const ACCOUNTS: readonly AccountOfDay[] = [
   },
 ];
 
-test('gives the cards what the other accounts lack, at both ends and in each movement', () => {
+test('computes the amounts of the cards as the negative sum of the other accounts', () => {
   const none = { suspense: 0n, loss: 0n };
   expect(drawUpDay(ACCOUNTS)).toEqual([
     {
@@ -37,7 +37,7 @@ test('gives the cards what the other accounts lack, at both ends and in each mov
   ]);
 });
 
-test('does not add up if a balance differs from the opening balance and the postings', () => {
+test('does not add up if a closing balance differs from the opening balance plus the postings', () => {
   const wrong = ACCOUNTS.map((account) => (account.kind === 'funding' ? { ...account, closing: 991n } : account));
   expect(drawUpDay(wrong)).toMatchObject([{ addsUp: false }]);
 });

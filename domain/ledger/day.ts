@@ -19,19 +19,19 @@ export type AccountOfDay = {
   readonly moved: readonly MovedForPurpose[];
 };
 
-/** What the postings of one purpose have changed in an account. */
+/** The change that the postings of one purpose have made to an account. */
 export type MovedForPurpose = {
   readonly purpose: PostingPurpose;
-  /** What the account received less what it gave, in minor units. */
+  /** The amount that the account received minus the amount that it gave, in minor units. */
   readonly amount: bigint;
-  /** Number of postings. A posting between two accounts of the program counts at one of them. */
+  /** Number of postings. A posting between two of these accounts is counted at only one of them. */
   readonly postings: number;
 };
 
-/** One line of a report: what each kind of account has, or how it changed. Minor units. */
+/** One line of a report: the balance of each kind of account, or its change. Amounts are in minor units. */
 export type DayLine = {
   readonly funding: bigint;
-  /** All cards, with the money that processors have for cards. */
+  /** All cards, including those whose money is at a processor. */
   readonly cards: bigint;
   readonly suspense: bigint;
   readonly loss: bigint;
@@ -72,7 +72,7 @@ function ofCurrency(all: readonly AccountOfDay[], currency: string): DayOfCurren
   };
 }
 
-/** The accounts of a program sum to zero, so the cards have what the other accounts lack. */
+/** The accounts of a program sum to zero. So the amount of the cards is the negative sum of the other accounts. */
 function lineOf(values: readonly (readonly [kind: ProgramAccount, value: bigint])[]): DayLine {
   const of = (kind: ProgramAccount): bigint => values.find(([known]) => known === kind)?.[1] ?? 0n;
   const cards = -values.reduce((sum, [, value]) => sum + value, 0n);

@@ -76,8 +76,8 @@ function shorten(text: string): string {
 }
 
 /**
- * Whether a change takes the available funding, in minor units, below the threshold: it is not below it `before` the change, but
- * is `after`. Always false without a threshold (null).
+ * Whether a change takes the available funding, in minor units, below the threshold: the funding is not below the threshold
+ * `before` the change, but is `after` it. Always false without a threshold (null).
  */
 export function fallsBelowThreshold(before: bigint, after: bigint, threshold: bigint | null): boolean {
   return threshold !== null && before >= threshold && after < threshold;

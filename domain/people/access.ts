@@ -100,7 +100,7 @@ function memberOf(value: unknown, name: string): unknown {
 /** A value that differs from an entry of OIDC_ROLES only in its case, in a leading slash, or in spaces around it. */
 export type NearMiss = { readonly found: string; readonly expected: string };
 
-/** What the values of a claim allow a person to do. */
+/** The access that the values of a claim give to a person. */
 export type AccessDecision =
   | { readonly kind: 'all_programs'; readonly access: readonly Access[]; readonly nearMisses: readonly NearMiss[] }
   | {

@@ -39,7 +39,7 @@ export type Step = AttemptChange & { readonly effect: TransferEffect; readonly f
 
 /** A contradiction to the books. It arrived after the attempt had ended. */
 export type Contradiction = {
-  /** `agreement`: the processor takes an earlier contradiction back. */
+  /** `agreement`: the processor withdraws an earlier contradiction. */
   readonly kind: 'late_approval' | 'contradiction' | 'agreement';
   /** The status of the attempt in the books. */
   readonly expected: AttemptStatus;
@@ -83,7 +83,7 @@ const MAX_SENDS = 2;
 /**
  * Decides what an answer changes, or reports that it contradicts the known outcome. Undefined if it changes nothing.
  *
- * An answer to `send` counts as such only while the attempt is `sent`. Once the attempt was declared lost, a late answer counts
+ * An answer to `send` counts as an answer only while the attempt is `sent`. Once the attempt was declared lost, a late answer counts
  * as a notice.
  */
 export function nextStep(
@@ -271,7 +271,7 @@ function hoursOf(seconds: number): number {
   return (seconds - rest) / HOUR_SECONDS + (rest === 0 ? 0 : 1);
 }
 
-/** The processor's failure, by error code. The wording differs, so that the search finds the code of a pasted message. */
+/** The processor's failure, by error code. Each wording is different, so that a search for a pasted message finds its code. */
 const FAILED_ACTIONS: Readonly<Partial<Record<RefusalCode, string>>> = {
   processor_error: 'could not carry out',
   processor_unavailable: 'was not available for',
@@ -350,7 +350,7 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   const change = { looks: nextLook(attempt), detail: answer.detail ?? attempt.detail };
   if (now <= countsFrom) {
     const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
-    // Asks as soon as an answer counts, which is after that time.
+    // Asks as soon as the answer "not found" can count.
     const nextAt = earlier(now + at(pauses, attempt.looks), countsFrom + SECOND);
     return { ...keep(attempt), ...change, misses: 0, nextAt, effect: null, failure: null };
   }

@@ -2,7 +2,7 @@ import { formatMoney } from '../ledger/money.ts';
 import { type Attempt, isContradicted, isEnded, movedInBooks } from './attempt.ts';
 import type { OrderKind } from './order.ts';
 
-/** What a line of a settlement file says about an order: it was carried out (`settled`), or undone afterwards (`reversed`). */
+/** The statement of a settlement line about an order: it was carried out (`settled`), or undone afterwards (`reversed`). */
 export const LINE_STATUSES = ['settled', 'reversed'] as const;
 
 export type LineStatus = (typeof LINE_STATUSES)[number];

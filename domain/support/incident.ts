@@ -31,7 +31,7 @@ export function covers({ scope, programId, operation, codes }: Coverage, error: 
 /** Fewer responses in a minute than this are never a burst, even after a quiet hour. */
 const MIN_BURST = 5;
 
-/** How many times the rate of the previous hour makes a burst. */
+/** A burst has at least this many times the rate of the previous hour. */
 const BURST_FACTOR = 10;
 
 /**

@@ -20,7 +20,7 @@ import {
 import { examineState, examineSwitch, TRANSFER_CHECKS } from './transfer-checks.ts';
 import { endsOf, type Finding, type TransferView } from './transfer-view.ts';
 
-/** An existing transfer, and its hold while that is open. */
+/** An existing transfer, and its hold while the hold is open. */
 export type TransferWithHold = { readonly transfer: Transfer; readonly hold: Hold | undefined };
 
 const RESULTS: Readonly<Record<TransferCommand, string>> = {
@@ -219,8 +219,8 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
 }
 
 /**
- * Whether a scheduled transfer that is due must wait because it is disabled, or because this process cannot reach its processor.
- * It also waits for a connector that is missing from the settings: they may name it again, and other processes may have it.
+ * Whether a scheduled transfer that is due must wait because its scope is disabled, or because this process cannot reach its processor.
+ * It also waits for a connector that is missing from the settings: the settings may name it again, and other processes may have it.
  */
 function waitsFor({ refusal }: Extract<Finding, { outcome: 'failed' }>): boolean {
   return refusal.code === 'service_disabled' || refusal.code === 'processor_unavailable';

@@ -29,7 +29,7 @@ export type TransferPlan = {
   readonly counts: readonly CounterChange[];
   /** Why an accepted transfer failed. Its record becomes the transfer's `error`. */
   readonly failure?: Failure;
-  /** The processor that is now asked to move the money, and how. Omitted if no processor is. */
+  /** The connector to the processor that must move the money, and the direction. Omitted if no processor is involved. */
   readonly attempt?: Pick<Attempt, 'connectorId' | 'kind'>;
 };
 

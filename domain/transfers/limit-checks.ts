@@ -31,7 +31,7 @@ export type LimitedSide = {
   readonly limits: readonly EffectiveLimit[];
 };
 
-/** The sides of a transfer whose limits apply and count it: its cards, and the program if funding is a side. */
+/** The sides whose limits apply to a transfer and count it: its cards, and the program if funding is a side. */
 export function limitedSides(
   type: TransferType,
   card: Card,

@@ -202,7 +202,7 @@ function heldSentence(facts: MoneyFacts): string {
   return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled before.`;
 }
 
-/** A transfer that only its processor ends. The attempt is stored as sent before its first byte is sent. */
+/** A transfer that only its processor can end. The attempt is stored as sent before its first byte is sent. */
 function waiting(facts: MoneyFacts): MoneySummary {
   const { source, destination } = endsInWords(facts);
   const attempt = facts.attempt ?? null;

@@ -10,7 +10,7 @@ export type Health = {
   readonly status: WebhookStatus;
   /** Failures in a row. */
   readonly failures: number;
-  /** When the first of them began, moved by the time during which the service did not try. Null without failures. */
+  /** When the first of these failures began, moved forward by the time in which the service did not try. Null without failures. */
   readonly failingSince: number | null;
   readonly lastFailureAt: number | null;
   readonly lastSuccessAt: number | null;
@@ -23,7 +23,7 @@ export type Health = {
 /** A webhook with this many failures in a row is paused. */
 const MAX_FAILURES = 10;
 
-/** A webhook that only failed for this long is also paused. */
+/** A webhook that has only failed for this long is also paused. */
 const MAX_FAILING_MILLISECONDS = 60_000;
 
 /** After failures for this long, webhook.failing is sent. */

@@ -122,7 +122,7 @@ describe('the switch', () => {
     const page = await openConsole('/console/switch?scope=connector');
     await page.getByText('Choose a connector to see what this would stop.').waitFor();
     await page.getByLabel('Connector', { exact: true }).selectOption('simulator');
-    await page.getByText('Orders that were not sent to their processor yet wait.').waitFor();
+    await page.getByText('Orders that have not been sent to their processor yet must wait.').waitFor();
     await page.getByLabel('Type of transfer').selectOption('load');
     await page.getByLabel('Reason').fill(`Outage ${SCRIPT}`);
     const what = 'loads at the connector simulator';

@@ -21,11 +21,11 @@ const OVER = 1_000;
 
 const KILLS_PER_LEDGER = 4;
 
-/** How many requests are made between two kills, at least. */
+/** The minimum number of requests between two kills. */
 const BETWEEN_KILLS = 60;
 const QUICK_BETWEEN_KILLS = 25;
 
-/** How long approved requests may take to be carried out by the job after the last kill, in milliseconds. */
+/** The longest time that the job may take after the last kill to carry out all approved requests, in milliseconds. */
 const SETTLED_WITHIN = 60_000;
 
 const RULES = [
@@ -54,7 +54,7 @@ class Office {
     this.#name = name;
   }
 
-  /** Creates a key for each person, and the rules. A sandbox without keys needs no approval for that. */
+  /** Creates a key for each person, and the rules. While a sandbox has no keys, this needs no approval. */
   async open(): Promise<void> {
     const { url } = this.#services.owner;
     const send = async (path: string, body: object): Promise<RawResponse['fields']> => {

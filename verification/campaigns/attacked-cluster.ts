@@ -63,12 +63,12 @@ export type Cluster = { readonly databaseUrl: string; readonly connection: pg.Cl
 /** A campaign on a cluster. Times are in milliseconds. */
 export type Plan<Environment extends Cluster> = {
   readonly start: (resources: Resources) => Promise<Environment>;
-  /** Attack in turn. */
+  /** The nemeses, which attack in turn. */
   readonly nemeses: readonly Nemesis<Environment>[];
   /** The maximum p99 of figures. */
   readonly bounds?: Readonly<Record<string, number>>;
   readonly writingWithin?: number;
-  /** No request may fail if transfers were impossible for less than this time. */
+  /** If transfers were impossible for less than this time, no request may fail. */
   readonly waitsFor?: number;
   /** Further figures. */
   readonly figures?: Findings['figures'];

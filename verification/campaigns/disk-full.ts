@@ -190,7 +190,7 @@ async function startOnFullDisk(disk: string, sizeMb: number, tally: Tally, isQui
     tally.violate(`start with ${left} KB left`, [`exit code ${exitCode}, ${JSON.stringify(errors)}`]);
   };
   const anyOf = (sizes: readonly number[]) => (isQuick ? sizes.filter((_, index) => index % 3 === 0) : sizes);
-  // The file keeps the size above 0, which mount(8) takes as no limit.
+  // This file keeps the size above 0. To mount(8), a size of 0 means no limit.
   const ballast = join(disk, 'ballast');
   await writeFile(ballast, 'x');
   for (const left of anyOf(LEFT_FOR_NEW)) {

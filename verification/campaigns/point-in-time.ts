@@ -16,7 +16,10 @@ import { readBooksAt } from '../checkers/books.ts';
 
 const CLIENTS = 12;
 
-/** Load per restore, in milliseconds, and the minimum. The service completes a WAL segment in less than the minimum. */
+/**
+ * How long the load runs for each restore, and its minimum duration, in milliseconds. The service completes a WAL segment in less
+ * than the minimum.
+ */
 const LOAD_OF_RESTORE = 6_000;
 const LEAST_LOAD = 30_000;
 const QUICK_LOAD = 6_000;
@@ -48,7 +51,7 @@ function startLoad(service: ServiceProcess): () => Promise<readonly Sent[]> {
   const operator = async (): Promise<void> => {
     for (let number = 1; goesOn; number += 1) {
       const key = { name: `key ${number}`, all_programs: true, scopes: ['transfers:read'] } as const;
-      // A busy service may refuse it, as it may refuse a transfer.
+      // A busy service may refuse the request, as it may refuse a transfer.
       await service.client.keys.create(key).catch(() => undefined);
       await pause(BETWEEN_KEYS);
     }
@@ -129,7 +132,7 @@ export async function run(setting: Setting): Promise<Findings> {
   await waitFor('the first copy', async () => (await copiesOf(backup.path)).length > 0);
   const loadTime = setting.isQuick === true ? QUICK_LOAD : Math.max(LEAST_LOAD, setting.count * LOAD_OF_RESTORE);
   await pause(loadTime / 2);
-  // About half of the times are later than this copy, so they are restored from it.
+  // About half of the restores are to a time after this copy, and start from this copy.
   const taken = await runCommand(['backup'], environment);
   if (taken.exitCode !== 0) tally.violate('backup', [taken.errors]);
   await pause(loadTime / 2);

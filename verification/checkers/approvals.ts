@@ -1,9 +1,9 @@
-/** A request that needs an approval, as its sender knows it. Its key is also the reference of what it creates. */
+/** A request that needs an approval, as its sender knows it. Its key is also the reference of the movement that it creates. */
 export type AskedFor = {
   readonly key: string;
   readonly maker: string;
   readonly amount: number;
-  /** The approval in the 202, or undefined while no response has arrived. */
+  /** The approval in the 202 response, or undefined while no response has arrived. */
   approvalId: string | undefined;
   /** The status in the response to a decision that was acknowledged. */
   acknowledged: string | undefined;
@@ -25,7 +25,7 @@ export type FoundMovement = { readonly key: string; readonly amount: number };
 const UNMOVED = ['pending', 'failed', 'rejected', 'withdrawn', 'expired'];
 
 /**
- * Compares what was asked for and decided with the ledger: nothing above `over` moves without an approval by a second person,
+ * Compares the requests and the decisions with the ledger: nothing above `over` moves without an approval by a second person,
  * nothing moves twice, and everything that was acknowledged holds.
  */
 export function checkApprovals(

@@ -90,7 +90,7 @@ const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.me
   where transfer.metadata ? 'key'`;
 
 /**
- * Counts the sums that are wrong in any snapshot, in the middle of a load too: currencies that do not sum to zero, accounts below
+ * Counts the sums that are wrong in any snapshot, even in the middle of a load: currencies that do not sum to zero, accounts below
  * their floor, and held amounts other than their holds.
  */
 export const SUMS = `
@@ -175,7 +175,7 @@ export async function readBooks(
 /** The error codes of a server that is starting or recovering: it refuses connections, or has no socket yet. */
 const NOT_UP: readonly unknown[] = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
-/** Ten minutes: a recovery can take long on a busy machine, and a recovery that never ends must fail the test. */
+/** Ten minutes: a recovery can take a long time on a busy machine, and a recovery that never ends must fail the test. */
 const MAX_CONNECTION_ATTEMPTS = 6_000;
 
 /** Connects when the server is up. After a full disk, for example, a server can stop again for a second recovery. */

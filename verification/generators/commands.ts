@@ -20,7 +20,7 @@ export type Workload = {
   /** The share of transfers that hold money first. */
   readonly manual: number;
   readonly times: Times | null;
-  /** The members of programs that change. */
+  /** The members of programs that commands change. */
   readonly members: readonly ('name' | 'threshold' | 'limit' | 'cardLimit')[];
   /** Whether deposits and withdrawals have references. */
   readonly namesMovements: boolean;
@@ -70,7 +70,7 @@ const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
 /** A processor moves no money between cards. */
 const TYPES_AT_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-/** How often commands request each status, how often the rare ones do, and how often one puts it on a card without a request. */
+/** How often commands request each status, usually and rarely, and how often a command gives it to a card without a request. */
 const STATUSES: Readonly<Record<CardStatus, readonly [usual: number, rare: number, put: number]>> = {
   preactive: [0, 0, 1],
   active: [2, 1, 9],
@@ -300,7 +300,7 @@ export class Commands {
     return { does, program, threshold: random.chance(0.2) ? null : BigInt(60 + random.below(70)) };
   }
 
-  /** A setting for all programs, for one, or for one type of transfers of one. */
+  /** A setting for all programs, for one program, or for one transfer type of a program. */
   #changeSwitch(): Command {
     const random = this.#random;
     const scope = random.pick(['service', 'program', 'program', 'load', 'unload', 'card_to_card'] as const);
@@ -367,7 +367,7 @@ const APT = {
   update_transfer: () => true,
 };
 
-/** Every refusal that commands of each kind can get. Tests of an environment check that it has seen those of its kinds. */
+/** Every refusal that commands of each kind can get. The tests of an environment check that all refusals of its kinds occurred. */
 export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   create: [
     ...['create_transfer_schema', 'service_disabled', 'card_not_found', 'currency_mismatch', 'duplicate_reference'],

@@ -52,7 +52,10 @@ export async function readSources(root: string): Promise<Sources> {
   return sources;
 }
 
-/** Makes edits in their order, and returns the new texts of the changed files. Throws if the text of one is not there once. */
+/**
+ * Makes edits in their order, and returns the new texts of the changed files. Throws unless the text of each edit occurs exactly
+ * once.
+ */
 export function changedBy(edits: Edits, sources: Sources): Sources {
   const changed = new Map<string, string>();
   for (const [where, made] of Object.entries(edits)) {

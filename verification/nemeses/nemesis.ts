@@ -24,7 +24,7 @@ export type Nemesis<Environment> = {
   readonly inject: Act<Environment>;
   /** Waits for what must happen while the fault lasts. */
   readonly during?: Act<Environment>;
-  /** The shortest and the longest time that the fault lasts after that. */
+  /** The shortest and the longest time that the fault lasts after `during`. */
   readonly lasts?: readonly [least: number, most: number];
   /** The transfers that are sent and acknowledged while the fault lasts: there must be none, or some. */
   readonly acknowledged?: 'none' | 'some';

@@ -214,8 +214,8 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
 const UNDECIDED = { decidedByName: null, timesCarriedOut: 0 } as const;
 
 /**
- * Returns the key of a request, or a new one if it has none. With a key, the approval is carried out at most once, even if that is
- * tried often.
+ * Returns the key of a request, or a new one if it has none. With a key, the approval is carried out at most once, even after
+ * several attempts.
  */
 function keyFor(
   call: AnyCall,

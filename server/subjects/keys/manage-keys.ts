@@ -159,7 +159,7 @@ function refuseFurtherScopes(caller: Caller, scopes: readonly string[], doing: '
   if (further.length === 0) return;
   const named = further.map((scope) => `'${scope}'`).join(', ');
   const message =
-    `This key cannot ${doing} a key with ${named}: a key needs every scope of operators itself that it gives to another. ` +
+    `This key cannot ${doing} a key with ${named}: it does not have these scopes itself. ` +
     `This key has: ${caller.scopes.join(', ')}.`;
   throw new Refusal('forbidden', message, { saw: { refused_because: `no scope ${further.join(', ')}` } });
 }

@@ -28,7 +28,7 @@ import {
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
-/** The UUID of no break. A malformed id is looked up like any other. */
+/** A UUID that no break has. A malformed id is looked up like any other. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
 
 type CloseCall = Call<'close_break'>;

@@ -42,7 +42,7 @@ export async function exportDay(service: Service, call: Call<'export_day'>): Pro
   return { csv: await writeCsv(`day-${report.day}`, DayLineRecord, linesOf(report), call.query.raw === true) };
 }
 
-// Every page of an export is read when it is asked for, and a report is one page.
+// An export reads each page when it is requested. A report is one page.
 async function* linesOf({ day, currencies }: DayRecord): Pages {
   yield currencies.flatMap(({ currency, opening, movements, closing }) => [
     { day, currency, line: 'opening', postings: null, ...opening },
@@ -59,7 +59,7 @@ async function readDay(service: Service, call: Call<'get_day'> | Call<'export_da
   return closedIn(bounds) ?? drawUp(service, program, bounds);
 }
 
-/** close_day: the closed day. A day that is closed already keeps its first report and note. */
+/** close_day: the closed day. A day that is already closed keeps its first report and note. */
 export async function closeDay(service: Service, call: Call<'close_day'>): Promise<Reply<'close_day'>> {
   const program = await loadProgram(service, call.params.program_id);
   const { programId, timeZone } = program;
@@ -67,7 +67,7 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
   const named = readDayBounds({ programId, timeZone, day });
   const bounds = requireBounds(await readRows(service.database, named));
   refuseUnlessOver(call, bounds);
-  // A day that is over has no more postings, so it is summed before the transaction.
+  // A day that is over gets no more postings, so it can be summed before the transaction.
   const open = closedIn(bounds) ?? (await drawUp(service, program, bounds));
   return transactUnderKey(service, call, {
     programId,

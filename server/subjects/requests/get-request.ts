@@ -148,8 +148,8 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
       : ` By its id it was received at ${receivedAt.toISOString()}.`;
   const [where, kept] =
     programId === null
-      ? ['', ', and transfers, reversals and what operators did for ever']
-      : [' in this card program', ', and transfers and reversals for ever'];
+      ? ['', ', and transfers, reversals and actions of operators forever']
+      : [' in this card program', ', and transfers and reversals forever'];
   const message =
     `Nothing is stored about a request '${sentId}'${where}.${hint} Requests that succeed without changing anything leave nothing, ` +
     "such as reads and replays. A response with the header 'Idempotent-Replayed' has the id of the request that did it in " +

@@ -92,7 +92,7 @@ test('reports a paused webhook only after it has failed for a long time', () => 
   expect(findConcerns({ ...HEALTHY, webhooks: { ...HEALTHY.webhooks, paused: 1 } })).toEqual([]);
 });
 
-test('allows less frequent verification if a verification takes long', () => {
+test('allows less frequent verification if a verification takes a long time', () => {
   expect(findConcerns({ ...HEALTHY, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
 });
 

@@ -27,11 +27,11 @@ const DAY_MILLISECONDS = 24 * HOUR_MILLISECONDS;
 const SCHEDULED_WAIT = 'Scheduled transfers that become due wait. They are executed when transfers are enabled again.';
 
 const ORDERS_WAIT =
-  'Orders that were not sent to their processor yet wait. They fail after the time-out of their connector ' +
+  'Orders that have not been sent to their processor yet must wait. They fail after the time-out of their connector ' +
   '(ready_seconds), and their money is released.';
 
 const ORDERS_GO_ON =
-  'What was sent to a processor: it is asked about the outcome, reversals are repeated, and its notices are handled.';
+  'Orders that were sent to a processor: the service asks about their outcome, repeats reversals and handles notices.';
 
 const GOES_ON: SwitchPreview['goes_on'] = [
   'Holds can still be canceled or expire.',

@@ -85,7 +85,7 @@ export type ReportRequest = OfTransfer & {
 
 export type TransferRequest = CreateRequest | ChangeRequest | DueRequest | ReportRequest;
 
-/** The UUID of no transfer. It replaces a malformed id, so that the look-up finds nothing. */
+/** A UUID that no transfer has. It replaces a malformed id, so that the look-up finds nothing. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;

@@ -64,8 +64,8 @@ export function toTransferReply(
 
 /**
  * Returns whether the money of an immediate transfer has moved. This is unknown while the transfer waits for a processor, and while
- * the processor contradicts the end. If the processor did not carry the transfer out, the money did not move, unless the processor
- * carried it out after the transfer had failed.
+ * the processor contradicts its outcome. If the processor did not carry the transfer out, the money did not move, unless the
+ * processor carried it out after the transfer had failed.
  */
 export function movedBy({ status }: Pick<TransferRecord, 'status'>, attempt?: Attempt): MoneyMoved {
   if (status === 'pending') return 'unknown';

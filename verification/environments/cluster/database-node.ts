@@ -73,7 +73,7 @@ export class DatabaseNode {
     await this.follow(link);
   }
 
-  /** Keeps its files, and becomes a standby of the server behind a link at the next start. */
+  /** At the next start, becomes a standby of the server behind the link. Keeps its files. */
   async follow(link: string): Promise<void> {
     const lines = [
       `primary_conninfo = 'host=${link} port=${PORT} user=postgres application_name=${this.name}'`,

@@ -39,7 +39,7 @@ export type Own = { readonly onDisk: readonly string[]; readonly inMemory: reado
 export class Machine {
   readonly name: string;
   readonly address: string;
-  /** The parent of its own directories: its `/var/lib/etcd` is `var/lib/etcd` in here. */
+  /** The parent of its own directories: its `/var/lib/etcd` is `var/lib/etcd` in this directory. */
   readonly directory: string;
   readonly #namespace: string;
   readonly #own: Own;

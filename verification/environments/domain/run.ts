@@ -24,7 +24,7 @@ export const WORKLOAD: Workload = {
   },
 };
 
-/** The share of rounds of the background loop, and of looks at the limits of a card, before commands. */
+/** The shares of commands before which a round of the background loop runs, and a card's limits are read. */
 const LOOPING = 0.05;
 const LOOKING = 0.04;
 

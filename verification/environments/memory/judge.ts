@@ -48,7 +48,7 @@ const HOUR = 3_600_000;
 /** The fields of a transfer that must be equal in its last event and its row. */
 const TOLD = ['status', 'outcome', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
 
-/** Events of transfers without a request. The transfer is due, or its processor has reported. */
+/** Events of transfers that no request causes: the transfer is due, or its processor has reported. */
 const OF_NO_REQUEST: ReadonlySet<string> = new Set(
   ['expired', 'completed', 'pending', 'failed', 'unknown'].map((name) => `transfer.${name}`),
 );
@@ -168,7 +168,7 @@ export class Judge {
     if (isMine) this.say(`${about()} got the response "no money has moved" (${thrown.message}), but was carried out`);
   }
 
-  /** Whether it was refused because its processor cannot be reached. A process knows this earlier than the others. */
+  /** Whether it was refused because its processor cannot be reached. One process can know this earlier than the others. */
   #wasDown({ ask }: Wish, code: string): boolean {
     return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
   }

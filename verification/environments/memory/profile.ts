@@ -14,7 +14,7 @@ export type Subjects = {
 
 export const EVERY_SUBJECT: Subjects = { due: true, limits: true, programs: true, switch: true };
 
-/** Draws the requests of a schedule. Each kind appears in proportion to its weight. With `asksAll` each has one. */
+/** Draws the requests of a schedule. Each kind appears in proportion to its weight. With `asksAll`, no kind is left out. */
 export function drawWorkload(
   random: Random,
   { due, limits, programs, switch: throwsSwitch }: Subjects,

@@ -33,9 +33,8 @@ const real = {
 let current: SimulatedTime | undefined;
 
 /**
- * Replaces the clock, timers and randomness of this process while a function runs that uses a {@link SimulatedTime}.
- * Ten seconds then cost nothing, and the same seed gives the same ids. Nothing else may run in the process during that
- * time.
+ * Replaces the clock, timers and randomness of this process while a function that uses a {@link SimulatedTime} runs. Ten simulated
+ * seconds then cost nothing, and the same seed gives the same ids. Nothing else may run in the process during that time.
  */
 export async function inSimulatedTime<Result>(run: () => Promise<Result>): Promise<Result> {
   if (current !== undefined) return run();

@@ -15,7 +15,7 @@ export type Work = {
   readonly callers: number;
   /** After each kill, the whole ledger is compared, so it must stay small. */
   readonly killsPerLedger: number;
-  /** The number of acknowledged transfers before a kill. `made` of them are from before the last one. */
+  /** The number of acknowledged transfers to wait for before a kill. `made` is the number so far. */
   readonly transfersUntil: (kill: number, made: number) => number;
   /** The services that the clients use before and after a kill. Without it, they use both. */
   readonly urlsFor?: (ledger: number, kill: number, urls: readonly string[]) => readonly string[];

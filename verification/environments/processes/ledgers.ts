@@ -54,7 +54,7 @@ const CLIENTS = 96;
 /** The number of requests to repeat at the end of a ledger. */
 const SENT_AGAIN = 400;
 
-/** Attacks on the connection between a service and its database. `run` makes those of one ledger. */
+/** Attacks on the connection between a service and its database. `run` makes the attacks on one ledger. */
 export type WireAttack = {
   readonly perLedger: number;
   readonly run: (stage: Stage, ledger: Ledger, tally: Tally, random: () => number) => Promise<void>;

@@ -7,7 +7,7 @@ import { type Delivery, hashOf } from '../../checkers/deliveries/checker.ts';
 
 /**
  * The behaviour of a receiver: it responds with 204, with 204 after a delay, with 500 or with 429, does not respond, or closes
- * the connection. With a `share`, only that share of the requests gets it, and the rest gets 204.
+ * the connection. With a `share`, only that share of the requests gets this behaviour, and the others get 204.
  */
 export type Conduct = {
   readonly kind: 'good' | 'slow' | 'fails' | 'limits' | 'black hole' | 'closes';

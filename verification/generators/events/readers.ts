@@ -11,8 +11,8 @@ export type Source = {
   /** Reads only these events: a type, or a group such as `transfer.*`. */
   readonly type?: string;
   /**
-   * Whether a failover may leave the services connections to the old primary for a moment. It lacks events that the reader has,
-   * so it refuses to read on after them.
+   * Whether a failover may leave the services connections to the old primary for a moment. The old primary lacks events that the
+   * reader has, so it refuses to continue after them.
    */
   readonly meetsOldPrimaries?: boolean;
 };

@@ -71,7 +71,7 @@ export class Webhooks {
     return new Webhooks(receiver, all, url);
   }
 
-  /** Makes receivers fail and recover as after a share of the kills, and enables the webhooks of those that work. */
+  /** Makes receivers fail or recover as planned for this share of the kills, and enables the webhooks of working receivers. */
   async conduct(share: number): Promise<number> {
     const working = this.all.filter(({ name, conduct, outages }) => {
       const outage = outages.find(({ from, to }) => share >= from && share < to);
@@ -128,7 +128,7 @@ export class Webhooks {
   }
 }
 
-/** A response that a retry repeats has no secret. Then this sends the request again, with another key. */
+/** Sends a request until its response has the secret. A replay has none, so the next request has another key. */
 async function untilShown<Made extends { readonly secret: string | null }>(send: () => Promise<Made>) {
   for (;;) {
     const made = await send();
