@@ -32,7 +32,7 @@ type Variant = 'with the dead' | 'without';
 export type IsolationFigures = {
   readonly webhooks: number;
   readonly rounds: Readonly<Record<Variant, readonly Received[]>>;
-  /** Median of the ratios of the 99th percentiles, with the dead and without, and the ratios. */
+  /** The median of the ratios between the 99th percentiles with and without the dead webhooks, and the ratios. */
   readonly ratio: number;
   readonly ratios: readonly number[];
 };

@@ -5,7 +5,7 @@ export const CASE_STATUSES = ['open', 'waiting', 'resolved', 'closed'] as const;
 
 export type CaseStatus = (typeof CASE_STATUSES)[number];
 
-/** The statuses of a case that is not resolved or closed. */
+/** The statuses of a case that is neither resolved nor closed. */
 export const UNRESOLVED = ['open', 'waiting'] as const satisfies readonly CaseStatus[];
 
 /** How much the problem matters to the caller, from most to least. */

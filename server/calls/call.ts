@@ -301,7 +301,7 @@ export type Gateway = {
    */
   readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
   /**
-   * Finds the caller of a session of the console. Throws a Refusal `unauthenticated` if it has ended. `isActive` means that a
+   * Finds the caller of a console session. Throws a Refusal `unauthenticated` if the session has ended. `isActive` means that a
    * person did something, which postpones the end of an idle session.
    */
   readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;

@@ -48,7 +48,7 @@ export async function readAgain(
 /**
  * If commits wait for a standby, waits until the standby is known to have the rows that prove a change to the caller. After a
  * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have `replicated`, and
- * `updated_at` or `created_at`, which show the rows that the standby has had for long.
+ * `updated_at` or `created_at`, which show the rows that the standby has had for a long time.
  */
 export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {

@@ -29,7 +29,7 @@ export type SignInOutcome =
       readonly programs: readonly { readonly programId: string; readonly name: string | null }[];
     };
 
-/** Returns when the response is due, counted from the call. It is called late, because the provider may take long. */
+/** Returns when the response is due, counted from the call. It is called late, because the provider may take a long time. */
 export type NewDeadline = () => number;
 
 /** Sign-in with the configured OpenID provider. http serves its routes. */

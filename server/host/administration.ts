@@ -196,7 +196,7 @@ function hostCall() {
   } as const;
 }
 
-/** Removes the rules for approvals. This works even if no one is left who could approve it. Prints the previous policy. */
+/** Removes the rules for approvals. This works even if no one is left who could approve the removal. Prints the previous policy. */
 async function removeApprovalPolicy({ databases }: CommandDatabase): Promise<void> {
   const service = { database: databases.background };
   const { rules, expires_after_hours } = (await getApprovalPolicy(service)).record;

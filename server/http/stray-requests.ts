@@ -13,7 +13,7 @@ type SeenRequest = Pick<RequestContext, 'operation' | 'path' | 'isOfConsole'> & 
 /**
  * Returns whether an error is the response to a stray request, for example for /robots.txt or /.env. No route has the path and
  * method of such a request, and its path and headers do not look like an API call. Browsers, monitors and scanners send such
- * requests all the time, so they are not recorded or counted as errors. The same applies to requests that the console sends
+ * requests all the time, so they are neither recorded nor counted as errors. The same applies to requests that the console sends
  * without an action of its user.
  */
 export function isStray({ operation, path, request, isOfConsole }: SeenRequest, code: ErrorCode | undefined): boolean {

@@ -269,7 +269,7 @@ const URL_PLACE = 'https://url.invalid';
 
 /**
  * Returns a function that creates the text of the OpenAPI document with the URL of this service. The document is composed only
- * once, because that takes long.
+ * once, because that takes a long time.
  */
 function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   let text: string | undefined;

@@ -40,7 +40,7 @@ export function isAlive(processId: number): boolean {
 }
 
 /**
- * Stops every PostgreSQL process that still works on a data directory, and removes files that would wrongly prevent a new server
+ * Stops every PostgreSQL process that is still working on a data directory, and removes files that would wrongly prevent a new server
  * from starting. The caller holds the lock of the data directory, so the service of any server there has ended. The server must end
  * before a new one starts. Otherwise a transaction of the dead service could still commit after its outcome was resolved.
  *

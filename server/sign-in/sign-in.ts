@@ -154,7 +154,7 @@ function checkLogin(parameters: URLSearchParams, login: LoginState | undefined):
   }
   if (parameters.getAll('state').join() !== login.state) {
     throw notBegun(
-      'This browser did not begin the sign-in that has ended here, or began another one since.',
+      'This browser did not begin the sign-in that has ended here, or has begun another one since.',
       'other login state',
     );
   }
@@ -256,7 +256,7 @@ function plain(text: string): string {
     .slice(0, MAX_NAME_CHARACTERS);
 }
 
-/** Returns when the person authenticated. If there is no `auth_time`, it may have been long ago, so it counts as long ago. */
+/** Returns when the person authenticated. Without an `auth_time`, the authentication counts as long ago, because it may have been. */
 function authenticatedAt({ auth_time: seconds }: Identity): Date {
   return new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, Date.now()) : 0);
 }

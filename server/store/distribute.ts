@@ -28,7 +28,7 @@ const PAUSE_MILLISECONDS = 200;
 /** The longest wait for a table's lock, in milliseconds. Transfers queue behind the waiting statement. */
 const LOCK_MILLISECONDS = 1_000;
 
-/** The message of Citus if a session still uses the old copy from an earlier move. */
+/** The message of Citus if a session is still using the old copy from an earlier move. */
 const LEFT_FROM_EARLIER = 'leftover from the previous move could not be cleaned up';
 
 /** Citus 12 is the first version that distributes schemas. */

@@ -79,7 +79,7 @@ const INSERT_ERRORS = statement(
     insert into error_count (hour, program_id, code, count)
     select date_trunc('hour', created_at, 'UTC') as hour, program_id, code, count(*) from stored
     group by 1, 2, 3
-    -- Always in one order, so that two processes that count the same never deadlock.
+    -- Always in the same order, so that two processes that count the same errors never deadlock.
     order by 1, 2, 3
     on conflict (hour, program_id, code) do update set count = error_count.count + excluded.count`,
 );

@@ -139,7 +139,7 @@ const WEBHOOKS = columns({
   failing: NUMBER,
   /** Webhooks that have failed for a quarter of an hour. An operator must look at them. */
   longFailing: NUMBER,
-  /** Age of the oldest event that was not yet sent to an enabled webhook, and to a paused one. */
+  /** Age of the oldest event that has not been sent to an enabled webhook, and to a paused one. */
   enabledLagSeconds: nullable(NUMBER),
   pausedLagSeconds: nullable(NUMBER),
   /** Events that failed and will be sent again, and dead events. Both are counted only up to a maximum. */

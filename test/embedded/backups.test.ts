@@ -257,7 +257,7 @@ describe('a restored ledger', () => {
     const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');
     const ahead = { ...JSON.parse(stopped), seenAt: new Date(Date.now() + 86_400_000).toISOString() };
     await writeFile(join(BACKUP_DIR, 'archive.json'), JSON.stringify(ahead));
-    expect((await startInVain(settings())).errors).toContain("later than it is by this machine's clock");
+    expect((await startInVain(settings())).errors).toContain("By this machine's clock, that is in the future");
     await writeFile(join(BACKUP_DIR, 'archive.json'), stopped);
     expect((await startInVain(settings())).errors).toContain('already has the WAL that the ledger in ');
     expect((await startInVain(settings({ DATA_DIR: inside('to-time') }))).errors).toMatch(

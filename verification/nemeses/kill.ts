@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { embeddedServerOf, type ServiceProcess, waitFor } from '../../test/harness/process.ts';
 import { sendRaw } from '../../test/harness/raw-request.ts';
 
-/** Sends a signal to a process, if it still runs. */
+/** Sends a signal to a process, if it is still running. */
 export function signal(processId: number, name: NodeJS.Signals): void {
   try {
     process.kill(processId, name);

@@ -153,7 +153,7 @@ export class Dispatcher {
     this.#parts.onOutcome(judge(endpoint, item, answer, sent));
   }
 
-  /** Counts requests that take long as slow, even before they have an answer. */
+  /** Counts requests as slow once they have taken a long time, even before they have an answer. */
   #findSlow(): void {
     const since = performance.now() - SLOW_MILLISECONDS;
     for (const flight of this.#flights) {

@@ -109,7 +109,7 @@ class Relay {
       return outcome;
     } catch (error) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
-      // Numbering takes long if the events belong to very many programs, so fewer transactions are taken at once.
+      // Numbering takes a long time if the events belong to very many programs, so fewer transactions are taken at once.
       if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';

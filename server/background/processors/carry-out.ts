@@ -26,7 +26,7 @@ import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
 // Invariant: The order of an attempt leaves only after `sent` is committed, and from only one process. It is never sent again
-//   before the processor was asked
+//   before the processor has been asked
 // Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 

@@ -297,7 +297,7 @@ describe('the outcome is unknown', () => {
     const { answer } = await answerOf(perRequest((socket) => socket.end(http('401 No', '{}').join(''))));
     expect(answer).toEqual(
       unknown(
-        'The connector answered with the status 401 instead of 200: its secret is another, or it does not verify signatures of the version v2.',
+        'The connector answered with the status 401 instead of 200: its secret is different, or it does not verify signatures of the version v2.',
       ),
     );
   });

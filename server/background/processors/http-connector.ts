@@ -64,7 +64,7 @@ const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
 };
 
 const UNAUTHORIZED =
-  'The connector answered with the status 401 instead of 200: its secret is another, or it does not verify signatures of the version v2.';
+  'The connector answered with the status 401 instead of 200: its secret is different, or it does not verify signatures of the version v2.';
 
 /** Opens the connection to an adapter over HTTP, by the contract in `contract/processors/`. */
 export function openHttpConnector(settings: ConnectorSettings, options: ConnectorOptions = {}): Connector {

@@ -143,7 +143,7 @@ function kindOf(id: OperationId): RequestKind {
   const { movesMoney, csv, stream, method }: Operation = OPERATIONS[id];
   if (movesMoney) return 'money';
   if (csv) return 'export';
-  // A request that waits for events takes long on purpose.
+  // A request that waits for events takes a long time on purpose.
   if (stream !== undefined) return 'live';
   return method === 'GET' ? 'read' : 'change';
 }

@@ -63,7 +63,7 @@ test('succeeds after a complete copy, even if another process takes a copy while
   try {
     expect(await deleteOlder(directory, path, 14)).toEqual([
       expect.stringMatching(
-        /^Older copies were not deleted, because another process takes a copy or deletes old ones now/,
+        /^Older copies were not deleted, because another process is taking a copy or deleting old ones/,
       ),
     ]);
     lock.release();

@@ -50,11 +50,13 @@ export async function deleteOlder(
     if (!(error instanceof CopyInProgress)) throw error;
     // The new copy is complete. The next copy or the service will delete the old ones.
     return [
-      'Older copies were not deleted, because another process takes a copy or deletes old ones now: the next one deletes them.',
+      'Older copies were not deleted, because another process is taking a copy or deleting old ones. The next copy deletes them.',
     ];
   }
   const removed = await removeSurplus(directory, retentionDays, new Date()).finally(() => lock.release());
-  return removed === 0 ? [] : [`Deleted ${removed} older: they are not needed for the last ${retentionDays} days.`];
+  return removed === 0
+    ? []
+    : [`Deleted older copies: ${removed}. They are not needed for the last ${retentionDays} days.`];
 }
 
 function requireBackupDirectory({ backupDirectory }: CommandConfiguration): string {

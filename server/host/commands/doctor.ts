@@ -271,7 +271,7 @@ async function examineProvider(
   const settings = signInSettings(configuration);
   if (settings === undefined) {
     if (claimsFile === undefined) return [];
-    return [problemOfHost('claims', 'OIDC_ISSUER is not set, so claims become nothing.')];
+    return [problemOfHost('claims', 'OIDC_ISSUER is not set, so claims give no roles.')];
   }
   let claims: string | undefined;
   try {

@@ -148,7 +148,7 @@ function describeWhatRemains(
     webhookKeys === null
       ? `Webhooks: copy the file webhook-key from the previous data directory, or from where you keep it, to ${dataDirectory}. Without it their secrets cannot be read.`
       : 'Webhooks: WEBHOOK_KEY must be the key that was in force at that time, or have it as the previous key.',
-    'Consumers of events may have seen events of later times, and their positions will be used again for other events: reset each to the last position before that time.',
+    'Consumers of events may have seen events of later times, and their positions will be used again for other events: reset each consumer to the last position before that time.',
     'Keys that were revoked after that time are valid again: revoke them. Keys that were created after it are gone.',
     'Erasures of card holders after that time are undone: repeat them.',
     'Stop the service of the previous ledger, if it is still running, and make sure that nothing starts it again.',

@@ -87,8 +87,8 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 
 /**
  * Returns whether the console sent a request without an action of its user, so that a failure is not the user's error. Such
- * requests are reads in the background, and the question who is signed in. A page of another origin, a program with a key, or a
- * request that changes anything cannot claim this. A refused credential is recorded in the audit log in any case.
+ * requests are reads in the background, and the request that asks who is signed in. A page of another origin, a program with a key,
+ * or a request that changes anything cannot claim this. A refused credential is recorded in the audit log in any case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;

@@ -42,8 +42,8 @@ export function noteResponse(
 }
 
 /**
- * Passes the entry of a closed request if it has none yet. Then its caller disconnected, or a route wrote its response without the
- * functions of this folder.
+ * Passes the entry of a closed request, unless it has been passed already. This happens when the caller disconnected, or when a
+ * route wrote its response without the functions of this folder.
  */
 export function noteUnnoted(listener: Listener, context: RequestContext): void {
   if (listener.onResponse === undefined || context.isNoted) return;

@@ -27,7 +27,7 @@ export class LineWriter {
   #batch = '';
   #batchLines = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** The number of dropped lines that were not reported yet. */
+  /** The number of dropped lines that have not been reported yet. */
   #lost = 0;
   #hasFailed = false;
   #render: (lines: string) => string = (lines) => lines;

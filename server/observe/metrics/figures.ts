@@ -66,7 +66,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const due = gauge('due_seconds', 'Time since the oldest overdue scheduled transfer or expired hold was due.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
-    help: 'Disabled by the switch: 1 if the whole service is, and how many programs and connectors are, wholly or partly.',
+    help: 'Disabled by the switch: 1 if the whole service is disabled, and the numbers of wholly or partly disabled programs and connectors.',
     labels: ['scope'],
   });
   const [service, programs, connectors] = [disabled('service'), disabled('program'), disabled('connector')];

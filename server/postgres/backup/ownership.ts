@@ -135,7 +135,7 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
 }
 
 /**
- * Throws if another ledger still uses the directory. A restored ledger replaces the previous ledger, unless that one is still
+ * Throws if another ledger is still using the directory. A restored ledger replaces the previous ledger, unless that one is still
  * active.
  */
 async function requireFree(
@@ -148,8 +148,8 @@ async function requireFree(
   if (ago < -ALIVE_MILLISECONDS) {
     throw new StartupProblem(
       'backup-directory-taken',
-      `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it at ${seenAt}: that is later than it is by this machine's clock, ` +
-        `so whether it still archives is not known. Correct the clock that is wrong. If the service of the other ledger was killed, set "seenAt" in ${join(path, STATE_FILE)} to null ` +
+      `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it at ${seenAt}. By this machine's clock, that is in the future, ` +
+        `so it is not known whether that ledger is still archiving. Correct the clock that is wrong. If the service of the other ledger was killed, set "seenAt" in ${join(path, STATE_FILE)} to null ` +
         'once you are sure that it does not run; otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
     );
   }

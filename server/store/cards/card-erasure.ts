@@ -301,8 +301,8 @@ const READ_EVENTS_OF_CARD = statement(
       select ${FOUND_EVENT.names}, ${ORIGIN.names} from event
       where created_at >= :from and batch_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
         and batch_id <= last.batch_id and program_id = :programId and (
-          -- Also destination_card_id. That it is no text of somebody else's is found out by those who read the JSON.
-          -- In the compact form it has no name.
+          -- This also finds destination_card_id. It may find texts of callers, which the reader of the JSON excludes.
+          -- In the compact form, the name of a card has no field name before it.
           position(case when left(payload, 1) = '[' then '' else 'card_id":' end || to_json(:cardName::text)::text in payload) > 0
           or type = 'reversal.completed' and exists (
             select from transfer
@@ -366,7 +366,7 @@ const ERASE_ERRORS = statement(
   `with gone_through as materialized (
       select created_at, request_id, is_about_erased_card(program_id, card_name, transfer_id, operation, request) as is_about
       from error where program_id = :programId and (created_at, request_id) > (
-        -- As it is stored, so that whatever an id was made of, the next batch begins after it.
+        -- The stored time, so that the next batch begins after this error, even if the id does not contain the time.
         coalesce((select max(created_at) from error where request_id = :after), :afterTime), :after
       )
       order by created_at, request_id limit :count

@@ -85,7 +85,7 @@ const NO_LIMIT = 0;
 
 /**
  * Time limits of a pool's connections. The first is for connecting. The next two are for a free connection, while the database
- * responds to other requests (`crowded`) or to none (`silent`). Then follows the limit for a response. The last two apply in
+ * responds to other requests (`crowded`) or to none (`silent`). The fourth is for a response. The last two apply in
  * PostgreSQL, to a lock and a statement.
  */
 export type TimeLimits = PoolLimits & {

@@ -31,7 +31,7 @@ const READ_PLACES_AT = statement(
         where batch_id >= uuid_at(sent.earliest - case when sent.is_service_time
               then (select coalesce(max(furthest), interval '0') from sandbox_clock) else interval '0' end)
           and batch_id <= uuid_at(sent.latest)
-          -- For the partitions; the exact times are compared below, after the limit.
+          -- Limits the partitions that are read. The exact times are compared below, after the limit.
           and events_at >= sent.since - interval '1 day' and events_at <= sent.until + interval '1 day'
         order by batch_id desc limit :maxExamined
       ) as examined

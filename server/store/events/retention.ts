@@ -18,7 +18,7 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
  */
 export const FENCE_DAYS = 7;
 
-/** SQL: finds the next partition to drop. The search runs before transfers are locked out, because it can take long. */
+/** SQL: finds the next partition to drop. The search runs before transfers are locked out, because it can take a long time. */
 const FIND_OLD = 'select find_droppable_event_partition($1, $2) as name';
 
 /**

@@ -73,7 +73,7 @@ export const readAccountsOfDay = statement(
         where program_id = :programId and source_account_id = own.account_id
           and source_sequence > own.first and source_sequence <= own.last
         union all
-        -- A posting between two of these accounts counts at the one that gave.
+        -- A posting between two of these accounts is counted only at its source.
         select purpose, amount, source_account_id <> all (select account_id from own) from posting
         where program_id = :programId and destination_account_id = own.account_id
           and destination_sequence > own.first and destination_sequence <= own.last

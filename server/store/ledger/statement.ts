@@ -74,7 +74,7 @@ const linesOf = (account: string, low: string, high: string): string => `
     select transfer_id, description from reversal
     where line.purpose = 'reversal' and reversal.program_id = :programId and reversal.reversal_id = line.cause_id limit 1
   ) as reversed on true
-  -- The cause of a late approval, and of a correction, is the break that it was booked with.
+  -- The cause of the posting of a late approval or a correction is a break.
   left join lateral (
     select transfer_id from processor_break
     where line.purpose in ('load', 'unload', 'correction') and processor_break.program_id = :programId
@@ -82,7 +82,7 @@ const linesOf = (account: string, low: string, high: string): string => `
   ) as booked on true
   left join lateral (
     select description, reference from transfer
-    -- With coalesce, which the planner does not trust before the policy of the table, the index would not be used.
+    -- If this used coalesce, the planner would apply the policy of the table first, and would not use the index.
     where transfer.program_id = :programId
       and transfer.transfer_id = case when booked.transfer_id is not null then booked.transfer_id
         when line.purpose = 'reversal' then reversed.transfer_id else line.cause_id end

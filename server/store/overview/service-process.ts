@@ -29,7 +29,7 @@ export type StoredProcess = RowOf<typeof PROCESS.columns>;
 /** A process, as other processes see it. `secondsAgo` is negative if the clock was set back in the meantime. */
 export type ListedProcess = RowOf<typeof LISTED.columns>;
 
-/** If a process was not seen for this long, it no longer counts. */
+/** If a process has not been seen for this long, it no longer counts. */
 const KEPT_SECONDS = 3_600;
 
 /** SQL: whether a process still counts. A time in the future is from before the clock was set back. */

@@ -89,7 +89,7 @@ export function recordContradiction(found: NewBreak): Statement {
   return RECORD_CONTRADICTION({ ...found, maxFound: MAX_FOUND_CHARACTERS });
 }
 
-/** Stores the processor's current statement after it has taken a contradiction back. The rest of the break does not change. */
+/** Stores the processor's current statement after it has withdrawn a contradiction. The rest of the break does not change. */
 export const restateContradiction = statement(
   'restate_contradiction',
   { connectorId: TEXT, attemptId: UUID, stated: nullable(BIGINT) },

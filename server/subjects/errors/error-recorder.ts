@@ -51,7 +51,7 @@ const STOP_TIMEOUT_MILLISECONDS = 1_000;
 /** A recorded error without card numbers and keys, which is safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
-/** The number of errors that wait to be stored, and of errors that were dropped since the process started. */
+/** The number of errors that wait to be stored, and of errors that have been dropped since the process started. */
 export type RecorderFigures = {
   readonly queued: number;
   readonly spoolBytes: number;
@@ -235,7 +235,7 @@ class Recorder {
   }
 
   #pause(milliseconds: number): Promise<void> {
-    // The pause has a maximum, because a statement that timed out took long but used few resources.
+    // The pause has a maximum, because a statement that timed out took a long time but used few resources.
     return this.#sleep(Math.min(milliseconds * this.#settings.pauseFactor, this.#settings.loadIntervalMilliseconds));
   }
 

@@ -26,7 +26,7 @@ for (const [generator, attempt] of [
 async function tryHeyApi(): Promise<readonly [string, string]> {
   const made = await heyApiSdk.createTransfer({ body: { amount: 1000, card_id: 'card_active' } });
   if (made.data === undefined) throw new Error(made.error.Message);
-  // A transfer of an operator can wait for an approval (202). One of a card program's key never does.
+  // A transfer of an operator can wait for an approval (202). A transfer of a card program's key never waits.
   if ('approval_id' in made.data) throw new Error(`the transfer waits for ${made.data.approval_id}`);
   const transfer: TransferRecord = made.data;
   const read = await heyApiSdk.getTransfer({ path: { transfer_id: transfer.transfer_id } });

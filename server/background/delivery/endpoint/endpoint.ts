@@ -41,7 +41,7 @@ export class Endpoint {
   health: Health;
   /** How many requests may be in flight. After failures, this is less than the webhook allows. */
   window = FIRST_WINDOW;
-  /** Whether the last answer took long, or a request in flight is taking long. */
+  /** Whether the last answer took a long time, or a request in flight is taking a long time. */
   isSlow = false;
   /** The number of requests whose outcome is not stored. A crash of this process repeats them. */
   inFlight = 0;

@@ -9,8 +9,8 @@ const RANGE = /\[([0-9]+),([0-9]+)\)/g;
 const MAX_PASSED = 1_000;
 
 /**
- * The progress of a cursor over events that finish in any order. Every event up to `passed` was delivered, was stored as failed, or
- * is excluded by the filter.
+ * The progress of a cursor over events that finish in any order. Every event up to `passed` has been delivered, has been stored as
+ * failed, or is excluded by the filter.
  */
 export class Places {
   /** The place of the last event taken from the feed. */

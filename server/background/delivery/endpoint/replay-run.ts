@@ -21,7 +21,7 @@ export type ReplaySource = {
 /** A replay in progress: a second cursor of a webhook. */
 export class ReplayRun {
   readonly replayId: string;
-  /** The number of its events that were sent, with any outcome. */
+  /** The number of its events that have been sent, with any outcome. */
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;
@@ -44,7 +44,7 @@ export class ReplayRun {
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 
-  /** Every event up to this position was sent or is excluded. */
+  /** Every event up to this position has been sent or is excluded. */
   get position(): number {
     return Math.min(this.#places.passed, this.#stored.untilPosition);
   }
