@@ -5,7 +5,10 @@ import type { Latencies, LoadResult, Traffic } from './load/traffic.ts';
 import { familyProcessorTimeMilliseconds, processorTimeMilliseconds } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
-/** Connections that reach the maximum rate. More would not make the groups larger, because a group has at most 256 transfers. */
+/**
+ * The number of connections that reaches the maximum rate. More would not make the groups larger, because a group has at most 256
+ * transfers.
+ */
 export const MANY_CONNECTIONS = 256;
 
 /** The rate of a run and its cost, for the service, pgbench or the bare route. */

@@ -1,6 +1,6 @@
 /** A state of the service: whether it can serve requests, and a sentence for people. */
 type State = {
-  /** Whether it serves requests. It may still be short of something. */
+  /** Whether the service serves requests. It may still be short of something. */
   readonly isReady: boolean;
   readonly sentence: string;
   readonly retryAfterSeconds: number;

@@ -11,7 +11,7 @@ import { databaseUrl } from './server.ts';
 /** Transfers or cards per transaction. */
 const CHUNK = 250_000;
 
-/** Transfers of one group, as a busy service commits them. */
+/** The number of transfers in a group, as a busy service commits them. */
 const GROUP = 50;
 
 /** The stored transfers are spread evenly over this many past days. */

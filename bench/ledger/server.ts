@@ -9,7 +9,7 @@ import type { Resources } from '../resources.ts';
 
 const ADMINISTRATION = fileURLToPath(new URL('../../server/host/administration.ts', import.meta.url));
 
-/** Not below /tmp, which may be in memory: there fsync costs nothing. */
+/** The directory is not below /tmp, which may be in memory, where fsync costs nothing. */
 const PREFIX = '/var/tmp/transfer-service-bench-';
 
 /**

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 export type Response = { readonly status: number; readonly body: string };
 
 const BLANK_LINE = Buffer.from('\r\n\r\n');
-/** The spellings that Node and Fastify use. */
+/** The header before the length, in the spellings that Node and Fastify use. */
 const LENGTHS = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((text) => Buffer.from(text));
 const [ZERO, NINE] = [48, 57];
 /** The place of the status in `HTTP/1.1 201 Created`. */

@@ -10,7 +10,7 @@ import { latencyAtHalfTheRate, latencyOfLoneCaller } from './latencies.ts';
 
 export type Circumstances = { readonly cores: number; readonly options: Options };
 
-/** A machine with this many cores or fewer has the targets for two. */
+/** A machine with this many cores or fewer is compared with the targets for two cores. */
 const TWO_CORES = 2;
 
 /** The rows that are computed from the rounds. Rows 10, 13, 14, 18, 19 and 21 have separate runs. */

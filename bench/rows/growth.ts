@@ -14,13 +14,13 @@ const READINGS = 5;
 /** 1 KB = 1,000 bytes. */
 const KILOBYTE = 1000;
 
-/** The memory of a process on a new ledger after few and after many transfers, and the bytes that were written in between. */
+/** The memory of a process on a new ledger after a few transfers and after many, and the bytes written in between. */
 export type Growth = {
   readonly first: number;
   readonly last: number;
   readonly residentBytes: readonly [number, number];
   readonly logBytes: number;
-  /** Bytes on disk for each transfer, by table, the largest first. Includes indexes, without vacuum. */
+  /** Bytes on disk for each transfer, by table, the largest first. They include indexes. No vacuum has run. */
   readonly tables: readonly { readonly table: string; readonly bytes: number }[];
 };
 
@@ -43,7 +43,7 @@ export function measureGrowth(stage: Stage): Promise<Growth> {
   });
 }
 
-/** Row 13. */
+/** Row 13: the memory after many transfers, compared with the memory after a few. */
 export function memoryRow({ first, last, residentBytes: [before, after] }: Growth): Outcome {
   const megabytes = (bytes: number): string => `${short(bytes / 1024 ** 2)} MB`;
   return {
@@ -60,7 +60,7 @@ export function memoryRow({ first, last, residentBytes: [before, after] }: Growt
   };
 }
 
-/** Row 14, which has two targets. */
+/** Row 14, which has two targets: the bytes of a transfer in the write-ahead log and on disk. */
 export function storageRows({ first, last, logBytes, tables }: Growth): readonly Outcome[] {
   const disk = tables.reduce((sum, { bytes }) => sum + bytes, 0);
   const row = (title: string, bytes: number, most: number, notes: readonly string[]): Outcome => ({
@@ -78,7 +78,7 @@ export function storageRows({ first, last, logBytes, tables }: Growth): readonly
   const largest = tables.filter(({ bytes }) => bytes >= 1).map(({ table, bytes }) => `${table} ${whole(bytes)}`);
   return [
     row('write-ahead log for a transfer', logBytes, 2, [
-      `One run from ${inWords(first)} to ${inWords(last)} transfers, with a checkpoint at its beginning and those that ` +
+      `One run from ${inWords(first)} to ${inWords(last)} transfers, with a checkpoint at its beginning, and the checkpoints that ` +
         'PostgreSQL makes automatically.',
     ]),
     row('disk for a transfer, tables and indexes, before vacuum', disk, 1.4, [

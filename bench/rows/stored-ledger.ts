@@ -89,7 +89,7 @@ async function runOn(
   return run;
 }
 
-/** Row 10, which has two targets. */
+/** Row 10, which has two targets: the rate on a filled ledger, compared with an empty one. */
 export function storedLedgerRows({ options }: Stage, { runs, reads, filledBytes }: StoredLedger): readonly Outcome[] {
   const { cards, transfers } = options.stored;
   const row = (

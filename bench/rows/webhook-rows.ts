@@ -4,11 +4,11 @@ import { DEAD, DELIVERIES_PER_SECOND, type IsolationFigures } from '../webhooks/
 import type { Received } from '../webhooks/run-receiver.ts';
 import { type ThroughputFigures, WEBHOOKS } from '../webhooks/throughput.ts';
 
-/** From the commit of an event to the first byte of its delivery. */
+/** The maximum time from the commit of an event to the first byte of its delivery. */
 const MAX_MEDIAN_MILLISECONDS = 100;
 const MAX_P99_MILLISECONDS = 1000;
 
-/** The maximum slowdown of the other webhooks by dead ones, as a factor. */
+/** The maximum factor by which dead webhooks may slow the others down. */
 const MAX_RATIO = 1.2;
 
 const MIN_PLAIN_PER_SECOND = 1_500;

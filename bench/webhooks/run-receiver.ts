@@ -13,7 +13,7 @@ export type Received = {
   readonly distinct: number;
   readonly repeats: number;
   readonly blackHoled: number;
-  /** From the creation of an event to the head of its request, for the events in `count`. */
+  /** The time from the creation of an event to the head of its request, for the events in `count`. */
   readonly lagMilliseconds: {
     readonly p50: number;
     readonly p90: number;

@@ -10,7 +10,7 @@ import type { Stage } from '../stage.ts';
 import { createWebhooks } from './create-webhooks.ts';
 import { makeCertificate, startReceiver } from './run-receiver.ts';
 
-/** The maximum for a card program. */
+/** The maximum number of webhooks of a card program. */
 export const WEBHOOKS = 20;
 
 /** More deliveries per second than any run reaches, so that enough events are waiting. */

@@ -136,7 +136,7 @@ function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): strin
   return plan instanceof Refusal ? plan.code : 'made';
 }
 
-test('the maximum is exact: it succeeds, one unit more is refused, and at 0 everything is refused', () => {
+test('gives an exact maximum: that amount succeeds, one unit more is refused, and if it is 0, everything is refused', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(anyScene, (scene) => {
@@ -174,7 +174,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
   }
 });
 
-test('every limit is listed once per source, with the unused rest', () => {
+test('lists every limit once per source, with its unused rest', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
       const outlook = outlookOf(cardOf(scene), viewOf(scene));

@@ -191,13 +191,13 @@ describe('a refused number', () => {
     ['Bengali digits', '৪১১১১১১১১১১১১১১১'],
     ['Thai digits', '๔๑๑๑ ๑๑๑๑ ๑๑๑๑ ๑๑๑๑'],
     ['digits of two scripts', '4111 1111 １１１１ 1111'],
-  ])('is also a number with %s, which is redacted in logs', (_, number) => {
+  ])('is also refused with %s, and redacted in logs', (_, number) => {
     expect(readsAsCardNumber(`pan: ${number}.`)).toBe(true);
     expect(redactCardNumbers(`pan: (${number})`)).toContain(REDACTED);
     expect(redactCardNumbers(`pan: (${number})`)).not.toMatch(/[0-9\u0660-\uffef]{4}/);
   });
 
-  test('is also redacted wherever it is refused', () => {
+  test('is also redacted in every text in which it is refused', () => {
     const pieces = fc.oneof(
       written,
       fc.string({ maxLength: 5 }),

@@ -95,7 +95,7 @@ describe('the access of a person', () => {
     ['Card-Ops', 'card-ops', 'its case'],
     ['/card-ops', 'card-ops', 'a leading slash'],
     [' card-ops', 'card-ops', 'spaces'],
-  ])('includes nothing for the near miss %j, which is named', (found, expected, differs) => {
+  ])('gives no role for the near miss %j, but names it', (found, expected, differs) => {
     expect(decide([found, 'x'])).toEqual({ kind: 'none', nearMisses: [{ found, expected }] });
     expect(nearMissText({ found, expected })).toBe(
       `The value '${found}' differs from '${expected}' in OIDC_ROLES only in ${differs}.`,

@@ -38,27 +38,27 @@ export type Attempt = {
   readonly amount: bigint;
   readonly currency: string;
   readonly status: AttemptStatus;
-  /** How often it was sent. */
+  /** How often the order has been sent. */
   readonly tries: number;
-  /** How often the processor was asked about it, or to reverse it, since its outcome became unknown. */
+  /** How often the processor has been asked about the order, or to reverse it, since the outcome became unknown. */
   readonly looks: number;
-  /** How many times in a row the processor has not known it. */
+  /** How many times in a row the processor has answered that it does not know the order. */
   readonly misses: number;
-  /** Whether the processor has ever acknowledged it. After that, "not found" proves nothing. */
+  /** Whether the processor has ever acknowledged the order. After that, "not found" proves nothing. */
   readonly acknowledged: boolean;
   readonly sentAt: number | null;
-  /** The processor must not execute it after this time. Null before it is sent. */
+  /** The processor must not execute the order after this time. Null before the order is sent. */
   readonly notAfter: number | null;
   readonly unknownSince: number | null;
-  /** The time of its next step, or null if there is none. */
+  /** The time of the next step, or null if there is none. */
   readonly nextAt: number | null;
   readonly processorReference: string | null;
   readonly code: string | null;
-  /** The pause before another attempt that the processor advises, in seconds. */
+  /** The pause that the processor advises before another attempt, in seconds. */
   readonly retryAfterSeconds: number | null;
   /** Why the outcome is unknown or nothing was sent, for operators. */
   readonly detail: string | null;
-  /** The operator who ended it, as the audit log names them. */
+  /** The operator who ended the attempt, as the audit log names them. */
   readonly resolvedBy: string | null;
   /** When the processor said that it executed the order after all, although its transfer had failed. */
   readonly lateApprovalAt: number | null;
@@ -124,14 +124,14 @@ export function isEnded(status: AttemptStatus): boolean {
 }
 
 /**
- * Whether an attempt is unchanged since it was read. The status alone does not tell: an attempt that is sent again is `sent`
+ * Whether an attempt is unchanged since it was read. The status alone does not show this: an attempt that is sent again is `sent`
  * again.
  */
 export function isUnchanged(now: Attempt, before: Attempt): boolean {
   return now.status === before.status && now.looks === before.looks && now.tries === before.tries;
 }
 
-/** Whether it ended without moving money. */
+/** Whether the attempt ended without moving money. */
 export function hasFailed(status: AttemptStatus): boolean {
   return status === 'declined' || status === 'failed' || status === 'reversed';
 }

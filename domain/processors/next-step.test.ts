@@ -147,7 +147,9 @@ describe('an order that never left', () => {
       const step = heldStep(attempt, unreachable(attempt), traits, now);
       attempt = { ...attempt, ...step };
       if (step.nextAt === null) {
-        const message = expect.stringContaining('It did not execute it, and could not be reached to be sent it again.');
+        const message = expect.stringContaining(
+          'It did not execute the order, and could not be reached when the order had to be sent again.',
+        );
         expect(step).toMatchObject({ status: 'failed', effect: 'fail', failure: { message } });
         break;
       }
@@ -321,7 +323,7 @@ describe('an order that the processor has acknowledged without a reference', () 
     ['unknown', answer('declined', { code: '68' }), UNKNOWN, 'inquire', answer('pending')],
     ['reversing', answer('unknown'), REVERSING, 'notice', answer('approved')],
     ['reversing', answer('unknown'), REVERSING, 'reverse', answer('pending')],
-  ] as const)('is not released or sent again if it is not found: %s, %o', (status, then, first, asked, said) => {
+  ] as const)('is neither released nor sent again if it is not found: %s, %o', (status, then, first, asked, said) => {
     const acknowledged = { ...first, ...step(first, asked, said) };
     const question = status === 'reversing' ? 'reverse' : 'inquire';
     const known: Attempt = { ...acknowledged, ...step(acknowledged, question, then), lateApprovalAt: null };

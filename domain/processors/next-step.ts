@@ -77,7 +77,7 @@ const SECOND_MISS_PAUSE = 2 * SECOND;
 /** The highest count of looks. After it the count starts at 1 again, because a reversal is repeated forever. */
 const MAX_LOOKS = 32_767;
 
-/** How often an attempt is sent at most. It is sent again only after the processor has proved that it does not know it. */
+/** How often an attempt is sent at most. It is sent again only after the processor has proved that it does not know the order. */
 const MAX_SENDS = 2;
 
 /**
@@ -139,19 +139,20 @@ function isAsked({ status }: Attempt, question: Question): boolean {
  * processor has been asked.
  */
 export function lostStep(attempt: Attempt, traits: Traits, now: number): Step {
-  const detail = 'The process that sent it ended before it had an answer.';
+  const detail = 'The process that sent the order ended before it had an answer.';
   return unknown(attempt, { ...NO_ANSWER, detail }, traits, now);
 }
 
 /**
- * The step that is due because time has passed, before the processor is asked again. If the outcome is still unknown, the order
- * is reversed, if nothing else is possible, or needs attention. Undefined if the processor must be asked.
+ * The step that is due because time has passed, before the processor is asked again. An order with an unknown outcome
+ * is reversed if the processor cannot be asked, and otherwise needs attention after some time. Undefined if the processor must be
+ * asked.
  */
 export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step | undefined {
   const { status, unknownSince } = attempt;
   if (status === 'pending') {
     if (traits.hasInquiry) return undefined;
-    // Only a notice can end it. A person looks at the attempts that get none.
+    // Only a notice can end this attempt. If none has come, a person must look at it.
     const change = { status: 'attention' as const, unknownSince: now, nextAt: null, detail: NO_NOTICE };
     return { ...keep(attempt), ...change, effect: 'unknown', failure: null };
   }
@@ -171,7 +172,7 @@ export function refusedStep(attempt: Attempt, failure: Failure): Step {
 
 /**
  * The step for a `ready` attempt that may not be sent now. It waits, and fails with the reason if it has waited too long. An
- * attempt that was sent before is `ready` again if the processor has proved that it did not execute it and no longer can. Such an
+ * attempt that was sent before is `ready` again if the processor has proved that it did not execute the order and no longer can. Such an
  * attempt is sent again only while the processor still knows its key.
  */
 export function heldStep(attempt: Attempt, failure: Failure, traits: Traits, now: number): Step {
@@ -221,18 +222,19 @@ const NO_ANSWER: Answer = {
   detail: null,
 };
 
-const REVERSED = 'The processor did not say in time what became of it, and has reversed it.';
-const NOT_EXECUTED = 'The processor did not execute it.';
+const REVERSED = 'The processor did not say in time what became of the order, and has reversed the order.';
+const NOT_EXECUTED = 'The processor did not execute the order.';
 const NOT_REACHED = 'It could not be reached, and nothing was sent to it.';
-const NOT_REACHED_AGAIN = 'It did not execute it, and could not be reached to be sent it again.';
+const NOT_REACHED_AGAIN = 'It did not execute the order, and could not be reached when the order had to be sent again.';
 const TOO_LATE = 'It could not be sent in time, and nothing was sent.';
-const NO_NOTICE = 'The processor said that it carries it out later, cannot be asked about it, and has sent no notice.';
-const FORGOTTEN = 'The processor answered that it does not know what it has acknowledged before.';
+const NO_NOTICE =
+  'The processor said that it would carry out the order later. It cannot be asked about the order, and has sent no notice.';
+const FORGOTTEN = 'The processor answered that it does not know an order that it has acknowledged before.';
 
 /** Answers that say that the processor has not moved the money. */
 const MOVED_NOTHING: readonly string[] = ['declined', 'reversed', 'not_executed'];
 
-/** The amount that a processor says it has moved, in minor units. Null if the answer does not say it. */
+/** The amount that a processor says it has moved, in minor units. Null if the answer does not say how much. */
 export function statedBy(outcome: string, amount: bigint): bigint | null {
   if (outcome === 'approved') return amount;
   return MOVED_NOTHING.includes(outcome) ? 0n : null;

@@ -73,11 +73,11 @@ export type WhenDown = (typeof WHEN_DOWN)[number];
 
 /** The behavior of a processor that the service may rely on. */
 export type Traits = {
-  /** Whether it reports the outcome of an order when asked by the id of the attempt. */
+  /** Whether the processor reports the outcome of an order when it is asked by the id of the attempt. */
   readonly hasInquiry: boolean;
-  /** Whether it carries out an order only once, even if the order is sent again under the same attempt id. */
+  /** Whether the processor carries out an order only once, even if the order is sent again under the same attempt id. */
   readonly canResend: boolean;
-  /** How long it recognizes an attempt id, in seconds, or null for unlimited. After that nothing is sent again. */
+  /** How long the processor recognizes an attempt id, in seconds, or null for unlimited. After that nothing is sent again. */
   readonly keyMemorySeconds: number | null;
   /** How long it can take until an inquiry finds an order, in seconds. */
   readonly settleDelaySeconds: number;

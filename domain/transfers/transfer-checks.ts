@@ -18,9 +18,9 @@ import { type Finding, NOT_EVALUATED, type TransferView } from './transfer-view.
 export type TransferCheck = {
   readonly name: string;
   readonly needsAmount?: true;
-  /** Whether it depends on balances or usage. For a scheduled transfer it runs only when the transfer is due. */
+  /** Whether the check depends on balances or usage. For a scheduled transfer, it then runs only when the transfer is due. */
   readonly whenDue?: true;
-  /** Whether it is about the request only. For a scheduled transfer it does not run again when the transfer is due. */
+  /** Whether the check is about the request only. For a scheduled transfer, it then does not run again when the transfer is due. */
   readonly onlyWhenMade?: true;
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };

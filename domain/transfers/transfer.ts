@@ -254,9 +254,9 @@ export type Hold = {
   readonly sourceAccountId: string;
   readonly destinationAccountId: string;
   readonly amount: bigint;
-  /** When it expires, in milliseconds since 1970, or null if it waits for a processor, which ends it. */
+  /** When the hold expires, in milliseconds since 1970. Null if its transfer waits for a processor, whose answer ends the hold. */
   readonly expiresAt: number | null;
-  /** Start of the day whose limits counted it, in milliseconds since 1970. Released amounts are given back to that day. */
+  /** Start of the day whose limits counted the hold, in milliseconds since 1970. Released amounts are given back to that day. */
   readonly dayStart: number;
 };
 

@@ -6213,17 +6213,17 @@ export type OperationRow = {
   readonly method: string;
   /** The path, with its parameters in braces. */
   readonly path: string;
-  /** Whether it acts within one card program and takes a Program-Id header. */
+  /** Whether the operation acts within one card program and takes a Program-Id header. */
   readonly program: boolean;
   /** The scope that a key needs. Null if any key is enough. */
   readonly scope: KeyScope | null;
-  /** Who can call it. */
+  /** Who can call the operation. */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
-  /** Whether it takes an Idempotency-Key header. */
+  /** Whether the operation takes an Idempotency-Key header. */
   readonly idempotency: 'none' | 'optional' | 'required';
-  /** Whether it can move money. */
+  /** Whether the operation can move money. */
   readonly movesMoney: boolean;
-  /** Whether it can be repeated safely: a GET, or a POST that is idempotent without a key. */
+  /** Whether the operation can be repeated safely: a GET, or a POST that is idempotent without a key. */
   readonly repeatable: boolean;
   /** Whether the response is a stream of comma-separated values. */
   readonly csv: boolean;

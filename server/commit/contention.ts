@@ -10,7 +10,7 @@ export const ANY_NEED = '*';
 type Turn = {
   readonly names: readonly string[];
   readonly run: () => Promise<void>;
-  /** The number of its names that an earlier item uses or waits for. */
+  /** The number of the item's names that earlier items use or wait for. */
   behind: number;
 };
 

@@ -19,7 +19,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 
 export type CachedPage = {
   readonly body: Promise<StoredBody>;
-  /** Whether it was rendered for this request and the URL of its Host. Callers can choose that URL. */
+  /** Whether the page was rendered for this request, with the URL of the request's Host. Callers can choose that URL. */
   readonly isRendered: boolean;
 };
 

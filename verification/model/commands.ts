@@ -15,9 +15,9 @@ export type Request = { readonly program: string } & (
   | {
       readonly does: 'create';
       readonly asked: AskedTransfer;
-      /** How many seconds its caller waits for the processor. */
+      /** How many seconds the caller waits for the processor. */
       readonly waits: number | null;
-      /** Whether its row contains text that PostgreSQL cannot store. */
+      /** Whether the row of the transfer contains text that PostgreSQL cannot store. */
       readonly isPoison: boolean;
     }
   | { readonly does: 'capture' | 'reverse'; readonly transfer: string; readonly amount: bigint | null }

@@ -15,7 +15,7 @@ export type MutantOutcome = {
   readonly mutant: string;
   readonly mistake: string;
   readonly outcome: 'caught' | 'survived' | 'broken';
-  /** The test that caught it, or the reason why it could not be judged. */
+  /** The test that caught the mutant, or the reason why the mutant could not be judged. */
   readonly by: string;
   readonly seconds: number;
 };

@@ -7,7 +7,7 @@ import { killTree } from '../nemeses/kill.ts';
 /** Test files of one run. `only` selects the tests whose names match it. */
 export type Portion = { readonly files: readonly string[]; readonly only?: string | undefined };
 
-/** Where they run. */
+/** Where the tests run. */
 export type Place = {
   /** The copy of the source. */
   readonly path: string;

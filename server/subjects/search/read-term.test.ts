@@ -70,7 +70,7 @@ describe('readTerm', () => {
   });
 
   test.each(['Priya', '75', '75 USD', 'ab 75', 'Priya Raman', 'Priya 1e3', `tr_${HEX}`])(
-    '%s is no name with an amount',
+    '%s is not a name with an amount',
     (text) => {
       expect(readTerm(text).ofHolder).toBeUndefined();
     },

@@ -168,7 +168,7 @@ export class Judge {
     if (isMine) this.say(`${about()} got the response "no money has moved" (${thrown.message}), but was carried out`);
   }
 
-  /** Whether it was refused because its processor cannot be reached. One process can know this earlier than the others. */
+  /** Whether a request was refused because its processor cannot be reached. One process can know this earlier than the others. */
   #wasDown({ ask }: Wish, code: string): boolean {
     return code === 'processor_unavailable' && ask.does === 'create' && this.processors.wasDown;
   }
