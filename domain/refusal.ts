@@ -21,7 +21,7 @@ export type RefusalDetails = {
   readonly endsIn?: number;
   /** The current version of the record, for the `ETag` header. */
   readonly version?: string;
-  /** The state of the service that is the reason, and its page of the runbook, for the headers of these names. */
+  /** The reason, if it is a state of the service, and the runbook page about the state. For the headers of these names. */
   readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };
 

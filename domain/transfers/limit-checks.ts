@@ -21,7 +21,7 @@ import type { Seen, SeenValue } from '../seen.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 import { endsOf, type Finding, NOT_EVALUATED, Passed, type TransferView } from './transfer-view.ts';
 
-/** A side of a transfer that has limits. */
+/** A side of a transfer to which limits apply. */
 export type LimitedSide = {
   readonly accountId: string;
   readonly direction: Direction;

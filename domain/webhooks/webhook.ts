@@ -9,7 +9,7 @@ export const HEADER_VALUE = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 
 export const MAX_WEBHOOK_HEADERS = 10;
 
-/** The part of an event that is sent: all of it, or everything except its `data`. */
+/** How much of an event is sent: all of it, or everything except its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 
 export type WebhookPayload = (typeof WEBHOOK_PAYLOADS)[number];

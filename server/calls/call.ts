@@ -136,7 +136,7 @@ export type Reply<Id extends OperationId> = Id extends MoneyOperationId
 /** Whether an operation that can move money has moved it. A replay repeats the value of the first response. */
 export type Moved = {
   readonly moneyMoved: MoneyMoved;
-  /** The preference of the request that was applied: the `Preference-Applied` header. */
+  /** The request's preference that was applied: the `Preference-Applied` header. */
   readonly preferenceApplied?: string;
 };
 

@@ -87,7 +87,7 @@ const UPDATE_PERSON = statement(
       erased_at = :erasedAt where person_id = :personId`,
 );
 
-/** Stores the properties of a person that can change. The person must be locked. */
+/** Stores the changeable properties of a person, who must be locked. */
 export function updatePerson({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt }: Person): Statement {
   return UPDATE_PERSON({ personId, name, email, roles, lastSeenAt, blockedAt, erasedAt });
 }

@@ -316,7 +316,7 @@ export function insertRow<Set extends ColumnSet>(
 }
 
 /**
- * SQL: the location (ctid) of the row of a table that has the key of a row of `:sent`. If an update joins its rows by this
+ * SQL: the location (ctid) of the table's row with the same key as a row of `:sent`. If an update joins its rows by this
  * location, it finds each with one index look-up, in the order of `:sent`. If it joined by the key itself, the planner could
  * instead read the whole index of a table that it takes for small, once for every group.
  */

@@ -55,7 +55,7 @@ export type Books = {
   readonly events?: readonly FoundEvent[] | undefined;
   /** The count of each fault of the books, without zeros. */
   readonly faults: Readonly<Record<string, string>>;
-  /** The members of a transfer record to compare: those that every tested version has. Undefined compares all members. */
+  /** The members of a transfer record to compare, which every tested version has. If undefined, all members are compared. */
   readonly members?: readonly string[];
 };
 

@@ -13,7 +13,7 @@ export const MOVE: Nemesis<PlacementCluster> = {
   },
 };
 
-/** All processes of the worker that has the placement are killed. It restarts automatically. */
+/** All processes of the worker that has the placement are killed. The worker restarts automatically. */
 export const WORKER_KILL: Nemesis<PlacementCluster> = {
   name: 'worker_kill',
   inject: ({ environment }) => environment.killWorker(),

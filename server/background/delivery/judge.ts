@@ -163,7 +163,7 @@ const MAX_LENGTH = 1_024;
 /** Minimum length of a redacted value. A shorter value could be part of any text. */
 const MIN_SECRET_LENGTH = 6;
 
-/** Returns the part of an answer that is stored, without the webhook's secrets and headers, because a receiver may repeat them. */
+/** Returns the stored part of an answer, without the webhook's secrets and headers, because a receiver may repeat them. */
 export function redactAnswer(text: string, headers: Readonly<Record<string, string>>): string {
   let redacted = text;
   for (const value of Object.values(headers)) {

@@ -299,7 +299,7 @@ function decoded(part: string): string {
 const PREFERENCE =
   /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]*)))?[ \t]*(?:;.*)?$/;
 
-/** Matches the parts of a list between commas that are not in quotes. */
+/** Matches the parts of a list between unquoted commas. */
 const PARTS = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
 
 /**

@@ -109,7 +109,7 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
   const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory that are not stored yet.' })();
   const spool = metrics.gauge({
     name: 'spool_bytes',
-    help: 'Size of the errors on the disk of this machine that wait for the database.',
+    help: 'Size of the errors that wait on the disk of this machine for the database.',
   })();
   const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Maximum size of these errors on disk (the spool).' })();
   const dropped = metrics.counter({

@@ -93,7 +93,7 @@ async function readManifest(path: string): Promise<Manifest> {
   return manifest;
 }
 
-/** Returns the first file of a copy that is missing or has the wrong size. Only a restore compares the contents. */
+/** Returns the first file that is missing in a copy, or that has the wrong size. Only a restore compares the contents. */
 export async function findIncompleteFile({ path, manifest }: Copy): Promise<string | undefined> {
   for (const [file, bytes] of manifest?.files ?? []) {
     const size = await stat(join(path, FILES_DIRECTORY, file)).then(

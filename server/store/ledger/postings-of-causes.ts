@@ -47,7 +47,7 @@ const READ_POSTINGS_OF_CAUSES = statement(
 );
 
 /**
- * Reads the postings of a card that have one of the causes. Compares at most `maxExamined` lines of the card's statement for each
+ * Reads a card's postings that have one of the causes. Compares at most `maxExamined` lines of the card's statement for each
  * cause. A group of transfers cannot have that many at one time.
  */
 export function readPostingsOfCauses(

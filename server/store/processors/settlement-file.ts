@@ -142,8 +142,8 @@ export const insertSettlementLines = statement(
 );
 
 /**
- * Reads the oldest file of each connector that must be compared or undone, unless a process is working on it. Files of a connector
- * are handled in order.
+ * Reads, for each connector, the oldest file that must be compared or undone, unless a process is working on that file. Files of a
+ * connector are handled in order.
  */
 export const readOpenFiles = statement(
   'read_open_settlement_files',

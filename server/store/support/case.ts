@@ -128,7 +128,7 @@ const CHANGED = CASE.pick(
   'closedAt',
 );
 
-/** Updates all columns of locked cases that can change, except their texts. */
+/** Updates all changeable columns of locked cases, except the texts. */
 export const updateCases: (changed: readonly SupportCase[]) => Statement = statementOfRows(
   'update_cases',
   CHANGED,
@@ -183,7 +183,7 @@ export const readMessages = statement(
   `select ${MESSAGE.names} from case_message where case_id = :caseId order by place`,
 );
 
-/** Reads the message of a case that has an id in another system. */
+/** Reads the message in a case that has this id in another system. */
 export const readExternalMessage = statement(
   'read_external_message',
   { caseId: UUID, externalId: TEXT },

@@ -52,7 +52,7 @@ export const readRequestedDeliveries = statement(
     order by next_at limit :count`,
 );
 
-/** Reads the oldest event of a webhook that failed and will be retried. */
+/** Reads a webhook's oldest failed event that will be sent again. */
 export const readOldestRetry = statement(
   'read_oldest_webhook_retry',
   { webhookId: UUID },

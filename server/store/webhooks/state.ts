@@ -86,7 +86,7 @@ const SECRET = columns({ webhookId: UUID, sealed: BYTES, expiresAt: nullable(TIM
 /** An encrypted secret for signatures. */
 export type SigningSecret = ReturnType<typeof SECRET.read>;
 
-/** Reads the secrets of webhooks that have not expired in real time, newest first. */
+/** Reads the webhooks' secrets that have not expired in real time, newest first. */
 export const readSigningSecrets = statement(
   'read_signing_secrets',
   { webhookIds: many(UUID) },

@@ -76,7 +76,7 @@ export class PlacementCluster {
     this.#place = to;
   }
 
-  /** Kills all processes of the worker that has the tables. It restarts at once. */
+  /** Kills all processes of the worker that has the tables. The worker restarts at once. */
   async killWorker(): Promise<void> {
     const { processId } = this.#place.server;
     if (processId === undefined) throw new Error('the worker does not run');
