@@ -120,7 +120,7 @@ describe('an order that never left', () => {
     expect(pauses).toEqual([1, 2, 5, 10, 10, 10, 10, 10]);
   });
 
-  it('fails with processor_unavailable at the end of its time', () => {
+  it('fails with processor_unavailable when its time is over', () => {
     const step = nextStep(SENT, 'send', answer('not_sent'), TRAITS, T + 60_000) as Step;
     expect(step).toMatchObject({ status: 'failed', effect: 'fail', failure: { code: 'processor_unavailable' } });
   });
@@ -137,7 +137,7 @@ describe('an order that never left', () => {
     expect(unreachable(READY).code).toBe('processor_unavailable');
   });
 
-  it('waits equally long before it is sent again once the processor has proved that it was not executed', () => {
+  it('waits just as long before it is sent again once the processor has proved that it was not executed', () => {
     const traits = { ...TRAITS, canResend: true, keyMemorySeconds: 3600 };
     // Long after the transfer was made.
     const later = T + 30 * MINUTE;
@@ -245,7 +245,7 @@ describe('an unknown outcome', () => {
     }
   });
 
-  it('is ended by an operator once', () => {
+  it('can be ended by an operator only once', () => {
     expect(resolvedStep(UNKNOWN, true, 'key')).toMatchObject({
       status: 'approved',
       effect: 'complete',
@@ -269,7 +269,7 @@ describe('"not found"', () => {
   const missed = answer('not_found');
   const later = T + 61_000;
 
-  it('does not count while the order may still be executed, or before the time of the connector', () => {
+  it('does not count while the order may still be executed, or before its settling time is over', () => {
     const traits = { ...TRAITS, notFoundFinalSeconds: 0 };
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, traits, NOT_AFTER)).toMatchObject({ misses: 0 });
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, TRAITS, T + 60_000)).toMatchObject({
@@ -366,7 +366,7 @@ describe('a reversal', () => {
     expect(judge(REVERSING, 'reverse', answer('reversed'))).toEqual(['reversed', 'fail', null]);
   });
 
-  it('completes the transfer if the processor can refuse it and does, because the money has moved', () => {
+  it('completes the transfer if the processor refuses to undo the order, because the money has moved', () => {
     const traits: Traits = { ...TRAITS, hasInquiry: false, reversal: 'request' };
     expect(judge(REVERSING, 'reverse', answer('approved'), { traits })).toEqual(['approved', 'complete', null]);
     for (const question of ['send', 'notice'] as const)

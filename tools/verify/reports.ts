@@ -10,7 +10,7 @@ export function reportMissing(sentence: string): void {
 /** The folder of the oldest supported PostgreSQL on Debian and Ubuntu. */
 export const DEBIAN_POSTGRES = '/usr/lib/postgresql/15/bin';
 
-/** The beginning of such a line. */
+/** The beginning of a line of {@link reportMissing}. */
 export const MISSING = 'skipped: ';
 
 /** Reports how much a program did within its time budget. `npm run verify` prints it. */
@@ -18,5 +18,5 @@ export function reportCount(done: number, planned: number, what: string): void {
   console.log(`${COUNTED}${done} of ${planned} ${what}, in ${(performance.now() / 1000).toFixed(0)} s`);
 }
 
-/** The beginning of such a line. */
+/** The beginning of a line of {@link reportCount}. */
 export const COUNTED = 'did: ';

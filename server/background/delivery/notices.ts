@@ -22,7 +22,8 @@ export type NoticeTarget = {
 
 /**
  * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Returns whether it did so.
- * It does nothing if a request has changed the webhook, if another process now delivers to it, or if it was already done.
+ * Does nothing if a request has changed the webhook, if another process now delivers to the webhook, or if the same has already
+ * been done.
  */
 export async function giveNotice(
   database: Database,

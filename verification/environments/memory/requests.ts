@@ -28,9 +28,9 @@ type Handling = {
   readonly operation: OperationId;
   readonly handler: (service: AnyService, call: never) => Promise<AnyReply>;
   readonly hasKey?: true;
-  /** Whether it may move money. If so, a failure says whether it did. */
+  /** Whether the request may move money. If so, a failure says whether money moved. */
   readonly movesMoney?: true;
-  /** Whether only operators may send it. Such requests are in the audit log. */
+  /** Whether only operators may send the request. If so, it is in the audit log. */
   readonly isOfOperators?: true;
 };
 

@@ -11,7 +11,7 @@ export type Beginning = {
   readonly settings: Readonly<Record<string, string>>;
 };
 
-/** Services that share a database, which outlives them. Their addresses stay the same when they are replaced. */
+/** Services that share a database. The database outlives them. A service that replaces another one gets the same address. */
 export type Fleet = Services & { readonly server: TestServer; readonly end: () => Promise<void> };
 
 /** This process owns the database, because a service stops its embedded database when it exits. */
