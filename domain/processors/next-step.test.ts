@@ -269,7 +269,7 @@ describe('"not found"', () => {
   const missed = answer('not_found');
   const later = T + 61_000;
 
-  it('does not count while the order may still be executed, or before its settling time is over', () => {
+  it('does not count while the order may still be executed, or before the settling time is over', () => {
     const traits = { ...TRAITS, notFoundFinalSeconds: 0 };
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, traits, NOT_AFTER)).toMatchObject({ misses: 0 });
     expect(nextStep({ ...UNKNOWN, misses: 1 }, 'inquire', missed, TRAITS, T + 60_000)).toMatchObject({
