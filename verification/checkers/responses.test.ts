@@ -133,14 +133,7 @@ test.each<readonly [string, ...History]>([
 });
 
 /** The words of contradictions that a negative control must find. */
-const OF_MONEY = [
-  'lost',
-  'doubled',
-  'no money moved',
-  'refused and made',
-  'every first response said',
-  'add up to',
-];
+const OF_MONEY = ['lost', 'doubled', 'no money moved', 'refused and made', 'every first response said', 'add up to'];
 
 test.each<readonly [string, string, ...History]>([
   ['an acknowledged transfer is missing', 'lost', [create()], [], 5],
