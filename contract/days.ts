@@ -19,7 +19,7 @@ const day = (description: string) => Type.String({ format: 'date', description }
 
 const LINE = {
   funding: Sum('Funding of the card program'),
-  cards: Sum('All cards together, with the money that processors have for cards'),
+  cards: Sum('All cards together, with the money that processors have for cards: what the other accounts lack to zero'),
   suspense: Sum('Money of late approvals, until their breaks are closed'),
   loss: Sum('Losses that the operator bears'),
 };
@@ -29,14 +29,25 @@ export const DayBalances = Type.Object(LINE);
 
 /** What the postings of one purpose have changed on a day, in minor units. */
 export const DayMovement = Type.Object({
-  purpose: Type.String({ description: 'deposit, withdrawal, load, unload, reversal or correction' }),
+  purpose: Type.String({
+    description:
+      'deposit, withdrawal, load, unload, reversal or correction. Late approvals are loads or unloads against suspense, and the last transfer of a closed card is an unload',
+  }),
   postings: Type.Integer({ description: 'Number of postings' }),
   ...LINE,
 });
 
+const STATUS = literals(
+  ['running', 'open', 'closed'],
+  'running: postings can still be added, until a minute after its end; open: it is over, and can be closed; closed: a person has closed it',
+);
+
 /** A line of a day's report as comma-separated values. */
 export const DayLineRecord = Type.Object({
+  program_id: programId,
   day: day('The day, such as 2026-01-31'),
+  status: STATUS,
+  adds_up: Type.Boolean({ description: 'Whether the day adds up' }),
   currency,
   line: Type.String({ description: 'opening, closing, or the purpose of the postings' }),
   postings: nullable(Type.Integer({ description: 'Number of postings; null for balances' })),
@@ -50,34 +61,29 @@ export const DayRecord = Type.Object({
   time_zone: Type.String({ description: 'Time zone of the card program, in which the day begins and ends' }),
   begins_at: moment('When the day begins'),
   ends_at: moment('When the next day begins'),
-  status: literals(
-    ['running', 'open', 'closed'],
-    'running: postings can still be added; open: it is over, and can be closed; closed: a person has closed it',
-  ),
+  status: STATUS,
   adds_up: Type.Boolean({
-    description: 'Whether each account has its opening balance plus the postings of the day at the end',
+    description:
+      'Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings of the day, ' +
+      'and begin with what they had at the end of the day before, if that is closed. `verify-books` checks each card',
   }),
   currencies: Type.Array(
     Type.Object({
       currency,
       opening: described(DayBalances, 'The balances when the day began'),
       movements: Type.Array(DayMovement, {
-        description: 'The postings of the day, by purpose. Transfers between cards change no sum and are left out',
+        description:
+          'The postings of the day, by purpose. Transfers between cards, and their reversals, change no sum and are left out',
       }),
       closing: described(DayBalances, 'The balances when the day ended'),
       adds_up: Type.Boolean({ description: 'Whether the currency adds up' }),
     }),
     { description: 'The money, by currency; empty if the card program had none' },
   ),
-  breaks: Type.Object(
-    {
-      opening: Type.Integer({ description: 'Number of breaks that were open when the day began' }),
-      opened: Type.Integer({ description: 'Number of breaks found on the day' }),
-      closed: Type.Integer({ description: 'Number of breaks closed on the day' }),
-      closing: Type.Integer({ description: 'Number of breaks that were open when the day ended' }),
-    },
-    { description: 'Differences between processors and the books' },
-  ),
+  open_breaks: Type.Integer({
+    description:
+      'Number of differences between processors and the books that are open now, or were when the day was closed. Differences that no card program is known for do not count',
+  }),
   last_closed_day: nullable(day('The last day before this one that was closed; null if there is none')),
   closed_at: nullable(moment('When it was closed; null if it is not')),
   closed_by: textOrNull('Who closed it: id of the API key or the person, or `sandbox`; null if it is not closed'),
@@ -86,7 +92,10 @@ export const DayRecord = Type.Object({
 
 export const CloseDayBody = Type.Object({
   day: day('The day to close, such as 2026-01-31. It must be over in the time zone of the card program'),
-  note: freeText(MAX_NOTE_CHARACTERS, 'What you checked; stored with the day, without card numbers and keys'),
+  note: freeText(
+    MAX_NOTE_CHARACTERS,
+    'What you checked; kept for ever, without card numbers and keys. Do not name a card holder',
+  ),
 });
 
 const dayQuery = Type.Optional(
@@ -112,7 +121,7 @@ const OPEN = {
       adds_up: true,
     },
   ],
-  breaks: { opening: 0, opened: 0, closed: 0, closing: 0 },
+  open_breaks: 0,
   last_closed_day: '2026-01-29',
   closed_at: null,
   closed_by: null,
@@ -145,7 +154,9 @@ export const DAYS = [
     reply: DayLineRecord,
     errors: ['program_not_found'],
     failure: 'The day could not be exported',
-    example: { reply: { day: OPEN.day, line: 'opening', postings: null, ...OPENING } },
+    example: {
+      reply: { day: OPEN.day, status: OPEN.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
+    },
   }),
   operation({
     id: 'close_day',

@@ -35,26 +35,28 @@ export const addDays: AddCommands = (program, context) => {
     ...PROGRAM,
     name: 'close <program_id>',
     description: 'close a day, so that its report never changes',
+    notes: '\nExits with 3 if the day does not add up. It is closed anyway.',
     options: {
       day: { flag: '--day <date>', help: 'day to close, such as 2030-01-31', required: true },
       note: { flag: '--note <text>', help: 'what you checked', required: true },
       ...KEY_OPTION,
     },
-    run: async ({ service, showText }, { idempotencyKey, ...body }, programId) => {
+    run: async ({ service, showText, exitWith }, { idempotencyKey, ...body }, programId) => {
       const closed = await service.days.close(programId, body, { idempotencyKey });
       showText(closed, describe(closed));
+      if (!closed.adds_up) exitWith(EXIT_CODES.serviceFault);
     },
   });
 };
 
 function describe(report: DayRecord): string {
-  const { breaks, currencies } = report;
+  const { currencies } = report;
   const head = alignedLines([
     ['program_id', report.program_id],
     ['day', `${report.day} (${report.time_zone})`],
     ['status', report.status],
     ['adds_up', yesOrNo(report.adds_up)],
-    ['breaks', `${breaks.closing} open at the end; ${breaks.opened} found and ${breaks.closed} closed on the day`],
+    ['open_breaks', String(report.open_breaks)],
     ['last_closed_day', report.last_closed_day ?? 'none'],
     ...(report.closed_at === null ? [] : ([['closed_by', `${report.closed_by}: ${report.note}`]] as const)),
   ]);

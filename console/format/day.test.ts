@@ -21,7 +21,7 @@ const DAY: DayRecord = {
   status: 'open',
   adds_up: true,
   currencies: [SHEET],
-  breaks: { opening: 0, opened: 0, closed: 0, closing: 0 },
+  open_breaks: 0,
   last_closed_day: null,
   closed_at: null,
   closed_by: null,
@@ -52,8 +52,13 @@ test('says whether the day adds up, and if not, in which currencies', () => {
 test('does not call a day good that is not over, or has open breaks at its end', () => {
   const running = verdictOf({ ...DAY, status: 'running' });
   expect(running).toEqual({ tone: 'unknown', sentence: '30 January 2026 is not over. So far, it adds up.' });
-  const open = verdictOf({ ...DAY, status: 'closed', breaks: { ...DAY.breaks, closing: 2 } });
-  expect(open).toEqual({ tone: 'unknown', sentence: '30 January 2026 adds up, but ended with 2 breaks open.' });
+  const open = verdictOf({ ...DAY, status: 'closed', open_breaks: 2 });
+  expect(open).toEqual({ tone: 'unknown', sentence: '30 January 2026 adds up, but was closed with 2 breaks open.' });
+});
+
+test('says that a day does not begin where the closed day before ended', () => {
+  const { tone, sentence } = verdictOf({ ...DAY, adds_up: false });
+  expect([tone, sentence]).toEqual(['fault', expect.stringContaining('does not begin with the balances')]);
 });
 
 test('has a line for both balances and each movement, and the exact difference if there is one', () => {

@@ -24,22 +24,25 @@ export function formatDay(day: string, weekday?: 'long'): string {
 }
 
 /** Says in one sentence whether a day adds up, with the tone of an `answer`. */
-export function verdictOf({ day, status, adds_up: addsUp, currencies, breaks }: DayRecord): {
+export function verdictOf({ day, status, adds_up: addsUp, currencies, open_breaks: openBreaks }: DayRecord): {
   readonly tone: '' | 'unknown' | 'fault';
   readonly sentence: string;
 } {
   const name = formatDay(day);
   if (!addsUp) {
     const wrong = currencies.filter((sheet) => !sheet.adds_up).map(({ currency }) => currency);
-    return {
-      tone: 'fault',
-      sentence: `${name} does not add up in ${wrong.join(' and ')}. Call the people who run this ledger.`,
-    };
+    const problem =
+      wrong.length > 0
+        ? `${name} does not add up in ${wrong.join(' and ')}.`
+        : `${name} does not begin with the balances that the closed day before ended with.`;
+    return { tone: 'fault', sentence: `${problem} Call the people who run this ledger.` };
   }
   if (status === 'running') return { tone: 'unknown', sentence: `${name} is not over. So far, it adds up.` };
-  if (breaks.closing === 0) return { tone: '', sentence: `${name} adds up.` };
-  const open = formatNumber(breaks.closing, 'break');
-  return { tone: 'unknown', sentence: `${name} adds up, but ended with ${open} open.` };
+  if (openBreaks === 0) return { tone: '', sentence: `${name} adds up.` };
+  const open = formatNumber(openBreaks, 'break');
+  const since =
+    status === 'closed' ? `was closed with ${open} open` : `${open} ${openBreaks === 1 ? 'is' : 'are'} open`;
+  return { tone: 'unknown', sentence: `${name} adds up, but ${since}.` };
 }
 
 /** Returns the lines of a currency: opening, each movement, and closing. If it does not add up, the difference comes last. */

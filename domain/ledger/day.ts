@@ -6,7 +6,7 @@ export const PROGRAM_ACCOUNTS = ['world', 'funding', 'suspense', 'loss'] as cons
 export type ProgramAccount = (typeof PROGRAM_ACCOUNTS)[number];
 
 /** The purposes of postings in the order of a report. Transfers between cards change none of its sums. */
-const PURPOSES = ['deposit', 'withdrawal', 'load', 'unload', 'reversal', 'correction'] as const;
+export const DAY_PURPOSES = ['deposit', 'withdrawal', 'load', 'unload', 'reversal', 'correction'] as const;
 
 /** An account of a card program over a day. Amounts are in minor units. */
 export type AccountOfDay = {
@@ -43,7 +43,7 @@ export type DayOfCurrency = {
   readonly opening: DayLine;
   readonly movements: readonly (DayLine & { readonly purpose: PostingPurpose; readonly postings: number })[];
   readonly closing: DayLine;
-  /** Whether every account has its opening balance plus the day's postings at the end. */
+  /** Whether each of the program's accounts ends with its opening balance plus the day's postings. */
   readonly addsUp: boolean;
 };
 
@@ -55,11 +55,12 @@ export function drawUpDay(accounts: readonly AccountOfDay[]): readonly DayOfCurr
 
 function ofCurrency(all: readonly AccountOfDay[], currency: string): DayOfCurrency {
   const accounts = all.filter((account) => account.currency === currency);
-  const movements = PURPOSES.flatMap((purpose) => {
+  const movements = DAY_PURPOSES.flatMap((purpose) => {
     const moved = accounts.map(({ kind, moved: of }) => [kind, of.find((one) => one.purpose === purpose)] as const);
     const postings = moved.reduce((sum, [, one]) => sum + (one?.postings ?? 0), 0);
     const line = lineOf(moved.map(([kind, one]) => [kind, one?.amount ?? 0n]));
-    return postings === 0 ? [] : [{ purpose, postings, ...line }];
+    const isEmpty = postings === 0 && Object.values(line).every((value) => value === 0n);
+    return isEmpty ? [] : [{ purpose, postings, ...line }];
   });
   return {
     currency,

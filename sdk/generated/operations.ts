@@ -968,7 +968,10 @@ export type CloseBreakBody = {
 export type CloseDayBody = {
   /** The day to close, such as 2026-01-31. It must be over in the time zone of the card program. */
   readonly day: string;
-  /** What you checked; stored with the day, without card numbers and keys. At most 500 characters. */
+  /**
+   * What you checked; kept for ever, without card numbers and keys. Do not name a card holder. At most 500
+   * characters.
+   */
   readonly note: string;
 };
 
@@ -1373,8 +1376,9 @@ export type DayBalances = {
    */
   readonly funding: number | string;
   /**
-   * All cards together, with the money that processors have for cards; a string of its digits beyond
-   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
+   * All cards together, with the money that processors have for cards: what the other accounts lack to zero; a
+   * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
+   * exact.
    */
   readonly cards: number | string;
   /**
@@ -1391,7 +1395,10 @@ export type DayBalances = {
 
 /** Day movement. */
 export type DayMovement = {
-  /** deposit, withdrawal, load, unload, reversal or correction. */
+  /**
+   * deposit, withdrawal, load, unload, reversal or correction. Late approvals are loads or unloads against
+   * suspense, and the last transfer of a closed card is an unload.
+   */
   readonly purpose: string;
   /** Number of postings. */
   readonly postings: number;
@@ -1401,8 +1408,9 @@ export type DayMovement = {
    */
   readonly funding: number | string;
   /**
-   * All cards together, with the money that processors have for cards; a string of its digits beyond
-   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
+   * All cards together, with the money that processors have for cards: what the other accounts lack to zero; a
+   * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
+   * exact.
    */
   readonly cards: number | string;
   /**
@@ -1430,10 +1438,15 @@ export type DayRecord = {
   /** When the next day begins. */
   readonly ends_at: string;
   /**
-   * running: postings can still be added; open: it is over, and can be closed; closed: a person has closed it.
+   * running: postings can still be added, until a minute after its end; open: it is over, and can be closed;
+   * closed: a person has closed it.
    */
   readonly status: 'running' | 'open' | 'closed';
-  /** Whether each account has its opening balance plus the postings of the day at the end. */
+  /**
+   * Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings
+   * of the day, and begin with what they had at the end of the day before, if that is closed. `verify-books`
+   * checks each card.
+   */
   readonly adds_up: boolean;
   /** The money, by currency; empty if the card program had none. */
   readonly currencies: readonly {
@@ -1441,24 +1454,21 @@ export type DayRecord = {
     readonly currency: string;
     /** The balances when the day began. */
     readonly opening: DayBalances;
-    /** The postings of the day, by purpose. Transfers between cards change no sum and are left out. */
+    /**
+     * The postings of the day, by purpose. Transfers between cards, and their reversals, change no sum and are left
+     * out.
+     */
     readonly movements: readonly DayMovement[];
     /** The balances when the day ended. */
     readonly closing: DayBalances;
     /** Whether the currency adds up. */
     readonly adds_up: boolean;
   }[];
-  /** Differences between processors and the books. */
-  readonly breaks: {
-    /** Number of breaks that were open when the day began. */
-    readonly opening: number;
-    /** Number of breaks found on the day. */
-    readonly opened: number;
-    /** Number of breaks closed on the day. */
-    readonly closed: number;
-    /** Number of breaks that were open when the day ended. */
-    readonly closing: number;
-  };
+  /**
+   * Number of differences between processors and the books that are open now, or were when the day was closed.
+   * Differences that no card program is known for do not count.
+   */
+  readonly open_breaks: number;
   /** The last day before this one that was closed; null if there is none. */
   readonly last_closed_day: string | null;
   /** When it was closed; null if it is not. */

@@ -11,6 +11,9 @@ const DAYS = 4;
 const STEPS = 12;
 const HOUR = 3600;
 
+/** Seconds until noon in New York, in standard time, so that no day ends during a step. */
+const toNoon = (17 * HOUR - (Math.floor(Date.now() / 1000) % (24 * HOUR)) + 24 * HOUR) % (24 * HOUR);
+
 /** The number of postings of one purpose, and the amounts that they moved according to the responses. */
 type Moved = { postings: number; funding: number; cards: number };
 
@@ -65,11 +68,11 @@ beforeAll(async () => {
   programId = (await client().programs.create({ name: 'Days', currency: 'CHF', time_zone: ZONE })).program_id;
   for (let card = 0; card < 2; card += 1) cards.push((await client().cards.create({}, here())).card_id);
   for (let at = 0; at < DAYS; at += 1) {
-    await client().sandbox.moveClock({ seconds_ahead: 24 * HOUR * at });
+    await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * at });
     note((await client().deposits.create(programId, { amount: 10_000 })).created_at, 'deposit', 10_000, 0);
     for (let step = 0; step < STEPS; step += 1) await patiently(move);
   }
-  ({ now } = await client().sandbox.moveClock({ seconds_ahead: 24 * HOUR * DAYS + 120 }));
+  ({ now } = await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * DAYS }));
 }, 60_000);
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
@@ -107,6 +110,11 @@ describe('get_day', () => {
     expect(today.status).toBe('running');
   });
 
+  test('is refused for a day that has not begun', async () => {
+    const refusal = await refusalOf(client().days.get(programId, { day: '2062-01-30' }));
+    expect(refusal).toMatchObject({ code: 'get_day_schema', field: '/day' });
+  });
+
   test('is empty before the card program had money', async () => {
     const report = await client().days.get(programId, { day: '2020-02-29' });
     expect(report).toMatchObject({ adds_up: true, currencies: [], last_closed_day: null, status: 'open' });
@@ -117,11 +125,13 @@ describe('get_day', () => {
     let text = '';
     for await (const part of await client().days.export(programId, { day })) text += part;
     const [head, opening, ...rest] = text.trimEnd().split('\r\n');
-    expect(head).toBe('day,currency,line,postings,funding,cards,suspense,loss');
-    expect(opening).toBe(`${day},CHF,opening,,0,0,0,0`);
+    expect(head).toBe('program_id,day,status,adds_up,currency,line,postings,funding,cards,suspense,loss');
+    expect(opening).toBe(`${programId},${day},open,true,CHF,opening,,0,0,0,0`);
     const { currencies } = await client().days.get(programId, { day });
     expect(rest).toHaveLength((currencies[0]?.movements.length ?? 0) + 1);
-    expect(rest.at(-1)).toBe(`${day},CHF,closing,,${Object.values(currencies[0]?.closing ?? {}).join(',')}`);
+    expect(rest.at(-1)).toBe(
+      `${programId},${day},open,true,CHF,closing,,${Object.values(currencies[0]?.closing ?? {}).join(',')}`,
+    );
   });
 });
 
@@ -130,7 +140,7 @@ describe('close_day', () => {
   const withoutResponse = ({ response: _, ...report }: DayRecord & { response?: unknown }) => report;
 
   test('keeps the report forever, with the person and the note, and reports of later days name the day as the last closed one', async () => {
-    const [, first = '', second = ''] = days();
+    const first = days().at(-1) ?? '';
     const open = await client().days.get(programId, { day: first });
     const closed = await close(first, 'Ticket 4711, password=hunter2');
     expect(withoutResponse(closed)).toEqual({
@@ -147,11 +157,13 @@ describe('close_day', () => {
       await client()
         .deposits.create(programId, { amount: 7 })
         .catch(() => undefined);
-      await client().sandbox.moveClock({ seconds_ahead: 24 * HOUR * DAYS + 120 });
+      await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * DAYS });
     }
     expect(withoutResponse(await close(first, 'again'))).toEqual(withoutResponse(closed));
     expect(withoutResponse(await client().days.get(programId, { day: first }))).toEqual(withoutResponse(closed));
-    expect((await client().days.get(programId, { day: second })).last_closed_day).toBe(first);
+    // The next day begins with money that the closed report does not have.
+    const next = await client().days.get(programId, { day: dayOf(now) });
+    expect(next).toMatchObject({ last_closed_day: first, adds_up: false });
   });
 
   test('closes a day once when many requests arrive at the same time, and records it in the audit log', async () => {
@@ -163,7 +175,7 @@ describe('close_day', () => {
   });
 
   test('returns the first response again under the same key', async () => {
-    const day = days()[3] ?? '';
+    const day = days()[1] ?? '';
     const send = () => client().days.close(programId, { day, note: 'once' }, { idempotencyKey: `close-${day}` });
     const [one, other] = [await send(), await send()];
     expect(withoutResponse(other)).toEqual(withoutResponse(one));

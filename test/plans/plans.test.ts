@@ -34,7 +34,7 @@ import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../serv
 import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { readCardAt, readFundingAt } from '../../server/store/ledger/balances-at.ts';
-import { countBreaksOfDay, readAccountsOfDay, readDayBounds } from '../../server/store/ledger/day.ts';
+import { readAccountsOfDay, readDayBounds } from '../../server/store/ledger/day.ts';
 import {
   EVERY_MOVEMENT,
   exportFundingMovements,
@@ -196,7 +196,6 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],
   ['get_day', readDayBounds({ programId: PROGRAM, timeZone: 'UTC', day: null })],
   ['get_day, its accounts', readAccountsOfDay({ programId: PROGRAM, ...lastDay })],
-  ['get_day, its breaks', countBreaksOfDay({ programId: PROGRAM, ...lastDay })],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
   ['export_funding_movements', exportFundingMovements(PROGRAM, after, LAST_ID, 1000)],

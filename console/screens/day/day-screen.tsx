@@ -81,7 +81,7 @@ export function DayScreen({ parameters }: { readonly parameters: Parameters }) {
                 </div>
               </Section>
             ))}
-            <Breaks of={found.breaks} />
+            <Breaks report={found} />
           </>
         )}
       </Loaded>
@@ -180,21 +180,14 @@ function columnsOf(currency: string): readonly Column<DayLine>[] {
   ];
 }
 
-function Breaks({ of }: { readonly of: DayRecord['breaks'] }) {
+function Breaks({ report: { open_breaks: open, status } }: { readonly report: DayRecord }) {
   return (
     <Section title="Breaks">
       <p class="quiet">
         In a break, a processor contradicts the books. <a href={hrefTo('/console/processors')}>Open breaks</a>,{' '}
         <a href={hrefTo('/console/processors', { breaks: 'closed' })}>closed breaks</a>
       </p>
-      <Details
-        facts={[
-          ['Open at the start', formatCount(of.opening)],
-          ['Found', formatCount(of.opened)],
-          ['Closed', formatCount(of.closed)],
-          ['Open at the end', formatCount(of.closing)],
-        ]}
-      />
+      <Details facts={[[status === 'closed' ? 'Open when the day was closed' : 'Open now', formatCount(open)]]} />
     </Section>
   );
 }

@@ -17,6 +17,7 @@ import {
   recordContradiction as noteContradiction,
   restateContradiction,
 } from '../../store/processors/contradiction.ts';
+import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 
 // Invariant: If a processor moved money after its transfer had failed, that money is in the books once, against suspense. Every
@@ -48,21 +49,24 @@ export async function recordContradiction(
   }
   const breakId = newId();
   const facts = { breakId, kind, connectorId, programId, attemptId, transferId, amount, currency };
-  const known = { ...facts, expected, found, statedAmount: stated, createdAt: now };
+  const knownAt = (createdAt: number) => ({ ...facts, expected, found, statedAmount: stated, createdAt });
   if (kind === 'contradiction') {
-    await database.write(noteContradiction(known));
+    await database.write(noteContradiction(knownAt(now)));
     return;
   }
-  const record = insertBreak(known);
   await database.write(createSuspenseAccount({ programId, currency, accountId: newId(), floor: -MAXIMUM_BALANCE }));
   const load = {
     accounts: lockSuspenseAndClearing(attempt),
     breaks: findBreak(attempt, kind),
     // Read under the lock of the card's account, so that the data in the event cannot be changed or erased in the meantime.
     transfers: readTransfer(programId, transferId),
+    // The clock under the locks: the times of an account's postings never go back, and a day is over soon after its last posting.
+    clock: READ_SWITCH,
   };
   await transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {
     if (loaded.breaks.length > 0) return { result: undefined, writes: [], readsOnly: true };
+    const { now: postedAt } = toSwitchReading(loaded.clock);
+    const known = knownAt(postedAt);
     const accounts = loaded.accounts.map(toAccount);
     const suspense = accounts.find((account) => account.kind === 'suspense');
     const clearing = accounts.find((account) => account.kind === 'clearing');
@@ -80,13 +84,13 @@ export async function recordContradiction(
     return {
       result: undefined,
       writes: [
-        record,
-        insertPostings([{ ...posted.posting, programId, causeId: breakId }], now),
+        insertBreak(known),
+        insertPostings([{ ...posted.posting, programId, causeId: breakId }], postedAt),
         updateAccounts([posted.source, posted.destination]),
         markLateApproval(known),
         // The processor's earlier statement no longer holds.
         ...(attempt.contradictedAt === null ? [] : [restatement]),
-        insertEvents(batchId, [event], now),
+        insertEvents(batchId, [event], postedAt),
       ],
     };
   });

@@ -1,10 +1,4 @@
-import {
-  type AccountOfDay,
-  type MovedForPurpose,
-  PROGRAM_ACCOUNTS,
-  type ProgramAccount,
-} from '../../../domain/ledger/day.ts';
-import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
+import { type AccountOfDay, DAY_PURPOSES, PROGRAM_ACCOUNTS, type ProgramAccount } from '../../../domain/ledger/day.ts';
 import type { Row } from '../connection/database.ts';
 import {
   BIGINT,
@@ -14,7 +8,6 @@ import {
   NUMBER,
   nullable,
   type RowOf,
-  SUM,
   statement,
   TEXT,
   TIME,
@@ -33,6 +26,10 @@ const BOUNDS = columns({
   now: TIME,
   /** The report of a closed day, as it was sent. */
   report: nullable(json<object>('json')),
+  /** The report of the day before, if that was closed. */
+  reportBefore: nullable(json<object>('json')),
+  /** Number of the program's open breaks. */
+  openBreaks: NUMBER,
   lastClosedDay: nullable(TEXT),
 });
 
@@ -47,14 +44,24 @@ export const readDayBounds = statement(
   { programId: UUID, timeZone: TEXT, day: nullable(TEXT) },
   `select chosen.day::text, instant_of(chosen.day::timestamp, :timeZone) as begins_at,
       instant_of((chosen.day + 1)::timestamp, :timeZone) as ends_at, service_now() as now, closed_day.report,
+      (select report from closed_day where program_id = :programId and closed_day.day = chosen.day - 1) as report_before,
+      (select count(*) from processor_break where program_id = :programId and closed_at is null) as open_breaks,
       (select max(day)::text from closed_day where program_id = :programId and closed_day.day < chosen.day) as last_closed_day
     from (select coalesce(:day::date, (service_now() at time zone :timeZone)::date - 1) as day) as chosen
     left join closed_day on closed_day.program_id = :programId and closed_day.day = chosen.day`,
 );
 
+/** Without grouping, which would sort all postings of the day. */
+const SUMS = DAY_PURPOSES.map(
+  (purpose) => `coalesce(sum(amount) filter (where purpose = '${purpose}'), 0) as ${purpose}_amount,
+        count(*) filter (where counts and purpose = '${purpose}') as ${purpose}_postings`,
+).join(', ');
+
+const KINDS = PROGRAM_ACCOUNTS.map((kind) => `'${kind}'`).join(', ');
+
 /**
- * Reads the accounts of a program over a day, one row for each account and purpose. The numbers of an account's postings have no gaps
- * and their times never go back, so a day is a range of two unique indexes.
+ * Reads the accounts of a program over a day. The numbers of an account's postings have no gaps and their times never go back, so a day
+ * is a range of two unique indexes.
  */
 export const readAccountsOfDay = statement(
   'read_accounts_of_day',
@@ -62,13 +69,12 @@ export const readAccountsOfDay = statement(
   `with own as materialized (
       select account_id, kind, currency, last_sequence_before(:programId, account_id, :beginsAt) as first,
         last_sequence_before(:programId, account_id, :endsAt) as last
-      from account
-      where program_id = :programId and owner_id = :programId and kind in (${PROGRAM_ACCOUNTS.map((kind) => `'${kind}'`).join(', ')})
+      from account where program_id = :programId and owner_id = :programId and kind in (${KINDS})
     )
     select own.kind, own.currency, ${balanceAfter('own.account_id', 'own.first')} as opening,
-      ${balanceAfter('own.account_id', 'own.last')} as closing, moved.purpose, moved.amount, moved.postings
-    from own left join lateral (
-      select purpose, sum(amount) as amount, count(*) filter (where counts) as postings from (
+      ${balanceAfter('own.account_id', 'own.last')} as closing, moved.*
+    from own cross join lateral (
+      select ${SUMS} from (
         select purpose, -amount as amount, true as counts from posting
         where program_id = :programId and source_account_id = own.account_id
           and source_sequence > own.first and source_sequence <= own.last
@@ -77,49 +83,20 @@ export const readAccountsOfDay = statement(
         select purpose, amount, source_account_id <> all (select account_id from own) from posting
         where program_id = :programId and destination_account_id = own.account_id
           and destination_sequence > own.first and destination_sequence <= own.last
-      ) as line group by purpose
-    ) as moved on true
-    order by own.currency, own.kind, moved.purpose`,
+      ) as line
+    ) as moved`,
 );
 
 const ACCOUNT = columns({ kind: word<ProgramAccount>(), currency: CURRENCY, opening: BIGINT, closing: BIGINT });
-const MOVED = columns({ purpose: word<PostingPurpose>(), amount: SUM, postings: NUMBER });
 
-export function toAccountsOfDay(rows: readonly Row[]): readonly AccountOfDay[] {
-  const accounts = new Map<string, AccountOfDay & { readonly moved: MovedForPurpose[] }>();
-  for (const row of rows) {
-    const account = ACCOUNT.read(row);
-    const key = `${account.currency} ${account.kind}`;
-    const known = accounts.get(key) ?? { ...account, moved: [] };
-    if (row.purpose !== null) known.moved.push(MOVED.read(row));
-    accounts.set(key, known);
-  }
-  return [...accounts.values()];
+export function toAccountOfDay(row: Row): AccountOfDay {
+  const moved = DAY_PURPOSES.map((purpose) => ({
+    purpose,
+    amount: BigInt(String(row[`${purpose}_amount`])),
+    postings: Number(row[`${purpose}_postings`]),
+  }));
+  return { ...ACCOUNT.read(row), moved };
 }
-
-/** Counts the breaks of a program over a day. Each is in an index by its state: open, or closed with a note. */
-export const countBreaksOfDay = statement(
-  'count_breaks_of_day',
-  { programId: UUID, beginsAt: TIME, endsAt: TIME },
-  `select
-      count(*) filter (where created_at < :beginsAt) as opening,
-      count(*) filter (where created_at >= :beginsAt) as opened,
-      count(*) filter (where closed_at < :endsAt) as closed,
-      count(*) filter (where closed_at is null or closed_at >= :endsAt) as closing
-    from (
-      select created_at, closed_at from processor_break
-      where program_id = :programId and closed_at is null and created_at < :endsAt
-      union all
-      select created_at, closed_at from processor_break
-      where program_id = :programId and closed_at >= :beginsAt and resolution is not null and created_at < :endsAt
-    ) as found`,
-);
-
-const BREAKS = columns({ opening: NUMBER, opened: NUMBER, closed: NUMBER, closing: NUMBER });
-
-export type BreaksOfDay = RowOf<typeof BREAKS.columns>;
-
-export const toBreaksOfDay: (row: Row) => BreaksOfDay = BREAKS.read;
 
 export const insertClosedDay = statement(
   'insert_closed_day',

@@ -3,7 +3,7 @@ import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type DayLine, drawUpDay } from '../../../domain/ledger/day.ts';
 import { toWireSum } from '../../../domain/ledger/money.ts';
-import { type Call, OperationFailure, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { loadProgram } from '../../calls/program.ts';
 import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
@@ -12,13 +12,11 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { COMMIT_MILLISECONDS } from '../../store/connection/standby.ts';
 import {
-  countBreaksOfDay,
   type DayBounds,
   insertClosedDay,
   readAccountsOfDay,
   readDayBounds,
-  toAccountsOfDay,
-  toBreaksOfDay,
+  toAccountOfDay,
   toDayBounds,
 } from '../../store/ledger/day.ts';
 import type { Program } from '../../store/program.ts';
@@ -39,24 +37,29 @@ export async function getDay(service: Service, call: Call<'get_day'>): Promise<R
 /** export_day: the report of get_day as lines. */
 export async function exportDay(service: Service, call: Call<'export_day'>): Promise<Reply<'export_day'>> {
   const report = await readDay(service, call);
-  return { csv: await writeCsv(`day-${report.day}`, DayLineRecord, linesOf(report), call.query.raw === true) };
+  return {
+    csv: await writeCsv(`${report.program_id}-${report.day}`, DayLineRecord, linesOf(report), call.query.raw === true),
+  };
 }
 
 // An export reads each page when it is requested. A report is one page.
-async function* linesOf({ day, currencies }: DayRecord): Pages {
+async function* linesOf({ program_id, day, status, adds_up, currencies }: DayRecord): Pages {
+  const of = { program_id, day, status, adds_up };
   yield currencies.flatMap(({ currency, opening, movements, closing }) => [
-    { day, currency, line: 'opening', postings: null, ...opening },
-    ...movements.map(({ purpose, ...movement }) => ({ day, currency, line: purpose, ...movement })),
-    { day, currency, line: 'closing', postings: null, ...closing },
+    { ...of, currency, line: 'opening', postings: null, ...opening },
+    ...movements.map(({ purpose, ...movement }) => ({ ...of, currency, line: purpose, ...movement })),
+    { ...of, currency, line: 'closing', postings: null, ...closing },
   ]);
 }
 
-async function readDay(service: Service, call: Call<'get_day'> | Call<'export_day'>): Promise<DayRecord> {
+type DayCall = Call<'get_day'> | Call<'export_day'> | Call<'close_day'>;
+
+async function readDay(service: Service, call: Exclude<DayCall, Call<'close_day'>>): Promise<DayRecord> {
   const program = await loadProgram(service, call.params.program_id);
   const { programId, timeZone } = program;
   const { day = null } = call.query;
   const bounds = requireBounds(await readRows(service.database, readDayBounds({ programId, timeZone, day })));
-  return closedIn(bounds) ?? drawUp(service, program, bounds);
+  return closedIn(bounds) ?? drawUp(service, call, program, bounds);
 }
 
 /** close_day: the closed day. A day that is already closed keeps its first report and note. */
@@ -68,7 +71,7 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
   const bounds = requireBounds(await readRows(service.database, named));
   refuseUnlessOver(call, bounds);
   // A day that is over gets no more postings, so it can be summed before the transaction.
-  const open = closedIn(bounds) ?? (await drawUp(service, program, bounds));
+  const open = closedIn(bounds) ?? (await drawUp(service, call, program, bounds));
   return transactUnderKey(service, call, {
     programId,
     names: [{ programId, kind: 'day', name: day }],
@@ -113,46 +116,69 @@ function refuseUnlessOver(call: Call<'close_day'>, bounds: DayBounds): void {
   throw schemaRefusal(call, message, '/day');
 }
 
-async function drawUp({ database }: Service, { programId, timeZone }: Program, bounds: DayBounds): Promise<DayRecord> {
-  const { beginsAt, endsAt } = bounds;
-  const rows = await database
-    .survey(readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS)
-    .catch((error: unknown) => {
-      throw toOperationFailure(error);
-    });
-  if (rows === undefined) {
-    const problem = 'The postings of the day could not be summed in time.';
-    throw new OperationFailure(problem, {
-      busy: true,
-      moneyMoved: 'no',
-      advice: 'Try again when the service has less load.',
-    });
+async function drawUp(
+  { database }: Service,
+  call: DayCall,
+  { programId, timeZone }: Program,
+  bounds: DayBounds,
+): Promise<DayRecord> {
+  const { day, beginsAt, endsAt, now } = bounds;
+  if (beginsAt > now) {
+    const message = `The day ${day} of this card program begins on ${new Date(beginsAt).toISOString()}. Send an earlier day.`;
+    throw schemaRefusal(call, message, '/day');
   }
-  const [counted] = await readRows(database, countBreaksOfDay({ programId, beginsAt, endsAt }));
-  if (counted === undefined) throw new Error('the statement returned no counts');
-  const currencies = drawUpDay(toAccountsOfDay(rows));
+  const reading = database.survey(readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS);
+  const rows = await reading.catch((error: unknown) => {
+    throw toOperationFailure(error);
+  });
+  if (rows === undefined) {
+    // Not a 503: clients would repeat a long read in vain, because the postings of a day do not become fewer.
+    const message =
+      `The day ${day} has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Read the balances at ` +
+      "its ends with 'as_of' of get_program and get_trial_balance instead.";
+    throw schemaRefusal(call, message, '/day');
+  }
+  const currencies = drawUpDay(rows.map(toAccountOfDay)).map(({ currency, opening, movements, closing, addsUp }) => ({
+    currency,
+    opening: toLine(opening),
+    movements: movements.map(({ purpose, postings, ...line }) => ({ purpose, postings, ...toLine(line) })),
+    closing: toLine(closing),
+    adds_up: addsUp,
+  }));
   return {
     program_id: toWireId('prog', programId),
-    day: bounds.day,
+    day,
     time_zone: timeZone,
     begins_at: new Date(beginsAt).toISOString(),
     ends_at: new Date(endsAt).toISOString(),
     status: isRunning(bounds) ? 'running' : 'open',
-    adds_up: currencies.every(({ addsUp }) => addsUp),
-    currencies: currencies.map(({ currency, opening, movements, closing, addsUp }) => ({
-      currency,
-      opening: toLine(opening),
-      movements: movements.map(({ purpose, postings, ...line }) => ({ purpose, postings, ...toLine(line) })),
-      closing: toLine(closing),
-      adds_up: addsUp,
-    })),
-    breaks: toBreaksOfDay(counted),
+    adds_up: currencies.every(({ adds_up: addsUp }) => addsUp) && follows(currencies, bounds.reportBefore),
+    currencies,
+    open_breaks: bounds.openBreaks,
     last_closed_day: bounds.lastClosedDay,
     closed_at: null,
     closed_by: null,
     note: null,
   };
 }
+
+/**
+ * Whether the day begins with what the report of the day before says, if that is closed. If a clock went back, a posting can have a time
+ * of the closed day that its report does not have.
+ */
+function follows(currencies: DayRecord['currencies'], before: object | null): boolean {
+  if (before === null) return true;
+  const { currencies: earlier } = before as DayRecord;
+  const all = new Set([...currencies, ...earlier].map(({ currency }) => currency));
+  return [...all].every((currency) => {
+    const opening = currencies.find((one) => one.currency === currency)?.opening ?? NOTHING;
+    const closing = earlier.find((one) => one.currency === currency)?.closing ?? NOTHING;
+    return DAY_COLUMNS.every((column) => opening[column] === closing[column]);
+  });
+}
+
+const NOTHING = { funding: 0, cards: 0, suspense: 0, loss: 0 } as const;
+const DAY_COLUMNS = ['funding', 'cards', 'suspense', 'loss'] as const;
 
 function toLine({ funding, cards, suspense, loss }: DayLine): DayRecord['currencies'][number]['opening'] {
   return {
