@@ -6,13 +6,21 @@ import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 const client = () => service().client;
 
-const DAY_SECONDS = 86_400;
+const DAY_MILLISECONDS = 86_400_000;
+
+/** Moves the clock of the sandbox to noon, so that no test runs across midnight. */
+async function moveToNoon(daysAhead: number): Promise<void> {
+  const now = Date.now();
+  const noon = now - (now % DAY_MILLISECONDS) + (daysAhead + 0.5) * DAY_MILLISECONDS;
+  await client().sandbox.moveClock({ seconds_ahead: Math.round((noon - now) / 1000) });
+}
 
 let programId: string;
 /** The day on which the money moved. It is over by the clock of the sandbox. */
 let day: string;
 
 beforeAll(async () => {
+  await moveToNoon(1);
   programId = (await client().programs.create({ name: 'Lumen Gift Cards', currency: 'USD' })).program_id;
   const options = { programId };
   const { created_at } = await client().deposits.create(programId, { amount: 123_456_789 });
@@ -20,7 +28,7 @@ beforeAll(async () => {
   await client().transfers.create({ amount: 25_000, card_id: 'card_one' }, options);
   await client().transfers.create({ amount: 4_990, card_id: 'card_one', type: 'unload' }, options);
   day = created_at.slice(0, 10);
-  await client().sandbox.moveClock({ seconds_ahead: DAY_SECONDS + 120 });
+  await moveToNoon(2);
 });
 
 const pathOf = (query = '') => `/console/programs/${programId}/day${query}`;
