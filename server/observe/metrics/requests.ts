@@ -10,7 +10,7 @@ import { type ResponseCounter, type Series, TIME_BOUNDS } from '../../calls/resp
 import { follow } from './parts.ts';
 import type { Metrics } from './registry.ts';
 
-// Invariant: A metrics page has fewer than 3,200 series, and a scrape does not wait for the database
+// Invariant: A metrics page has fewer than 3,300 series, and a scrape does not wait for the database
 // Kept by: labels from closed sets; one job reads the figures (`server/background/jobs/read-figures.ts`)
 // Tested by: `server/observe/metrics/series.test.ts`, `test/metrics/metrics.test.ts`
 

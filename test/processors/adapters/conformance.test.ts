@@ -148,7 +148,7 @@ test('fails one rule if no adapter responds, and skips the other rules', async (
 test.each([
   ['a missing variable', 'http://127.0.0.1:1', undefined, 'there is no environment variable ADAPTER_SECRET'],
   ['a malformed secret', 'http://127.0.0.1:1', 'abc', 'must be whsec_ followed by Base64'],
-  ['a malformed URL', '127.0.0.1:4000', newSecret(), 'the URL must be one such as http://127.0.0.1:4000'],
+  ['a malformed URL', '127.0.0.1:4000', newSecret(), 'the argument must be a URL such as http://127.0.0.1:4000'],
 ])('refuses %s before it sends anything', async (_, url, secret, message) => {
   const { output, errors, exitCode } = await checkCommand(url, secret);
   expect(errors.replaceAll(/\s+/g, ' ')).toContain(message);
