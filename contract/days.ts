@@ -17,6 +17,10 @@ import {
 
 const day = (description: string) => Type.String({ format: 'date', description });
 
+/** A day in a request. Clients can see that it must be in the past: `seconds` is how long ago it must have ended, or begun. */
+const pastDay = (seconds: number, description: string) =>
+  Type.String({ format: 'date', description, 'x-checked': { 'x-seconds-ago': seconds } });
+
 const LINE = {
   funding: Sum('Funding of the card program'),
   cards: Sum('All cards together, with the money that processors have for cards: what the other accounts lack to zero'),
@@ -91,7 +95,7 @@ export const DayRecord = Type.Object({
 });
 
 export const CloseDayBody = Type.Object({
-  day: day('The day to close, such as 2026-01-31. It must be over in the time zone of the card program'),
+  day: pastDay(60, 'The day to close, such as 2026-01-31. It must be over in the time zone of the card program'),
   note: freeText(
     MAX_NOTE_CHARACTERS,
     'What you checked; kept for ever, without card numbers and keys. Do not name a card holder',
@@ -99,7 +103,7 @@ export const CloseDayBody = Type.Object({
 });
 
 const dayQuery = Type.Optional(
-  day("The day, such as 2026-01-31; yesterday in the card program's time zone if omitted"),
+  pastDay(0, "The day, such as 2026-01-31; yesterday in the card program's time zone if omitted"),
 );
 
 const PATH = '/api/v0.1/operator/program/{program_id}/day';

@@ -12,6 +12,7 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
     says: /not in the future|must be in the future|within a year|a hold lasts at most|must not be after|later than/,
   },
   { field: /\/as_of$/, says: /less than 60 seconds ago or in the future/ },
+  { field: /\/day$/, says: /Send an earlier day|can be closed from/ },
   { field: /\/started_at$/, says: /must not be in the future/ },
   // Comparisons of two values.
   { field: /(^|\/|_)(from|to)$/, says: /must be (later|earlier) than|more than 1000 intervals apart/ },

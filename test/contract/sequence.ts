@@ -19,7 +19,7 @@ import {
   withPeriods,
 } from './steps.ts';
 import { Reference } from './values.ts';
-import { addFaults, damage, respellBytes, toShell } from './wire/changes.ts';
+import { addFaults, damage, respellBytes, toCurl, toShell } from './wire/changes.ts';
 import { draftOf, encode, type Plain } from './wire/draft.ts';
 import { type Problem, problemOfRefusal } from './wire/refusal.ts';
 
@@ -158,6 +158,12 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
 /** A missing response, or more bytes after a response. */
 const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or more bytes' };
 
+/** Whether a content type, or a head, says that a response is an export. */
+const isCsv = (head: string): boolean => /text\/csv/i.test(head.split('\r\n\r\n')[0] ?? '');
+
+/** An export that the service has broken off, because it could not read the next lines in time. Callers repeat it (docs/exports.md). */
+const BROKEN_OFF = { status: 598, headers: new Headers(), text: 'an export that was broken off' };
+
 class Run {
   readonly records = new Records();
   violation: Violation | undefined;
@@ -291,7 +297,11 @@ class Run {
         body: body ?? null,
         redirect: 'manual',
       });
-      return { status: response.status, headers: response.headers, text: await response.text() };
+      const isExport = isCsv(response.headers.get('content-type') ?? '');
+      const text = await response.text().catch((error: unknown) => {
+        if (!isExport) throw error;
+      });
+      return text === undefined ? BROKEN_OFF : { status: response.status, headers: response.headers, text };
     });
   }
 
@@ -302,20 +312,21 @@ class Run {
     const bytes = encode(made);
     this.#commands.push(() => toShell(bytes, this.#target.url));
     return this.#retrying(async () => {
-      const { responses, rest } = await this.#conversation.exchange(bytes, [made], made.closes);
+      const { responses, rest, isEnded } = await this.#conversation.exchange(bytes, [made], made.closes);
       const [response] = responses;
+      if (response === undefined && isEnded && isCsv(rest)) return BROKEN_OFF;
       if (response === undefined || rest !== '') return { status: 599, headers: new Headers(), text: UNREADABLE.found };
       return { status: response.status, headers: headersOf(response), text: response.body };
     });
   }
 
-  /** Repeats a request while a busy service refuses it with Retry-After. */
+  /** Repeats a request while a busy service refuses it with Retry-After, or breaks its export off. */
   async #retrying(send: () => Promise<Omit<Received, 'json'>>): Promise<Received> {
     for (let tries = 0; ; tries += 1) {
       this.#requests += 1;
       const received = await send();
-      if (received.status !== 503 || !received.headers.has('retry-after') || tries >= 5)
-        return { ...received, json: parsed(received.text) };
+      const isBusy = (received.status === 503 && received.headers.has('retry-after')) || received === BROKEN_OFF;
+      if (!isBusy || tries >= 5) return { ...received, json: parsed(received.text) };
       await new Promise((wake) => setTimeout(wake, 1_000));
     }
   }
@@ -586,17 +597,4 @@ function respell(value: unknown): unknown {
       .toReversed()
       .map(([name, one]) => [name, name === 'amount' && typeof one === 'number' ? String(one) : respell(one)]),
   );
-}
-
-function toCurl(url: string, { method, target, headers, body }: Sent): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  const shown = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
-  return [
-    'curl',
-    '-X',
-    method,
-    quoted(url + target),
-    ...shown,
-    ...(body === undefined ? [] : ['-d', quoted(body)]),
-  ].join(' ');
 }

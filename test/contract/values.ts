@@ -141,7 +141,10 @@ function numberOf({ minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Schema, ra
 
 function textOf(schema: Schema, name: string, random: Random, atEdges: boolean): string {
   const { minLength = 0, maxLength = 300, pattern, format, 'x-seconds-ago': ago } = schema;
-  if (format === 'date') return random.pick(DAYS);
+  if (format === 'date') {
+    const isPast = ago !== undefined && random.chance(0.9);
+    return isPast ? dayAhead(-4 - random.below(300)) : random.pick(DAYS);
+  }
   if (format === 'date-time') {
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
     // A leap second is the last second of a UTC day.

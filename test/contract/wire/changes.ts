@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Random } from '../../harness/random.ts';
-import { type Draft, encode } from './draft.ts';
+import { type Draft, encode, type Plain } from './draft.ts';
 import { FAULTY_BODY } from './faulty-body.ts';
 import { FAULTY_HEAD } from './faulty-head.ts';
 import { type Change, HARMLESS } from './harmless.ts';
@@ -65,4 +65,18 @@ export function toShell(bytes: Buffer, url: string): string {
   const file = join(tmpdir(), `contract-${createHash('sha256').update(bytes).digest('hex').slice(0, 12)}.http`);
   writeFileSync(file, bytes);
   return `nc ${hostname} ${port} < ${file}`;
+}
+
+/** Returns the curl command that sends a request. */
+export function toCurl(url: string, { method, target, headers, body }: Plain): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  const shown = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  return [
+    'curl',
+    '-X',
+    method,
+    quoted(url + target),
+    ...shown,
+    ...(body === undefined ? [] : ['-d', quoted(body)]),
+  ].join(' ');
 }
