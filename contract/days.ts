@@ -47,7 +47,7 @@ const STATUS = literals(
 );
 
 /** A line of a day's report as comma-separated values. */
-export const DayLineRecord = Type.Object({
+const DayLineRecord = Type.Object({
   program_id: programId,
   day: day('The day, such as 2026-01-31'),
   status: STATUS,
@@ -98,7 +98,7 @@ export const CloseDayBody = Type.Object({
   day: pastDay(60, 'The day to close, such as 2026-01-31. It must be over in the time zone of the card program'),
   note: freeText(
     MAX_NOTE_CHARACTERS,
-    'What you checked; kept for ever, without card numbers and keys. Do not name a card holder',
+    'What you checked; kept forever, without card numbers and keys. Do not name a card holder',
   ),
 });
 

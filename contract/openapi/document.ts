@@ -103,8 +103,6 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...parts,
   CatalogueRecord,
   EventTypeRecord,
-  // The document shows comma-separated values as text, and no response has a line of a day as JSON.
-  DayLineRecord: undefined,
 }).flatMap(([name, value]: [string, unknown]) =>
   // OpenAPI has no schema for a query: its fields are parameters.
   isSchema(value) && !name.endsWith('Query') ? [[name.replace(/Schema$/, ''), value] as const] : [],

@@ -969,7 +969,7 @@ export type CloseDayBody = {
   /** The day to close, such as 2026-01-31. It must be over in the time zone of the card program. */
   readonly day: string;
   /**
-   * What you checked; kept for ever, without card numbers and keys. Do not name a card holder. At most 500
+   * What you checked; kept forever, without card numbers and keys. Do not name a card holder. At most 500
    * characters.
    */
   readonly note: string;

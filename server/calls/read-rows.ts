@@ -17,6 +17,19 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
+/** Reads rows with a statement that may take long. Undefined if it takes longer than the limit; 0 for no limit. */
+export async function surveyRows(
+  database: Database,
+  statement: Statement,
+  timeoutMilliseconds: number,
+): Promise<readonly Row[] | undefined> {
+  try {
+    return await database.survey(statement, timeoutMilliseconds);
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}
+
 /** Runs one statement that writes. If it is unknown whether the commit succeeded, the failure says so. */
 export async function writeRows(database: Database, statement: Statement): Promise<readonly Row[]> {
   try {

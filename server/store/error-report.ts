@@ -1,5 +1,5 @@
 import type { Row, Statement } from './connection/database.ts';
-import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID } from './sql.ts';
+import { columns, INTEGER, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID, wordList } from './sql.ts';
 
 // Invariant: error.recorded counts every stored Server and Process Error once
 // Kept by: the statement that stores errors
@@ -22,7 +22,7 @@ export const REPORT_STORED = `reported as (
         (array_agg(status order by created_at desc, request_id desc))[1],
         (array_agg(type order by created_at desc, request_id desc))[1],
         (array_agg(message order by created_at desc, request_id desc))[1]
-      from stored where type in (${REPORTED_TYPES.map((type) => `'${type}'`).join(', ')})
+      from stored where type in (${wordList(REPORTED_TYPES)})
       group by program_id, code order by program_id, code
       on conflict (program_id, code) do update set
         count = error_report.count + excluded.count,

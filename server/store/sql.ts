@@ -193,6 +193,9 @@ export function compiledTexts(): ReadonlyMap<string, string> {
   return texts;
 }
 
+/** SQL: the list of words of our own, such as `'load', 'unload'`. */
+export const wordList = (words: readonly string[]): string => words.map((one) => `'${one}'`).join(', ');
+
 /** Matches a comment, quoted text, or a parameter. `::` is a cast. */
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DayRecord } from '../../sdk/client.ts';
 import { patiently } from '../harness/client/patience.ts';
+import { dayIn } from '../harness/local-time.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
+import { setClock } from './transfers/limited.ts';
 
 const running = useOwnService('It moves the clock over several days.');
 const client = () => running().client;
@@ -9,17 +11,18 @@ const client = () => running().client;
 const ZONE = 'America/New_York';
 const DAYS = 4;
 const STEPS = 12;
-const HOUR = 3600;
+const HOUR = 3_600_000;
+const DAY_MILLISECONDS = 24 * HOUR;
 
-/** Seconds until noon in New York, in standard time, so that no day ends during a step. */
-const toNoon = (17 * HOUR - (Math.floor(Date.now() / 1000) % (24 * HOUR)) + 24 * HOUR) % (24 * HOUR);
+/** A noon in New York, in standard time. No day ends while a step runs. */
+const FIRST_NOON = Math.ceil(Date.now() / DAY_MILLISECONDS) * DAY_MILLISECONDS + 17 * HOUR;
+const noonAfter = (days: number) => FIRST_NOON + days * DAY_MILLISECONDS;
+const TODAY = dayIn(ZONE, noonAfter(DAYS));
 
 /** The number of postings of one purpose, and the amounts that they moved according to the responses. */
 type Moved = { postings: number; funding: number; cards: number };
 
 let programId: string;
-/** The time on the sandbox's clock after the last day. */
-let now: string;
 const cards: string[] = [];
 const transfers: string[] = [];
 /** The expected figures by day, in the time zone of the program, and by purpose. */
@@ -27,7 +30,7 @@ const expected = new Map<string, Record<string, Moved>>();
 
 const here = () => ({ programId });
 const any = <Item>(items: readonly Item[]): Item => items[Math.floor(Math.random() * items.length)] as Item;
-const dayOf = (instant: string) => new Intl.DateTimeFormat('sv-SE', { timeZone: ZONE }).format(new Date(instant));
+const dayOf = (instant: string) => dayIn(ZONE, Date.parse(instant));
 const days = () => [...expected.keys()].sort();
 
 function note(instant: string, purpose: string, funding: number, intoCards: number): void {
@@ -68,11 +71,11 @@ beforeAll(async () => {
   programId = (await client().programs.create({ name: 'Days', currency: 'CHF', time_zone: ZONE })).program_id;
   for (let card = 0; card < 2; card += 1) cards.push((await client().cards.create({}, here())).card_id);
   for (let at = 0; at < DAYS; at += 1) {
-    await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * at });
+    await setClock(client(), noonAfter(at));
     note((await client().deposits.create(programId, { amount: 10_000 })).created_at, 'deposit', 10_000, 0);
     for (let step = 0; step < STEPS; step += 1) await patiently(move);
   }
-  ({ now } = await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * DAYS }));
+  await setClock(client(), noonAfter(DAYS));
 }, 60_000);
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
@@ -105,8 +108,8 @@ describe('get_day', () => {
 
   test('shows yesterday if no day is given, and shows that today is still running', async () => {
     const yesterday = await client().days.get(programId);
-    expect(dayOf(yesterday.ends_at)).toBe(dayOf(now));
-    const today = await client().days.get(programId, { day: dayOf(now) });
+    expect(dayOf(yesterday.ends_at)).toBe(TODAY);
+    const today = await client().days.get(programId, { day: TODAY });
     expect(today.status).toBe('running');
   });
 
@@ -151,18 +154,13 @@ describe('close_day', () => {
       note: 'Ticket 4711, password=[redacted]',
     });
     // A sandbox can move its clock back, and then a new posting can have a time within the closed day.
-    const ahead = Math.round((Date.parse(open.begins_at) - Date.now()) / 1000) + 60;
-    if (ahead > 0) {
-      await client().sandbox.moveClock({ seconds_ahead: ahead });
-      await client()
-        .deposits.create(programId, { amount: 7 })
-        .catch(() => undefined);
-      await client().sandbox.moveClock({ seconds_ahead: toNoon + 24 * HOUR * DAYS });
-    }
+    await setClock(client(), noonAfter(DAYS - 1));
+    await client().deposits.create(programId, { amount: 7 });
+    await setClock(client(), noonAfter(DAYS));
     expect(withoutResponse(await close(first, 'again'))).toEqual(withoutResponse(closed));
     expect(withoutResponse(await client().days.get(programId, { day: first }))).toEqual(withoutResponse(closed));
     // The next day begins with money that the closed report does not have.
-    const next = await client().days.get(programId, { day: dayOf(now) });
+    const next = await client().days.get(programId, { day: TODAY });
     expect(next).toMatchObject({ last_closed_day: first, adds_up: false });
   });
 
@@ -182,12 +180,11 @@ describe('close_day', () => {
   });
 
   test('refuses a day that is not over, and names the time from which the day can be closed', async () => {
-    const today = dayOf(now);
-    const { ends_at } = await client().days.get(programId, { day: today });
-    const refusal = await refusalOf(close(today));
+    const { ends_at } = await client().days.get(programId, { day: TODAY });
+    const refusal = await refusalOf(close(TODAY));
     expect(refusal).toMatchObject({ code: 'close_day_schema', field: '/day' });
     expect(refusal.message).toContain(new Date(Date.parse(ends_at) + 60_000).toISOString());
-    expect((await refusalOf(client().days.close('prog_missing', { day: today, note: 'x' }))).code).toBe(
+    expect((await refusalOf(client().days.close('prog_missing', { day: TODAY, note: 'x' }))).code).toBe(
       'program_not_found',
     );
   });

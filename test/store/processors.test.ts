@@ -234,8 +234,7 @@ describe('a transfer with a card at a processor', () => {
   test('ignores the outcome of the first order after the order was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The sending process is paused. Other processes consider the order lost, and learn that the processor does not know
-    // it.
+    // The sending process is paused. Others consider the order lost, and the processor says that it does not know it.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };
@@ -244,8 +243,7 @@ describe('a transfer with a card at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // The first process continues, and reports that it could not send: first when that would fail the transfer, then
-    // earlier.
+    // The first process reports that it could not send: first at a time that would fail the transfer, then earlier.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;

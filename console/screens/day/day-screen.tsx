@@ -226,7 +226,7 @@ function CloseDialog({
         value={note}
         onInput={setNote}
         isProse
-        hint="Stored with the day and in the audit log."
+        hint="Kept with the day forever. Do not name a card holder."
       />
     </ConfirmDialog>
   );

@@ -1,7 +1,7 @@
 import { type CardStatus, EXPIRING_CARD_STATUSES } from '../../../domain/cards/card.ts';
 import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
+import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word, wordList } from '../sql.ts';
 
 /** The conditions of a list of cards. Null means no condition. */
 export type CardFilter = {
@@ -108,7 +108,7 @@ const CONDITIONS: readonly (readonly [covered: keyof CardFilter, parameter: stri
   [
     'status',
     ':status::text',
-    `case when card.status in (${EXPIRING_CARD_STATUSES.map((status) => `'${status}'`).join(', ')}) and card.expires_on < (
+    `case when card.status in (${wordList(EXPIRING_CARD_STATUSES)}) and card.expires_on < (
         select (service_now() at time zone time_zone)::date from program where program.program_id = :programId
       ) then 'expired' else card.status end = :status`,
   ],

@@ -13,6 +13,7 @@ import {
   TIME,
   UUID,
   word,
+  wordList,
 } from '../sql.ts';
 import { balanceAfter } from './statement.ts';
 
@@ -57,8 +58,6 @@ const SUMS = DAY_PURPOSES.map(
         count(*) filter (where counts and purpose = '${purpose}') as ${purpose}_postings`,
 ).join(', ');
 
-const KINDS = PROGRAM_ACCOUNTS.map((kind) => `'${kind}'`).join(', ');
-
 /**
  * Reads the accounts of a program over a day. The numbers of an account's postings have no gaps and their times never go back, so a day
  * is a range of two unique indexes.
@@ -69,7 +68,7 @@ export const readAccountsOfDay = statement(
   `with own as materialized (
       select account_id, kind, currency, last_sequence_before(:programId, account_id, :beginsAt) as first,
         last_sequence_before(:programId, account_id, :endsAt) as last
-      from account where program_id = :programId and owner_id = :programId and kind in (${KINDS})
+      from account where program_id = :programId and owner_id = :programId and kind in (${wordList(PROGRAM_ACCOUNTS)})
     )
     select own.kind, own.currency, ${balanceAfter('own.account_id', 'own.first')} as opening,
       ${balanceAfter('own.account_id', 'own.last')} as closing, moved.*

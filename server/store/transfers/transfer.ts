@@ -26,6 +26,7 @@ import {
   TIME,
   UUID,
   word,
+  wordList,
 } from '../sql.ts';
 
 const TRANSFER = columns({
@@ -78,7 +79,7 @@ export const readReferences = statementOfRows(
       select * from (
         select program_id, reference, transfer_id, status, expires_at from transfer
         where transfer.program_id = sent.program_id and transfer.reference = sent.reference
-          and transfer.status in (${STATUSES_WITH_REFERENCE.map((status) => `'${status}'`).join(', ')})
+          and transfer.status in (${wordList(STATUSES_WITH_REFERENCE)})
         union all
         select ended.* from (
           select program_id, reference, transfer_id, status, expires_at from transfer

@@ -1,4 +1,6 @@
-import { DayLineRecord, type DayRecord } from '../../../contract/days.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { DayRecord } from '../../../contract/days.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type DayLine, drawUpDay } from '../../../domain/ledger/day.ts';
@@ -6,7 +8,7 @@ import { toWireSum } from '../../../domain/ledger/money.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { loadProgram } from '../../calls/program.ts';
-import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
+import { readRows, surveyRows } from '../../calls/read-rows.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Row } from '../../store/connection/database.ts';
@@ -37,9 +39,8 @@ export async function getDay(service: Service, call: Call<'get_day'>): Promise<R
 /** export_day: the report of get_day as lines. */
 export async function exportDay(service: Service, call: Call<'export_day'>): Promise<Reply<'export_day'>> {
   const report = await readDay(service, call);
-  return {
-    csv: await writeCsv(`${report.program_id}-${report.day}`, DayLineRecord, linesOf(report), call.query.raw === true),
-  };
+  const name = `${report.program_id}-${report.day}`;
+  return { csv: await writeCsv(name, OPERATIONS.export_day.reply, linesOf(report), call.query.raw === true) };
 }
 
 // An export reads each page when it is requested. A report is one page.
@@ -127,10 +128,7 @@ async function drawUp(
     const message = `The day ${day} of this card program begins on ${new Date(beginsAt).toISOString()}. Send an earlier day.`;
     throw schemaRefusal(call, message, '/day');
   }
-  const reading = database.survey(readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS);
-  const rows = await reading.catch((error: unknown) => {
-    throw toOperationFailure(error);
-  });
+  const rows = await surveyRows(database, readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS);
   if (rows === undefined) {
     // Not a 503: clients would repeat a long read in vain, because the postings of a day do not become fewer.
     const message =
@@ -173,12 +171,11 @@ function follows(currencies: DayRecord['currencies'], before: object | null): bo
   return [...all].every((currency) => {
     const opening = currencies.find((one) => one.currency === currency)?.opening ?? NOTHING;
     const closing = earlier.find((one) => one.currency === currency)?.closing ?? NOTHING;
-    return DAY_COLUMNS.every((column) => opening[column] === closing[column]);
+    return isDeepStrictEqual(opening, closing);
   });
 }
 
 const NOTHING = { funding: 0, cards: 0, suspense: 0, loss: 0 } as const;
-const DAY_COLUMNS = ['funding', 'cards', 'suspense', 'loss'] as const;
 
 function toLine({ funding, cards, suspense, loss }: DayLine): DayRecord['currencies'][number]['opening'] {
   return {

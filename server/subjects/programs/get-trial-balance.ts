@@ -2,8 +2,8 @@ import type { TrialBalance } from '../../../contract/programs.ts';
 import { toWire, toWireSum } from '../../../domain/ledger/money.ts';
 import { type Call, OperationFailure, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readAsOf, refuseUnsettled } from '../../calls/fields.ts';
-import { toOperationFailure } from '../../calls/read-rows.ts';
-import type { Database, Row, Statement } from '../../store/connection/database.ts';
+import { surveyRows } from '../../calls/read-rows.ts';
+import type { Database } from '../../store/connection/database.ts';
 import { sumKindsAt, toClock, toKindSumsAt } from '../../store/ledger/balances-at.ts';
 import {
   COUNT_DIFFERING_HOLDS,
@@ -38,7 +38,7 @@ export async function getTrialBalance(
 ): Promise<Reply<'get_trial_balance'>> {
   const before = readAsOf(call.query);
   if (before === undefined) return { record: await drawUpTrialBalance(database, READ_MILLISECONDS) };
-  const rows = await survey(database, sumKindsAt(before), SUM_MILLISECONDS);
+  const rows = await surveyRows(database, sumKindsAt(before), SUM_MILLISECONDS);
   if (rows === undefined) {
     // Not a 503, because clients would repeat the service's longest read in vain: the number of postings only grows.
     const message =
@@ -63,12 +63,12 @@ export async function getTrialBalance(
 
 /** Computes the trial balance. Each of its three reads takes at most `timeoutMilliseconds`. Use 0 for no limit. */
 export async function drawUpTrialBalance(database: Database, timeoutMilliseconds: number): Promise<TrialBalance> {
-  const rows = await survey(database, SUM_KINDS, timeoutMilliseconds);
+  const rows = await surveyRows(database, SUM_KINDS, timeoutMilliseconds);
   if (rows === undefined) {
     throw tooSlow('The balances of all accounts could not be summed in time.');
   }
-  const compared = await survey(database, FIND_DIFFERING_ACCOUNTS, timeoutMilliseconds);
-  const held = await survey(database, COUNT_DIFFERING_HOLDS, timeoutMilliseconds);
+  const compared = await surveyRows(database, FIND_DIFFERING_ACCOUNTS, timeoutMilliseconds);
+  const held = await surveyRows(database, COUNT_DIFFERING_HOLDS, timeoutMilliseconds);
   if (held === undefined) {
     throw tooSlow('The holds of all accounts could not be summed in time.');
   }
@@ -93,18 +93,6 @@ export async function drawUpTrialBalance(database: Database, timeoutMilliseconds
 
 function tooSlow(problem: string): OperationFailure {
   return new OperationFailure(problem, { busy: true, moneyMoved: 'no', advice: ON_THE_HOST });
-}
-
-async function survey(
-  database: Database,
-  statement: Statement,
-  timeoutMilliseconds: number,
-): Promise<readonly Row[] | undefined> {
-  try {
-    return await database.survey(statement, timeoutMilliseconds);
-  } catch (error) {
-    throw toOperationFailure(error);
-  }
 }
 
 function sumCurrencies(sums: readonly KindSum[]): TrialBalance['currencies'] {
