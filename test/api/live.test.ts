@@ -10,6 +10,7 @@ import {
   embeddedServerOf,
   runCommand,
   type ServiceProcess,
+  type ServiceSettings,
   startInVain,
   startService,
   temporaryDirectory,
@@ -38,7 +39,7 @@ describe('live mode on an empty directory', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let service: ServiceProcess;
   let operatorKey = '';
-  let environment: Record<string, string> = {};
+  let environment: ServiceSettings;
   const programs = { first: '', second: '' };
   const keys = { first: '', second: '' };
 

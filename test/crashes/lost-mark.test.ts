@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimAttempts, markSent, toClaimedAttempt } from '../../server/store/processors/attempt.ts';
 import { type Ledger, openLedger, urlOf } from '../harness/ledger.ts';
-import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, type ServiceSettings, startService, waitFor } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { sendNotice } from '../processors/notices.ts';
@@ -22,7 +22,7 @@ const first = hold();
 const directory = await useDirectory();
 let pair: Pair;
 let service: ServiceProcess;
-let settings: Readonly<Record<string, string>>;
+let settings: ServiceSettings;
 /** A ledger without workers: it sends no orders. */
 let ledger: Ledger;
 const transferIds: string[] = [];

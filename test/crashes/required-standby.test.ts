@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
 import { KEY_TEXT, type Ledger, openLedger, urlOf } from '../harness/ledger.ts';
-import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { runCommand, type ServiceProcess, type ServiceSettings, startService, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
@@ -21,7 +21,7 @@ const CARD = { amount: 1, card_id: 'card_active' };
 
 const directory = await useDirectory();
 let pair: Pair;
-let settings: Readonly<Record<string, string>>;
+let settings: ServiceSettings;
 let service: ServiceProcess;
 /** The proxy between PostgreSQL and `ledger`. */
 let proxy: DatabaseProxy;

@@ -63,7 +63,7 @@ test('shares the webhooks among the running processes', async () => {
   await strict.all(program.start + 1, last);
   await parallel.all(program.start + 1, last);
   expectStrict(strict);
-  const third = await startService({ DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent', ...key });
+  const third = await startService({ ...services.settings(), ...key });
   await waitFor('three shares', async () => (await shares()).join() === '4,6,6');
   const more = await program.transfer(10);
   await third.stop();

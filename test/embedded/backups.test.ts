@@ -9,6 +9,7 @@ import {
   embeddedServerOf,
   runCommand,
   type ServiceProcess,
+  type ServiceSettings,
   startInVain,
   startService,
   temporaryDirectory,
@@ -46,11 +47,11 @@ async function transfer({ client }: ServiceProcess): Promise<string> {
 }
 
 /** Starts a service and waits for its first copy. */
-async function startArchiving(environment: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+async function startArchiving(environment: ServiceSettings): Promise<ServiceProcess> {
   const before = (await copies()).length;
   const started = await startService(environment);
   await waitFor('the copy', async () => (await copies()).length > before);
-  await untilCopyEnds(environment.DATA_DIR ?? '');
+  await untilCopyEnds(environment.DATA_DIR);
   return started;
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { chooseServerUser } from '../../server/postgres/ledger-location.ts';
-import { runCommand, startService, waitFor } from '../harness/process.ts';
+import { runCommand, type ServiceSettings, startService, waitFor } from '../harness/process.ts';
 
 const PORT = 5432;
 const STANZA = 'ledger';
@@ -180,7 +180,7 @@ async function many(transfer: () => Promise<string>): Promise<readonly string[]>
 }
 
 async function requireTransfers(
-  settings: Readonly<Record<string, string>>,
+  settings: ServiceSettings,
   before: readonly string[],
   after: readonly string[],
 ): Promise<void> {

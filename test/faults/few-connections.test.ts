@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { LIMITS } from '../../server/store/connection/session-settings.ts';
 import { connect, openLedger, urlOf } from '../harness/ledger.ts';
-import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, type ServiceSettings, startInVain, startService, waitFor } from '../harness/process.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
@@ -30,7 +30,7 @@ afterAll(async () => {
   await stage.end();
 });
 
-function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): ServiceSettings {
   const DATABASE_URL = urlOf({ ...stage.server.connection, user: 'limited' });
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
 }

@@ -63,13 +63,16 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 }
 
 /**
+ * The settings of a service. The default of DATA_DIR is a directory of the checkout. There, a service would find the errors
+ * that a killed service of another test could not store, and add them to its own ledger. So DATA_DIR is required.
+ */
+export type ServiceSettings = Readonly<Record<string, string>> & { readonly DATA_DIR: string };
+
+/**
  * Starts the service and waits for its banner. Rejects with the output if the service ends before the banner. `main` is the
  * program to start, for example in a copy. The default is the run's bundle, or the source outside a run.
  */
-export async function startService(
-  environment: Readonly<Record<string, string>>,
-  main?: string,
-): Promise<ServiceProcess> {
+export async function startService(environment: ServiceSettings, main?: string): Promise<ServiceProcess> {
   countStart('service');
   const bundled = main === undefined ? bundledService() : undefined;
   const child = spawn(process.execPath, [main ?? bundled?.main ?? MAIN], {

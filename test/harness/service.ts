@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { TransferServiceError } from '../../sdk/client.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
-import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
+import { type ServiceProcess, type ServiceSettings, startService, temporaryDirectory } from './process.ts';
 import { endWithWorker, useWorker } from './run/worker.ts';
 
 type Settings = Readonly<Record<string, string>>;
@@ -55,7 +55,7 @@ const isUp = ({ child }: ServiceProcess): boolean => child.exitCode === null && 
 async function startOnNewLedger(settings: Settings) {
   const directory = await ledgerDirectory();
   try {
-    const service = Object.assign(await startService({ DATA_DIR: directory.path, ...settings }), {
+    const service = Object.assign(await startService({ ...settings, DATA_DIR: directory.path }), {
       directory: directory.path,
     });
     const end = async (): Promise<void> => {
@@ -103,7 +103,7 @@ export async function directoryForTest(): Promise<string> {
 }
 
 /** Starts a service. At the end of the test, stops it if it is still running. */
-export async function startForTest(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+export async function startForTest(settings: ServiceSettings): Promise<ServiceProcess> {
   const service = await startService(settings);
   onTestFinished(async () => {
     if (service.child.exitCode === null && service.child.signalCode === null) await service.stop();

@@ -1,12 +1,12 @@
 import { killPostgres, killServer } from '../../verification/nemeses/kill.ts';
 import { startServer } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { embeddedServerOf, type ServiceSettings, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 
 export type StageDatabase = {
   /** The service's settings for this database. */
-  readonly settings: Readonly<Record<string, string>>;
+  readonly settings: ServiceSettings;
   readonly directory: string;
   /** The proxy between the service and a database that the service does not start. */
   readonly proxy: DatabaseProxy | undefined;

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, type ServiceSettings, startService, waitFor } from '../harness/process.ts';
 import type { DatabaseProxy } from '../harness/proxy.ts';
 import { GATE_TRIGGERS, Gates } from './gates.ts';
 import { Host, Line } from './lines.ts';
@@ -73,7 +73,7 @@ export class Stage {
   readonly gates: Gates;
   readonly #database: StageDatabase;
   readonly #secret: string;
-  readonly #settings: Record<string, string>;
+  readonly #settings: ServiceSettings;
   readonly #counts: Readonly<Record<Way, number>>;
   readonly #lines: Line[] = [];
   readonly #hosts: Host[] = [];
@@ -165,8 +165,7 @@ export class Stage {
 
   /** Starts another service on the same ledger, with the same connectors. */
   async startSecond(): Promise<ServiceProcess> {
-    const { DATA_DIR: _, ...settings } = this.#settings;
-    const second = await startService({ ...settings, DATABASE_URL: await this.#database.url() });
+    const second = await startService({ ...this.#settings, DATABASE_URL: await this.#database.url() });
     this.#others.push(second);
     return second;
   }

@@ -15,6 +15,7 @@ import {
   embeddedServerOf,
   runCommand,
   type ServiceProcess,
+  type ServiceSettings,
   startService,
   temporaryDirectory,
   waitFor,
@@ -28,7 +29,7 @@ const TRANSFERS = OPERATIONS.list_transfers.path;
 let directories: Awaited<ReturnType<typeof temporaryDirectory>>[];
 let first: ServiceProcess;
 let second: ServiceProcess;
-let environment: Record<string, string>;
+let environment: ServiceSettings;
 let operator: TransferService;
 let programId = '';
 /** The output of operator-key next to the key itself. */

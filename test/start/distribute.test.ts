@@ -8,7 +8,14 @@ import { connect } from '../harness/ledger.ts';
 import { type CitusCluster, type CitusNode, startCluster } from '../harness/postgres/citus.ts';
 import { SERVICE } from '../harness/postgres/postgres-server.ts';
 import { CITUS_BINARIES, requireCitus } from '../harness/postgres/stock-postgres.ts';
-import { runCommand, type ServiceProcess, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import {
+  runCommand,
+  type ServiceProcess,
+  type ServiceSettings,
+  startInVain,
+  startService,
+  temporaryDirectory,
+} from '../harness/process.ts';
 import { expectBalancedBooks } from '../harness/service.ts';
 import { usePostgres } from '../harness/use-ledger.ts';
 
@@ -43,7 +50,7 @@ describe('on a Citus cluster', () => {
   let cluster: CitusCluster;
   let service: ServiceProcess | undefined;
   let place: CitusNode | undefined;
-  let settings: Record<string, string> = {};
+  let settings: ServiceSettings;
 
   beforeEach(requireCitus);
   beforeAll(async () => {

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { openVault, openWebhookKeys } from '../../server/subjects/webhooks/vault.ts';
-import { embeddedServerOf, runCommand, startInVain, temporaryDirectory, waitFor } from '../harness/process.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceSettings,
+  startInVain,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
 import { directoryForTest, refusalOf, startForTest } from '../harness/service.ts';
 
 const URL = 'https://shop.example/webhooks';
@@ -27,7 +34,7 @@ async function openAll(directory: string, keys: readonly Buffer[]): Promise<read
 }
 
 /** Starts a service with these settings, creates a webhook with a header, and stops the service. */
-async function runOnce(settings: Readonly<Record<string, string>>): Promise<string> {
+async function runOnce(settings: ServiceSettings): Promise<string> {
   const service = await startForTest(settings);
   const { secret } = await service.client.webhooks.create({ url: URL, headers: { 'X-Key': 'value' } });
   await service.stop();

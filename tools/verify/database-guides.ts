@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Resources } from '../../bench/resources.ts';
 import { readListings } from '../../test/guides/guide-runner.ts';
+import type { ServiceSettings } from '../../test/harness/process.ts';
 import type { Machine } from '../../verification/environments/cluster/machines.ts';
 import type { PatroniCluster } from '../../verification/environments/cluster/patroni-cluster.ts';
 import { root } from '../command.ts';
@@ -32,7 +33,11 @@ async function followManaged(resources: Resources): Promise<void> {
   const { path, remove } = await temporaryDirectory();
   resources.add('the database', remove);
   const { url: DATABASE_URL } = await stockPostgresIn(path, DEBIAN_POSTGRES);
-  const settings: Record<string, string> = { DATABASE_URL, DATA_DIR: join(path, 'data'), LOG_LEVEL: 'silent' };
+  const settings: ServiceSettings & Record<string, string> = {
+    DATABASE_URL,
+    DATA_DIR: join(path, 'data'),
+    LOG_LEVEL: 'silent',
+  };
   const run = async (command: string): Promise<string | undefined> => {
     if (command === 'npx transfer-service start') {
       const service = await startService(settings);

@@ -218,7 +218,7 @@ describe('a reader gets every event exactly once', () => {
   });
 
   test('while the service stops or is killed, and starts again', async () => {
-    const settings = { DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' };
+    const settings = services.settings();
     let third = await startForTest(settings);
     const follower = new Follower(() => third.url);
     for (const end of ['stop', 'kill', 'stop', 'kill'] as const) {
@@ -252,7 +252,7 @@ describe('a reader gets every event exactly once', () => {
 });
 
 test('ends its streams immediately when it stops', async () => {
-  const third = await startService({ DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' });
+  const third = await startService(services.settings());
   const stream = await openStream(third.url);
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   expect(await third.stop()).toBe(0);

@@ -159,7 +159,7 @@ test('ends the waits immediately with an empty page when the service stops', asy
       const { response } = await beginWait(third.url, { after: position });
       return { position, response, stopped: third.stop() };
     },
-    () => startForTest({ DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' }),
+    () => startForTest(services.settings()),
   );
   expect(await stopped).toBe(0);
   expect(got).toEqual({ data: [], next_cursor: null, position });

@@ -1,6 +1,11 @@
 import { Resources } from '../../../bench/resources.ts';
 import { ledgerDirectory } from '../../../test/harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService } from '../../../test/harness/process.ts';
+import {
+  embeddedServerOf,
+  type ServiceProcess,
+  type ServiceSettings,
+  startService,
+} from '../../../test/harness/process.ts';
 import { pause, type Setting, Tally } from '../../campaign.ts';
 import { untilServing } from '../../generators/load.ts';
 import { killPostgres, killTree } from '../../nemeses/kill.ts';
@@ -10,7 +15,7 @@ type Settings = Readonly<Record<string, string>>;
 /** Service processes on one database. A process that is started again keeps its settings. */
 export class Services {
   readonly #main: string | undefined;
-  readonly #members: { readonly settings: Settings; process: ServiceProcess }[] = [];
+  readonly #members: { readonly settings: ServiceSettings; process: ServiceProcess }[] = [];
   /** The last start. It may still be in progress in `killAll`. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
@@ -28,7 +33,7 @@ export class Services {
   }
 
   /** Starts one more process. */
-  async add(settings: Settings): Promise<ServiceProcess> {
+  async add(settings: ServiceSettings): Promise<ServiceProcess> {
     const process = await this.#startWith(settings, this.#main);
     this.#members.push({ settings, process });
     return process;
@@ -68,7 +73,7 @@ export class Services {
     return member;
   }
 
-  #startWith(settings: Settings, main: string | undefined): Promise<ServiceProcess> {
+  #startWith(settings: ServiceSettings, main: string | undefined): Promise<ServiceProcess> {
     const starting = startService({ LOG_LEVEL: 'silent', ...settings }, main);
     this.#starting = starting;
     return starting;
@@ -136,6 +141,11 @@ export class TwoServices extends Services {
     });
   }
 
+  /** The settings of another service on the same ledger. */
+  settings(): ServiceSettings {
+    return { DATABASE_URL: this.databaseUrl, DATA_DIR: this.path, LOG_LEVEL: 'silent' };
+  }
+
   /** The service that owns PostgreSQL. */
   get owner(): ServiceProcess {
     return this.process(0);
@@ -195,9 +205,9 @@ export async function startTwoServices(
   { main, ofBoth = {}, ofSecond = {} }: TwoSettings = {},
 ): Promise<TwoServices> {
   const services = new TwoServices(resources, await ledgerDirectory(), main);
-  await services.add({ DATA_DIR: services.path, ...ofBoth });
+  await services.add({ ...ofBoth, DATA_DIR: services.path });
   services.databaseUrl = (await embeddedServerOf(services.path)).databaseUrl;
-  await services.add({ DATABASE_URL: services.databaseUrl, ...ofBoth, ...ofSecond });
+  await services.add({ ...ofBoth, ...ofSecond, ...services.settings() });
   return services;
 }
 
