@@ -110,11 +110,11 @@ const PATH = '/api/v0.1/operator/program/{program_id}/day';
 const NOTE = 'Compared with the statement of the bank, their ticket 4711.';
 
 const OPENING = { funding: 5_000_000, cards: 0, suspense: 0, loss: 0 } as const;
-const OPEN = {
+const CLOSED = {
   day: '2026-01-30',
   begins_at: '2026-01-30T00:00:00.000Z',
   ends_at: '2026-01-31T00:00:00.000Z',
-  status: 'open',
+  status: 'closed',
   adds_up: true,
   currencies: [
     {
@@ -127,9 +127,9 @@ const OPEN = {
   ],
   open_breaks: 0,
   last_closed_day: '2026-01-29',
-  closed_at: null,
-  closed_by: null,
-  note: null,
+  closed_at: EXAMPLE_LATER,
+  closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+  note: NOTE,
 } as const;
 
 export const DAYS = [
@@ -144,7 +144,7 @@ export const DAYS = [
     reply: DayRecord,
     errors: ['program_not_found'],
     failure: 'The day could not be read',
-    example: { reply: OPEN },
+    example: { reply: CLOSED },
   }),
   operation({
     id: 'export_day',
@@ -159,7 +159,7 @@ export const DAYS = [
     errors: ['program_not_found'],
     failure: 'The day could not be exported',
     example: {
-      reply: { day: OPEN.day, status: OPEN.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
+      reply: { day: CLOSED.day, status: CLOSED.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
     },
   }),
   operation({
@@ -175,16 +175,7 @@ export const DAYS = [
     audit: 'always',
     errors: ['idempotency_key_exists', 'program_not_found'],
     failure: 'The day could not be closed',
-    example: {
-      body: { day: OPEN.day, note: NOTE },
-      reply: {
-        ...OPEN,
-        status: 'closed',
-        closed_at: EXAMPLE_LATER,
-        closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
-        note: NOTE,
-      },
-    },
+    example: { body: { day: CLOSED.day, note: NOTE }, reply: CLOSED },
   }),
 ] as const;
 

@@ -6,6 +6,9 @@ const MIN_SAVED_CHARACTERS = 200;
 
 const REFERENCE_CHARACTERS = 60;
 
+/** The name of a schema of a response without a name. */
+const UNNAMED = 'Reply';
+
 /**
  * Returns the replacement of a schema. `name` is the name of its component, if it becomes one. `inner` visits its inner schemas.
  */
@@ -60,9 +63,12 @@ function withBases(schemas: JsonObject): JsonObject {
     const schema = membersOf(member);
     const base = bases.get(name);
     if (base === undefined) return schema;
-    const { type, required, properties, ...others } = schema;
     const known = membersOf(schemas[base]);
-    const rest = Object.entries(others).filter(([keyword]) => isAnnotation(keyword) || known[keyword] === undefined);
+    const { type, required, properties, ...others } = schema;
+    // The example of the base shows its fields, and the descriptions of the additional fields are enough for them.
+    const rest = Object.entries(others).filter(
+      ([keyword]) => keyword === 'description' || known[keyword] === undefined,
+    );
     const added = Object.entries(membersOf(properties)).filter(
       ([field]) => !Object.hasOwn(membersOf(known.properties), field),
     );
@@ -133,11 +139,14 @@ function withNullType(schema: JsonObject): JsonObject {
 function mapDocument(document: JsonObject, visit: Visit): JsonObject {
   const components = membersOf(document.components);
   const schemas = mapMembers(components.schemas, (schema, name) => mapInner(membersOf(schema), name, visit));
-  const outside = (value: Json, key: string): Json => {
+  // A schema outside the components has the name of its parameter.
+  const outside = (value: Json, key: string, name = UNNAMED): Json => {
     if (key === 'example' || key === 'examples') return value;
-    if (key === 'schema') return mapSchema(membersOf(value), 'Reply', visit);
+    if (key === 'schema') return mapSchema(membersOf(value), name, visit);
     if (isList(value)) return value.map((item) => outside(item, ''));
-    return typeof value === 'object' && value !== null ? mapMembers(value, outside) : value;
+    if (typeof value !== 'object' || value === null) return value;
+    const own = typeof value.name === 'string' ? nameBelow(UNNAMED, value.name) : name;
+    return mapMembers(value, (member, word) => outside(member, word, own));
   };
   const { parameters = {}, responses = {} } = components;
   return {
@@ -176,7 +185,7 @@ function mapInner(schema: JsonObject, name: string, visit: Visit): JsonObject {
 /** The name of an inner schema, such as `KeyRecordProgramId`. Inside an unnamed reply, it lacks the outer name. */
 function nameBelow(name: string, word: string): string {
   const words = word.split('_').map((one) => `${one.charAt(0).toUpperCase()}${one.slice(1)}`);
-  return `${name === 'Reply' ? '' : name}${words.join('')}`;
+  return `${name === UNNAMED ? '' : name}${words.join('')}`;
 }
 
 function mapMembers(value: Json | undefined, map: (member: Json, key: string) => Json): JsonObject {
