@@ -5,7 +5,7 @@ import { TransferService } from '../../sdk/client.ts';
 import { startStoringTransferCounts } from '../../server/background/jobs/store-collected.ts';
 import { readTransferCounts, toHourlyCount } from '../../server/store/overview/transfer-count.ts';
 import { dropOldErrors } from '../../server/store/partition.ts';
-import { Processes } from '../../server/subjects/overview/processes.ts';
+import { Processes } from '../../server/subjects/overview/overview.ts';
 import { TransferCounts } from '../../server/subjects/overview/transfer-counts.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { requireOwnPostgres } from '../harness/postgres/stock-postgres.ts';

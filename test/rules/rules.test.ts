@@ -144,7 +144,7 @@ const WRITES_WITHOUT_GUARD = [
   'server/subjects/cards/erase-in-batches.ts',
   'server/subjects/errors/error-storage.ts',
   'server/subjects/keys/authenticate.ts',
-  'server/subjects/overview/processes.ts',
+  'server/subjects/overview/overview.ts',
   'server/subjects/overview/transfer-counts.ts',
   'server/subjects/sessions/authenticate-session.ts',
   'server/subjects/webhooks/vault.ts',
