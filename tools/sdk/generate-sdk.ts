@@ -13,6 +13,7 @@ import {
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
+import { EventRecord, InspectedEventRecord, OperatorEventRecord } from '../../contract/events.ts';
 import { type Operation, parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { takesIfMatch } from '../../contract/reading/versions.ts';
@@ -23,7 +24,6 @@ import { EVENT_TYPES } from '../../domain/event.ts';
 import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { root } from '../command.ts';
-import { eventData, eventUnion } from './events.ts';
 import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './type-text.ts';
 
 /** The definitions, with untyped schemas. */
@@ -196,6 +196,72 @@ function typeComment(name: string): string {
   const replies = OPERATION_IDS.filter((id) => !OPERATIONS[id].csv && replyType(id) === name);
   if (replies.length > 0) return `${words}: the response of ${replies.join(', ')}.`;
   return `${words}${events.length === 0 ? '' : `: the data of ${events.join(', ')}`}.`;
+}
+
+// The event types: a union by type, from the definitions in contract/events/.
+
+const EVENT = nameOf(EventRecord);
+const OPERATOR_EVENT = nameOf(OperatorEventRecord);
+const INSPECTED_EVENT = nameOf(InspectedEventRecord);
+
+/** Returns the text of the event type with this name, or undefined for other types. */
+function eventUnion(name: string): string | undefined {
+  if (name === EVENT)
+    return `${eventOfOneType()}\n${UNKNOWN_EVENT}\n${EVENT_COMMENT}export type ${EVENT} = { [Type in EventType]: EventOf<Type> }[EventType] | UnknownEvent;\n`;
+  if (name === INSPECTED_EVENT) return inspectedEvent();
+  if (name !== OPERATOR_EVENT) return undefined;
+  const { number = {} } = shapeOf(OperatorEventRecord).properties ?? {};
+  return `${comment('An event, as operators read it')}export type ${OPERATOR_EVENT} = ${EVENT} & ${objectType({ properties: { number }, required: ['number'] })};\n`;
+}
+
+const EVENT_COMMENT = comment(
+  'An event: `type` says what `data` is. A later version of the service can send other types, which are an UnknownEvent: ignore them.',
+);
+
+/** A literal. With `string`, TypeScript would accept every known type here too, and could not determine `data`. */
+const UNKNOWN_EVENT = `${comment(
+  'An event of a type that this version of the client does not know. Its `type` can be any string: to compare it, assign it to a string first.',
+)}export type UnknownEvent = Omit<EventOf<EventType>, 'type' | 'data'> & {
+  readonly type: '(of a later version)';
+  readonly data: Readonly<Record<string, unknown>>;
+};
+`;
+
+function nameOf(schema: object): string {
+  return names.get(JSON.stringify(schema)) ?? '';
+}
+
+function shapeOf(schema: object): SchemaShape {
+  return schema;
+}
+
+/** An event with the fields of the contract. Its `type` decides its `data`. */
+function eventOfOneType(): string {
+  const fields = objectType(shapeOf(EventRecord))
+    .replace('readonly type: string;', 'readonly type: Type;')
+    .replace(/readonly data: [^;]*;/, 'readonly data: EventData[Type];');
+  return `${comment('An event of one type')}export type EventOf<Type extends EventType> = ${fields};\n`;
+}
+
+/** Any event. An event for every program has a position in each program, so it has none here. */
+function inspectedEvent(): string {
+  const { position = {}, number = {} } = shapeOf(InspectedEventRecord).properties ?? {};
+  const places = objectType({ properties: { position, number }, required: ['position', 'number'] });
+  const one = (of: string): string => `Omit<${of}, 'position'> & EventPlaces`;
+  return `${comment('The positions of an event among others')}export type EventPlaces = ${places};
+
+${comment('Any event, as operators look it up')}export type ${INSPECTED_EVENT} =
+  | { [Type in EventType]: ${one('EventOf<Type>')} }[EventType]
+  | (${one('UnknownEvent')});
+`;
+}
+
+/** The type of `data` by the type of the event. */
+function eventData(): string {
+  const fields = EVENT_TYPES.map(
+    (type) => `${comment(EVENT_CATALOGUE[type].summary)}readonly '${type}': ${typeOf(EVENT_CATALOGUE[type].data)};\n`,
+  );
+  return `${comment('The `data` of each type of event')}export type EventData = {\n${fields.join('')}};\n`;
 }
 
 function resourcesFile(): string {
