@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { differences } from '../../tools/packages/compare-tarballs.ts';
+import { differences } from '../../tools/packages/release.ts';
 import { copyClone, packedSdk, packedService, runAsUser, userEnvironment } from './packed.ts';
 
 function newFolder(): string {
