@@ -79,8 +79,7 @@ import { answerCase, answerSandboxCase, replyToCase } from './subjects/support/m
 import { getCase, inspectCase, listCases, searchCases } from './subjects/support/read-cases.ts';
 import { previewSwitch } from './subjects/switch/preview-switch.ts';
 import { changeSwitch, getSwitch } from './subjects/switch/switch.ts';
-import { getTransferTimeline } from './subjects/timeline/get-transfer-timeline.ts';
-import { listLikelyDuplicates } from './subjects/timeline/list-likely-duplicates.ts';
+import { getTransferTimeline, listLikelyDuplicates } from './subjects/timeline/timeline.ts';
 import {
   cancelTransfer,
   captureTransfer,
