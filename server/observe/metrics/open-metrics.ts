@@ -9,14 +9,20 @@ import type { Databases } from '../../store/connection/databases.ts';
 import type { ErrorRecorder } from '../../subjects/errors/error-recorder.ts';
 import type { TransferLane } from '../../subjects/transfers/lane.ts';
 import type { ReadinessCheck } from '../readiness.ts';
-import { countCommits, countDeliveries, countJobFailures, type Job } from './counts.ts';
+import { countCommits, countDeliveries, countJobFailures, type Job, showRequests } from './counts.ts';
 import { showFigures } from './figures.ts';
 import { type MetricsPage, serveMetrics } from './page.ts';
-import { type BackupFigures, showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
-import { showProcess } from './process.ts';
+import {
+  type BackupFigures,
+  showBackups,
+  showConnections,
+  showErrorLog,
+  showLane,
+  showProcess,
+  showReadiness,
+} from './parts.ts';
 import { countCalls, type EndedCall, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
-import { showRequests } from './requests.ts';
 
 export type ObservedParts = {
   readonly databases: Pick<Databases, 'background' | 'pools' | 'health' | 'host'>;

@@ -4,13 +4,18 @@ import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { READINESS_REASONS } from '../../../domain/readiness.ts';
 import { type CountedResponse, REQUEST_KINDS, ResponseCounter } from '../../calls/responses/response-counter.ts';
 import { DROP_REASONS } from '../../store/error.ts';
-import { countCommits, countDeliveries, countJobFailures } from './counts.ts';
+import {
+  CODES_WITHOUT_OPERATION,
+  codesOf,
+  countCommits,
+  countDeliveries,
+  countJobFailures,
+  showRequests,
+} from './counts.ts';
 import { showFigures } from './figures.ts';
-import { showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
-import { showProcess } from './process.ts';
+import { showBackups, showConnections, showErrorLog, showLane, showProcess, showReadiness } from './parts.ts';
 import { countCalls, showConnectors } from './processors.ts';
 import { Metrics } from './registry.ts';
-import { CODES_WITHOUT_OPERATION, codesOf, showRequests } from './requests.ts';
 
 // Labels come from closed sets, so their number is limited. This matters because Prometheus keeps every series in memory.
 
