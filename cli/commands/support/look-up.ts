@@ -4,13 +4,57 @@ import type {
   LoggedErrorRecord,
   ProgramRequestRecord,
   RequestRecord,
+  SearchQuery,
+  SearchResults,
 } from '../../../sdk/client.ts';
-import { type AddCommands, addCommand } from '../../command.ts';
+import { type AddCommands, addCommand, TIME_OPTIONS } from '../../command.ts';
 import { alignedLines, money, pairsOf, table } from '../../output.ts';
 import { strong } from '../../paint.ts';
+import { emptyText } from '../../session.ts';
 import { shownChecks } from './check-values.ts';
 
-const NOTES = `
+const SEARCH_NOTES = `
+Finds ids, references, idempotency keys, cards by their id, its beginning or
+their last four digits, holder references, amounts such as 12.34 or
+"12.34 USD", error codes and names of card programs. --from and --to apply to
+amounts and error codes.`;
+
+export const addSearch: AddCommands = (program, context) =>
+  addCommand<Omit<SearchQuery, 'q'>>(program, context, {
+    name: 'search <text>',
+    argument: 'what to look for',
+    description: 'find anything in all card programs; for operators',
+    options: {
+      // --program filters only if it is typed, as in errors search.
+      program_id: { flag: '--program <program_id>', help: 'search only this card program' },
+      ...TIME_OPTIONS,
+    },
+    notes: SEARCH_NOTES,
+    run: async ({ service, showText, width, command }, query, text) => {
+      const found = await service.search.find({ q: text, ...query });
+      showText(found, describeResults(found, command, width));
+    },
+  });
+
+function describeResults({ data, complete }: SearchResults, command: string, width: number | undefined): string {
+  const rows = data.flatMap(({ kind, results }) => results.map((result) => ({ kind, ...result })));
+  const results =
+    rows.length === 0
+      ? emptyText({ command }, 'No results.', [
+          ['what you can search for', 'search --help'],
+          ['refused requests, by card, code or time', 'errors search --help'],
+          ['what a request did, refused or not', 'requests inspect <request_id>'],
+        ])
+      : table(['kind', 'id', 'matched', 'summary', 'created_at', 'program_id'], rows, width);
+  const more = data.filter(({ has_more }) => has_more).map(({ kind }) => kind);
+  return [
+    results,
+    more.length === 0 ? '' : `There are more of: ${more.join(', ')}\n`,
+    complete ? '' : 'There are more card programs than one search covers: add --program\n',
+  ].join('');
+}
+
+const REQUEST_NOTES = `
 Shows what a request did, whether it succeeded or failed. Every response has the
 request id in its Request-Id header. Successful requests that change nothing,
 such as reads, are not recorded.`;
@@ -30,20 +74,20 @@ export const addRequests: AddCommands = (program, context) => {
     name: 'show <request_id>',
     argument: 'request id of the response, req_...',
     description: 'show what a request in the card program did',
-    notes: NOTES,
+    notes: REQUEST_NOTES,
     run: async ({ service, showText, width }, _, requestId) => {
       const record = await service.requests.get(requestId);
-      showText(record, describe(record, width));
+      showText(record, describeRequest(record, width));
     },
   });
   addCommand(requests, context, {
     name: 'inspect <request_id>',
     argument: 'request id of the response, req_...',
     description: 'show what any request did, with checks, causes and audit entries; for operators',
-    notes: NOTES,
+    notes: REQUEST_NOTES,
     run: async ({ service, showText, width }, _, requestId) => {
       const record = await service.requests.inspect(requestId);
-      showText(record, describe(record, width));
+      showText(record, describeRequest(record, width));
     },
   });
 };
@@ -63,7 +107,7 @@ function addedBy(error: LoggedErrorRecord | InspectedErrorRecord, request: AnyRe
   return Object.fromEntries(added);
 }
 
-function describe(record: AnyRequest, width: number | undefined): string {
+function describeRequest(record: AnyRequest, width: number | undefined): string {
   const { summary, error, transfers, reversals, events, audit_entries, ...rest } = { audit_entries: [], ...record };
   const section = (title: string, rows: string): string => (rows === '' ? '' : `\n${strong(title)}\n${rows}`);
   return [
