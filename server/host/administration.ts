@@ -1,6 +1,8 @@
 import { constants, hostname } from 'node:os';
 import { readPlainText } from '../../contract/reading/plain-text.ts';
 import { KEY_SCOPES } from '../../contract/scope.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { printable } from '../../domain/printable-text.ts';
 import {
   type CommandConfiguration,
   readConfiguration,
@@ -15,6 +17,13 @@ import { findRunningServices, type RunningService } from '../postgres/running-se
 import { wasCutOff } from '../store/connection/failure.ts';
 import { explainStartFailure } from '../store/connection/start-failure.ts';
 import { migrate } from '../store/migrations/migrate.ts';
+import {
+  findEscapedNames,
+  KINDS_WITH_METADATA,
+  type LastRecord,
+  type RecordWithEscapes,
+  toRecordWithEscapes,
+} from '../store/search/escaped-names.ts';
 import { changeApprovalPolicy, getApprovalPolicy, openPolicyMemory } from '../subjects/approvals/policy.ts';
 import { verifyAudit } from '../subjects/audit/verify-audit.ts';
 import { createKey } from '../subjects/keys/manage-keys.ts';
@@ -24,7 +33,6 @@ import { changePlace } from './commands/distribute.ts';
 import { examineHost } from './commands/doctor.ts';
 import { resetSandbox } from './commands/reset-sandbox.ts';
 import { restore } from './commands/restore.ts';
-import { verifyMetadata } from './commands/verify-metadata.ts';
 import { endOnCrash } from './crash.ts';
 import {
   type Command,
@@ -41,6 +49,9 @@ import {
 // approval-policy-remove | distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> |
 // sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
 
+/** Number of records that one statement of verify-metadata reads. */
+const METADATA_PORTION = 1000;
+
 const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
 endOnSignal();
@@ -54,10 +65,7 @@ try {
   else if (task === 'approval-policy-remove')
     await withDatabase({ task: 'approval-policy remove', use: 'write', mayCreate: false }, removeApprovalPolicy);
   else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
-  else if (task === 'verify-metadata')
-    await withDatabase({ task, use: 'read', mayCreate: false }, ({ databases }) =>
-      verifyMetadata(databases.background, (line) => void process.stdout.write(`${line}\n`)),
-    );
+  else if (task === 'verify-metadata') await withDatabase({ task, use: 'read', mayCreate: false }, verifyMetadata);
   else if (task === 'verify-audit')
     await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
       verifyAuditLog(opened, name),
@@ -223,6 +231,47 @@ async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
+}
+
+/**
+ * Lists the records whose metadata has a name that an earlier version could have changed: a name with an escape in JSON
+ * (domain/parse-json.ts). Node replaced such a name with a name that has a backslash. So stored names without a backslash are
+ * right, and only an event about the record can have a different name.
+ */
+async function verifyMetadata({ databases }: CommandDatabase): Promise<void> {
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  let stored = 0;
+  let total = 0;
+  for (const kind of KINDS_WITH_METADATA) {
+    let after: LastRecord | undefined;
+    for (;;) {
+      const rows = await databases.background.survey(findEscapedNames(kind, after, METADATA_PORTION), 0);
+      const records = (rows ?? []).map(toRecordWithEscapes);
+      for (const record of records) {
+        const isStored = record.names.some((name) => name.includes('\\'));
+        if (isStored) stored += 1;
+        total += 1;
+        const where = isStored ? 'the stored name may be another one' : 'an event may have another name';
+        print(
+          `${metadataOwner(kind, record)}: ${record.names.map((name) => printable(JSON.stringify(name))).join(', ')} (${where})`,
+        );
+      }
+      after = records.at(-1);
+      if (records.length < METADATA_PORTION) break;
+    }
+  }
+  print(
+    total === 0
+      ? 'No name in metadata has a quotation mark, a backslash or a control character, so Node cannot have changed one.'
+      : `${total} records have names that Node may have changed, ${stored} of them in the stored metadata. ` +
+          'Compare them with what the callers sent, and correct them with an update of the metadata.',
+  );
+}
+
+function metadataOwner(kind: (typeof KINDS_WITH_METADATA)[number], { programId, shown }: RecordWithEscapes): string {
+  const program = toWireId('prog', programId);
+  if (kind === 'program') return program;
+  return `${kind} ${kind === 'card' ? printable(shown) : toWireId('tr', shown)} of ${program}`;
 }
 
 /** Compares every row of the audit log with the previous row, and one row with a hash that was recorded outside the log. */
