@@ -5,7 +5,7 @@ import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { deleteExpired, startDeletingExpired } from '../../server/background/jobs/retention.ts';
 import { KEPT_COUNTER_DAYS, READ_DAYS } from '../../server/store/ledger/limits.ts';
-import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../server/subjects/transfers/change-transfer.ts';
 import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';

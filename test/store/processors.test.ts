@@ -19,8 +19,8 @@ import {
   updateReportedAttempts,
 } from '../../server/store/processors/attempt.ts';
 import { closeBreaker, openBreaker } from '../../server/store/processors/connector-state.ts';
+import { settleDue } from '../../server/subjects/transfers/change-transfer.ts';
 import { waitForEnd } from '../../server/subjects/transfers/create-transfer.ts';
-import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
 import { answered, attemptOf, report, SilentProcessors, stepFor, TRAITS } from '../fixtures/processors.ts';
 import { openLedger, UNLIMITED } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';

@@ -5,7 +5,7 @@ import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
-import { settleDue } from '../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../server/subjects/transfers/change-transfer.ts';
 import { connect, type Ledger } from '../harness/ledger.ts';
 import { checkBalances, moveToNoon, useLedger, useServer } from '../harness/use-ledger.ts';
 

@@ -5,7 +5,7 @@ import type { Database } from '../../store/connection/database.ts';
 import { eraseInBatches } from '../../subjects/cards/erase-in-batches.ts';
 import { reportErrors } from '../../subjects/errors/report-errors.ts';
 import type { OpenIncidents } from '../../subjects/support/follow-incidents.ts';
-import { settleDue } from '../../subjects/transfers/settle-due.ts';
+import { settleDue } from '../../subjects/transfers/change-transfer.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Maximum delay after a hold has expired or a scheduled transfer is due. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { HOLD_SWITCH } from '../../../server/store/locks.ts';
 import { claimAttempts, markSent, toClaimedAttempt } from '../../../server/store/processors/attempt.ts';
-import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import { attemptOf, SilentProcessors } from '../../fixtures/processors.ts';
 import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import { connect, UNLIMITED } from '../../harness/ledger.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { TransferRecord } from '../../../contract/transfers.ts';
 import { nameWaiting } from '../../../server/host/start/prepare-ledger.ts';
-import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import { SilentProcessors } from '../../fixtures/processors.ts';
 import { checkBalances, useLedger, useServer } from '../../harness/use-ledger.ts';
 

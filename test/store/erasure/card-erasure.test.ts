@@ -9,7 +9,7 @@ import {
   type ErasureSettings,
   eraseInBatches,
 } from '../../../server/subjects/cards/erase-in-batches.ts';
-import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { CALLER } from '../../security/audited-actions.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../../server/store/webhooks/state.ts';
 import { probeNow } from '../../../server/store/webhooks/status.ts';
 import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
-import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import { CallersKnow } from '../../../verification/environments/memory/callers.ts';
 import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
 import { handle } from '../../../verification/environments/memory/requests.ts';

@@ -4,7 +4,7 @@ import { fromWireId } from '../../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { partsOf } from '../../../domain/support/case.ts';
 import type { AnyCall } from '../../../server/calls/call.ts';
-import { settleDue } from '../../../server/subjects/transfers/settle-due.ts';
+import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { CALLER } from '../../security/audited-actions.ts';
