@@ -31,7 +31,9 @@ export const BreakRecord = Type.Object({
       'approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know; unhandled_notice: a notice that the ' +
       'service could not handle for minutes, and tries again until the break is closed; reused_notice_id: a notice ' +
       'with the id of a previous notice but different contents, which was refused; missing_in_ledger: a line of a settlement file ' +
-      'about an attempt that the service does not know; duplicate: another line of a settlement file about a settled attempt',
+      'about an attempt that the service does not know; duplicate: another line of a settlement file about a settled attempt; ' +
+      'missing_in_file: an approved attempt that no settlement file has in time; file_missing: attempts should be in a settlement ' +
+      'file by now, but none has arrived',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   program_id: textOrNull('The card program; null if it is not known'),
@@ -48,9 +50,9 @@ export const BreakRecord = Type.Object({
   created_at: moment('When it was found'),
   closed_at: nullable(moment('When it was closed; null while it is open')),
   closed_by: textOrNull(
-    'The operator who closed it: id of the API key or the person, or `sandbox`; null while it is open',
+    'Who closed it: id of the API key or the person, `sandbox`, or `service` if the service found that it is resolved; null while it is open',
   ),
-  note: textOrNull('What the operator found and did; null while it is open, and once it is erased'),
+  note: textOrNull('What was found and done; null while it is open, and once it is erased'),
   booked_against: nullable(
     literals(BOOK_AGAINST, 'The account that the difference was last booked against; null if it was not'),
   ),

@@ -9,6 +9,8 @@ export const BREAK_KINDS = [
   'reused_notice_id',
   'missing_in_ledger',
   'duplicate',
+  'missing_in_file',
+  'file_missing',
 ] as const;
 
 export type BreakKind = (typeof BREAK_KINDS)[number];

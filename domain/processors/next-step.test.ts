@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { TRAITS as OF_TESTS } from '../../test/fixtures/processors.ts';
 import { ATTEMPT_STATUSES, type Attempt, hasFailed, isEnded } from './attempt.ts';
 import {
   expiredStep,
@@ -19,17 +20,7 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const NOT_AFTER = T + 30_000;
 
-const TRAITS: Traits = {
-  hasInquiry: true,
-  canResend: false,
-  keyMemorySeconds: null,
-  settleDelaySeconds: 40,
-  notFoundFinalSeconds: 60,
-  reversal: 'none',
-  readySeconds: 60,
-  whenDown: 'refuse',
-  maxInFlight: 16,
-};
+const TRAITS: Traits = { ...OF_TESTS, canResend: false };
 
 const SENT: Attempt = {
   programId: '00000000-0000-0000-0000-000000000001',
@@ -436,6 +427,7 @@ const someTraits: fc.Arbitrary<Traits> = fc.record({
   readySeconds: fc.nat(120),
   whenDown: fc.constantFrom('refuse', 'queue'),
   maxInFlight: fc.constant(16),
+  settledWithinHours: fc.constant(48),
 });
 
 const someAnswer: fc.Arbitrary<Answer> = fc

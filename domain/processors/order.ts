@@ -89,4 +89,6 @@ export type Traits = {
   readonly whenDown: WhenDown;
   /** Maximum number of concurrent requests to the processor, per process. */
   readonly maxInFlight: number;
+  /** How long after its approval an order may take to appear in a settlement file, in hours. Null if there are no such files. */
+  readonly settledWithinHours: number | null;
 };

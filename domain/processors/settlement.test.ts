@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Attempt } from './attempt.ts';
-import { type Finding, findingOf, lineInWords, type SettlementLine, settles } from './settlement.ts';
+import { type Finding, findingOf, lineInWords, ordersDue, type SettlementLine, settles } from './settlement.ts';
 
 const LINE: SettlementLine = { kind: 'push', amount: 1000n, currency: 'USD', status: 'settled' };
 
@@ -77,4 +77,18 @@ test('describes lines in words', () => {
   expect(lineInWords({ kind: 'pull', amount: 500n, currency: 'JPY', status: 'reversed' })).toBe(
     'reversal of a pull of 500 JPY',
   );
+});
+
+test('considers an order missing only if a file has arrived since it was due', () => {
+  const hour = 3_600_000;
+  const received = { firstAt: 100 * hour, newestAt: 200 * hour };
+  expect(ordersDue(received, 48, 210 * hour)).toEqual({
+    inFiles: { from: 100 * hour, until: 152 * hour },
+    inNext: { from: 152 * hour, until: 162 * hour },
+  });
+  // Nothing is due from before the first file.
+  expect(ordersDue({ firstAt: 200 * hour, newestAt: 200 * hour }, 48, 249 * hour)).toEqual({
+    inFiles: { from: 200 * hour, until: 152 * hour },
+    inNext: { from: 200 * hour, until: 201 * hour },
+  });
 });

@@ -2,6 +2,8 @@ import { formatMoney } from '../ledger/money.ts';
 import { type Attempt, isContradicted, isEnded, movedInBooks } from './attempt.ts';
 import type { OrderKind } from './order.ts';
 
+const HOUR = 3_600_000;
+
 /** The statement of a settlement line about an order: it was carried out (`settled`), or undone afterwards (`reversed`). */
 export const LINE_STATUSES = ['settled', 'reversed'] as const;
 
@@ -73,6 +75,33 @@ function statedIn({ kind, amount, status }: SettlementLine, attempt: Attempt, is
 /** Whether a line has settled its attempt, so that another one is a duplicate. A reversal or another amount settles nothing. */
 export function settles({ status }: SettlementLine, { outcome }: Finding): boolean {
   return status === 'settled' && (outcome === 'matched' || outcome === 'reported');
+}
+
+/** When the first and the newest settlement file of a connector arrived, in milliseconds since 1970. */
+export type FilesReceived = { readonly firstAt: number; readonly newestAt: number };
+
+/** A range of times, in milliseconds since 1970. `from` is exclusive, `until` inclusive. Empty if it ends before it begins. */
+export type TimeRange = { readonly from: number; readonly until: number };
+
+// Invariant: An order is missing only if a file has arrived that should have it
+// Kept by: `ordersDue`
+// Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/settlement.test.ts`
+
+/**
+ * Returns when orders were approved that should be in a settlement file by now. For those in `inFiles`, a file has arrived since
+ * they were due. For those in `inNext`, none has. Orders from before the first file do not count.
+ */
+export function ordersDue(
+  { firstAt, newestAt }: FilesReceived,
+  withinHours: number,
+  now: number,
+): { readonly inFiles: TimeRange; readonly inNext: TimeRange } {
+  const within = withinHours * HOUR;
+  const dueInNewest = newestAt - within;
+  return {
+    inFiles: { from: firstAt, until: dueInNewest },
+    inNext: { from: dueInNewest < firstAt ? firstAt : dueInNewest, until: now - within },
+  };
 }
 
 /** A line in words, such as `push of 10.00 USD`. */

@@ -426,7 +426,9 @@ export type BreakRecord = {
    * unhandled_notice: a notice that the service could not handle for minutes, and tries again until the break is
    * closed; reused_notice_id: a notice with the id of a previous notice but different contents, which was
    * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know;
-   * duplicate: another line of a settlement file about a settled attempt.
+   * duplicate: another line of a settlement file about a settled attempt; missing_in_file: an approved attempt
+   * that no settlement file has in time; file_missing: attempts should be in a settlement file by now, but none
+   * has arrived.
    */
   readonly kind:
     | 'late_approval'
@@ -435,7 +437,9 @@ export type BreakRecord = {
     | 'unhandled_notice'
     | 'reused_notice_id'
     | 'missing_in_ledger'
-    | 'duplicate';
+    | 'duplicate'
+    | 'missing_in_file'
+    | 'file_missing';
   /** The connector of the processor. */
   readonly connector_id: string;
   /** The card program; null if it is not known. */
@@ -460,9 +464,12 @@ export type BreakRecord = {
   readonly created_at: string;
   /** When it was closed; null while it is open. */
   readonly closed_at: string | null;
-  /** The operator who closed it: id of the API key or the person, or `sandbox`; null while it is open. */
+  /**
+   * Who closed it: id of the API key or the person, `sandbox`, or `service` if the service found that it is
+   * resolved; null while it is open.
+   */
   readonly closed_by: string | null;
-  /** What the operator found and did; null while it is open, and once it is erased. */
+  /** What was found and done; null while it is open, and once it is erased. */
   readonly note: string | null;
   /** The account that the difference was last booked against; null if it was not. */
   readonly booked_against: 'funding' | 'clearing' | 'loss' | null;
@@ -2296,6 +2303,8 @@ export type ListBreaksQuery = {
     | 'reused_notice_id'
     | 'missing_in_ledger'
     | 'duplicate'
+    | 'missing_in_file'
+    | 'file_missing'
     | undefined;
   /** Only breaks of this connector. */
   readonly connector_id?: string | undefined;

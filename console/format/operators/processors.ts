@@ -139,6 +139,16 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
     word: 'settled twice',
     meaning: 'Settlement files have several lines about one order. Ask the processor whether it moved the money twice.',
   },
+  missing_in_file: {
+    word: 'not settled in time',
+    meaning:
+      'The processor approved the order, but no settlement file has it. Ask the processor whether it moved the money.',
+  },
+  file_missing: {
+    word: 'a file that is late',
+    meaning:
+      'Orders should be in a settlement file by now, but none has arrived. It closes when the next file arrives.',
+  },
 };
 
 type Booking = BreakRecord['bookings'][number];

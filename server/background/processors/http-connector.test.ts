@@ -73,6 +73,7 @@ function open(url: string, { limits, ...settings }: Setup = {}): Connector {
         readySeconds: 60,
         whenDown: 'refuse',
         maxInFlight: 16,
+        settledWithinHours: 48,
       },
       ...settings,
     },

@@ -16,6 +16,7 @@ const TRAITS: Traits = {
   readySeconds: 5,
   whenDown: 'refuse',
   maxInFlight: 16,
+  settledWithinHours: 48,
 };
 
 /** The behavior of orders that must be refused. They are sent to an address that refuses connections. */

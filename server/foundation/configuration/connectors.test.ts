@@ -103,6 +103,7 @@ test('gives a connector cautious defaults, and shows the setting without secrets
           readySeconds: 60,
           whenDown: 'refuse',
           maxInFlight: 16,
+          settledWithinHours: 48,
         },
       },
     ],
@@ -122,6 +123,7 @@ test('reads every field of a connector', () => {
     ready_seconds: 86_400,
     when_down: 'queue',
     max_in_flight: 256,
+    settled_within_hours: null,
   };
   const other = {
     connector_id: 'a_2-b',
@@ -150,6 +152,7 @@ test('reads every field of a connector', () => {
         readySeconds: 86_400,
         whenDown: 'queue',
         maxInFlight: 256,
+        settledWithinHours: null,
       },
     },
   ]);
@@ -298,6 +301,7 @@ describe('a connector is refused', () => {
     ['ready_seconds', 0.5, 'a number of seconds from 1 to 86400'],
     ['when_down', 'wait', 'one of: refuse, queue'],
     ['max_in_flight', 257, 'a number of requests from 1 to 256'],
+    ['settled_within_hours', 721, 'a number of hours from 1 to 720, or null (the service does not check that)'],
   ])('with the trait %s of %j', (name, value, allowed) => {
     expect(refusal({ traits: { [name]: value } })).toBe(
       `in that file the connector 'increase' has an invalid 'traits.${name}': it must be ${allowed}.`,

@@ -65,6 +65,21 @@ function word<const Word extends string>(
   return { name, fallback, purpose, allowed: `one of: ${words.join(', ')}`, isValid };
 }
 
+/** A trait that is a number or null, which means what `nothing` says. */
+function numberOrNull(
+  name: string,
+  fallback: number | null,
+  { unit, min, max }: Range,
+  nothing: string,
+  purpose: string,
+): TraitRow<number | null> {
+  const { allowed, isValid } = number(name, 0, { unit, min, max }, purpose);
+  return {
+    ...{ name, fallback, purpose, allowed: `${allowed}, or null (${nothing})` },
+    isValid: (value) => value === null || isValid(value),
+  };
+}
+
 const KEY_MEMORY: Range = { unit: 'seconds', min: 1, max: 3_650 * DAY_SECONDS };
 
 /**
@@ -79,18 +94,13 @@ export const TRAITS = {
     'whether the processor executes an order only once, even if the order is sent again with the same `attempt_id`; needs ' +
       '`key_memory_seconds`',
   ),
-  keyMemorySeconds: {
-    ...number(
-      'key_memory_seconds',
-      1,
-      KEY_MEMORY,
-      'how long the processor recognizes an `attempt_id`; after that time, the service does not send the order again',
-    ),
-    fallback: null,
-    allowed: `a number of seconds from 1 to ${KEY_MEMORY.max}, or null (forever)`,
-    isValid: (value: unknown) =>
-      value === null || (Number.isInteger(value) && Number(value) >= KEY_MEMORY.min && Number(value) <= KEY_MEMORY.max),
-  } satisfies TraitRow<number | null>,
+  keyMemorySeconds: numberOrNull(
+    'key_memory_seconds',
+    null,
+    KEY_MEMORY,
+    'forever',
+    'how long the processor recognizes an `attempt_id`; after that time, the service does not send the order again',
+  ),
   settleDelaySeconds: number(
     'settle_delay_seconds',
     // The wait that Mastercard Send requires from its users.
@@ -127,6 +137,13 @@ export const TRAITS = {
     16,
     { unit: 'requests', min: 1, max: 256 },
     'maximum number of simultaneous requests to the adapter from each process of the service',
+  ),
+  settledWithinHours: numberOrNull(
+    'settled_within_hours',
+    48,
+    { unit: 'hours', min: 1, max: 720 },
+    'the service does not check that',
+    'how long after its approval an order may take to appear in a settlement file; it counts from the first file on',
   ),
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 

@@ -6,6 +6,7 @@ import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
 import type { Refusal } from '../../../domain/refusal.ts';
+import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
 import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
 import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
@@ -53,18 +54,27 @@ const refusal = (attempted: Promise<unknown>) =>
     ({ code, message, details }: Refusal) => ({ code, message, field: details.field }),
   );
 
-/** Runs the job until no work is left, while `meanwhile` runs. */
-async function match(meanwhile: () => Promise<void> = async () => undefined): Promise<void> {
+/** Runs a job in two processes until its work is done, while `meanwhile` runs. */
+async function runJob(
+  start: typeof startMatchingSettlements,
+  isDone: () => Promise<boolean>,
+  meanwhile: () => Promise<void> = async () => undefined,
+): Promise<void> {
   const connector = openHttpConnector(simulatorSettings());
   const { database, service } = ledger;
   const parts = { database, transfers: service.transfers, onFailure: () => undefined };
-  const jobs = [1, 2].map(() => startMatchingSettlements(new Map([['simulator', connector]]), parts));
+  const jobs = [1, 2].map(() => start(new Map([['simulator', connector]]), parts));
   for (const job of jobs) job.wake();
   await meanwhile();
-  const open = "select from settlement_file where status in ('matching', 'withdrawing')";
-  await waitFor('the files to be compared', async () => (await client.query(open)).rowCount === 0, 120_000);
+  await waitFor('the end of the work', isDone, 120_000);
   await Promise.all(jobs.map((job) => job.stop()));
   connector.close();
+}
+
+/** Compares the files until none is left. */
+function match(meanwhile?: () => Promise<void>): Promise<void> {
+  const open = "select from settlement_file where status in ('matching', 'withdrawing')";
+  return runJob(startMatchingSettlements, async () => (await client.query(open)).rowCount === 0, meanwhile);
 }
 
 async function settle(lines: readonly Line[]): Promise<SettlementFileRecord> {
@@ -74,10 +84,10 @@ async function settle(lines: readonly Line[]): Promise<SettlementFileRecord> {
   return show(fileId);
 }
 
-const breaksOf = async (kind: string): Promise<readonly BreakRecord[]> => {
+const breaksOf = async (kind: string, more: object = {}): Promise<readonly BreakRecord[]> => {
   const all: BreakRecord[] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const query = { kind, limit: 100, ...(cursor === undefined ? {} : { cursor }) };
+    const query = { kind, limit: 100, ...more, ...(cursor === undefined ? {} : { cursor }) };
     const page = await bodyOf<{ data: readonly BreakRecord[]; next_cursor: string | null }>(
       ledger.call('list_breaks', query),
     );
@@ -459,4 +469,89 @@ test('makes a break from a line about an attempt in reversal, because an approva
   expect(data.filter((one) => one.attempt_id === toWireId('pat', about.attemptId))).toMatchObject([
     { expected: 'reversing', found: expect.stringContaining('push of 10.00 USD') },
   ]);
+});
+
+describe('what no file has', () => {
+  /** Changes when an order was approved. */
+  const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
+    client.query("update processor_attempt set updated_at = now() - $2 * interval '1 hour' where attempt_id = $1", [
+      attemptId,
+      hours,
+    ]);
+
+  /** Changes when all files arrived, so that the newest arrived this long ago, and the first one 100 hours earlier. */
+  const filesArrived = async (hours: number): Promise<void> => {
+    await client.query("update settlement_file set created_at = now() - $1 * interval '1 hour'", [hours]);
+    await client.query(
+      `update settlement_file set created_at = created_at - interval '100 hours'
+        where file_id = (select min(file_id::text)::uuid from settlement_file where status = 'matched')`,
+    );
+  };
+
+  const about = async (kind: string, { attemptId }: Attempt, query: object = {}): Promise<readonly BreakRecord[]> =>
+    (await breaksOf(kind, query)).filter(({ attempt_id: id }) => id === toWireId('pat', attemptId));
+
+  const untilOpen = (of: Attempt, count: number): Promise<void> =>
+    runJob(startFindingMissing, async () => (await about('missing_in_file', of)).length === count);
+
+  test('finds approved orders that no file has in time, and closes their breaks when a file has them', async () => {
+    const [late, fresh, ancient, other, refused] = await Promise.all(
+      (['approved', 'approved', 'approved', 'approved', 'declined'] as const).map((status) => attempt(status)),
+    );
+    if (!late || !fresh || !ancient || !other || !refused) throw new Error('an attempt is missing');
+    await settle([lineOf(other, { amount: 700 })]);
+    await filesArrived(0);
+    for (const one of [late, other, refused]) await approvedBefore(one, 49);
+    await approvedBefore(fresh, 47);
+    await approvedBefore(ancient, 101);
+    await untilOpen(late, 1);
+    expect((await breaksOf('missing_in_file')).map(({ attempt_id: id }) => id)).toEqual([
+      toWireId('pat', late.attemptId),
+    ]);
+    const [found] = await about('missing_in_file', late);
+    expect(found).toMatchObject({ amount: 1000, currency: 'USD', expected: 'approved' });
+    expect(found?.found).toMatch(/^in no settlement file by 20\d\d-/);
+    expect(found?.bookings.map(({ from, to, amount }) => [from, to, amount])).toEqual([
+      ['clearing', 'funding', 1000],
+      ['clearing', 'loss', 1000],
+    ]);
+    const file = await settle([lineOf(late)]);
+    await untilOpen(late, 0);
+    expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'service' }]);
+    await withdraw(file.file_id);
+    await match();
+    await untilOpen(late, 1);
+    await settle([lineOf(late), lineOf(late)]);
+    await untilOpen(late, 0);
+  });
+
+  test('offers to book the order again if a file has it after all', async () => {
+    const late = await attempt('approved');
+    await settle([lineOf(await attempt('approved'))]);
+    await filesArrived(0);
+    await approvedBefore(late, 49);
+    await untilOpen(late, 1);
+    const [found] = await about('missing_in_file', late);
+    const close = { note: 'It never left.', book_against: 'funding', amount: 1000 };
+    await ledger.call('close_break', close, { params: { break_id: found?.break_id ?? '' } });
+    expect((await settle([lineOf(late)])).outcomes).toMatchObject({ reported: 1 });
+    expect(await about('contradiction', late)).toMatchObject([
+      { bookings: [{ from: 'funding', to: 'clearing', amount: 1000 }, { from: 'loss' }] },
+    ]);
+    expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'sandbox' }]);
+  });
+
+  test('notices that no file arrives although orders are due, until one arrives', async () => {
+    const waiting = await attempt('approved');
+    const { file_id: newest } = await settle([lineOf(await attempt('approved'))]);
+    await filesArrived(50);
+    await approvedBefore(waiting, 49);
+    await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 1);
+    expect(await breaksOf('file_missing')).toMatchObject([
+      { attempt_id: null, amount: null, currency: null, found: expect.stringContaining(`none since ${newest} of 20`) },
+    ]);
+    expect(await about('missing_in_file', waiting)).toEqual([]);
+    await settle([lineOf(waiting)]);
+    await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
+  });
 });

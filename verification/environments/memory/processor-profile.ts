@@ -41,6 +41,8 @@ export function drawProcessor(random: Random, share: number): ProcessorProfile |
       readySeconds: random.pick([5, 60]),
       whenDown: random.pick(['refuse', 'queue'] as const),
       maxInFlight: random.pick([1, 2, 16]),
+      // The simulation covers no settlement files.
+      settledWithinHours: null,
     },
     notifies: kind === 'silent' || random.chance(0.6),
     losing: rate(0.7, 0.5),

@@ -1,0 +1,125 @@
+import { columns, INTEGER, nullable, type RowOf, rows, statement, TEXT, TIME, UUID } from '../sql.ts';
+
+const RECEIVED = columns({ newestId: nullable(UUID), firstAt: nullable(TIME), newestAt: nullable(TIME), now: TIME });
+
+/**
+ * Reads when the first and the newest file of a connector arrived that count. Returns no row while a file is being compared or
+ * undone, because what is missing then may be found in a moment.
+ */
+export const readFilesReceived = statement(
+  'read_files_received',
+  { connectorId: TEXT },
+  `select (array_agg(file_id order by created_at desc, file_id desc))[1] as newest_id, min(created_at) as first_at,
+      max(created_at) as newest_at, service_now() as now
+    from settlement_file where connector_id = :connectorId and status in ('matching', 'withdrawing', 'matched')
+    having count(*) filter (where status <> 'matched') = 0`,
+);
+
+export const toFilesReceived = RECEIVED.read;
+
+/** The name of the author of what the service closes by itself. */
+const SERVICE = 'service';
+
+/** SQL: whether an attempt has a contradiction. Its break already has the difference. */
+const IS_CONTRADICTED = `exists (
+        select from processor_break as contradiction
+        where contradiction.connector_id = processor_attempt.connector_id
+          and contradiction.attempt_id = processor_attempt.attempt_id and contradiction.kind = 'contradiction'
+      )`;
+
+/** SQL: whether an approved attempt is in no settlement file. */
+const IS_UNSETTLED = "processor_attempt.status = 'approved' and processor_attempt.settlement_file_id is null";
+
+const ORDER = columns({ programId: UUID, attemptId: UUID });
+
+/** Reads approved attempts without a settlement file and without a break that says so, oldest first. */
+export const readMissingOrders = statement(
+  'read_missing_orders',
+  { connectorId: TEXT, from: TIME, until: TIME, count: INTEGER },
+  `select ${ORDER.names} from processor_attempt
+    where connector_id = :connectorId and ${IS_UNSETTLED} and updated_at > :from and updated_at <= :until
+      and not ${IS_CONTRADICTED}
+      and not exists (
+        select from processor_break as known
+        where known.connector_id = processor_attempt.connector_id and known.attempt_id = processor_attempt.attempt_id
+          and known.kind = 'missing_in_file' and known.closed_by is distinct from '${SERVICE}'
+      )
+    order by updated_at limit :count`,
+);
+
+export const toMissingOrder = ORDER.read;
+
+const MISSING = columns({ breakId: UUID, programId: UUID, attemptId: UUID });
+
+/**
+ * Inserts breaks of orders that are missing, unless a file has them by now. A break that the service has closed reopens. A break
+ * that a person has closed stays closed.
+ */
+export const insertMissingInFile = statement(
+  'insert_breaks_missing_in_file',
+  { connectorId: TEXT, found: TEXT, sent: rows(MISSING) },
+  `insert into processor_break as known (
+      break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency, expected, found, stated_amount,
+      created_at
+    )
+    select sent.break_id, 'missing_in_file', :connectorId, program_id, attempt_id, transfer_id, amount, currency, status, :found, 0,
+      service_now()
+    from :sent join processor_attempt using (program_id, attempt_id) where ${IS_UNSETTLED}
+    on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
+      set found = excluded.found, closed_at = null, closed_by = null, resolution = null
+      where known.closed_by = '${SERVICE}'`,
+);
+
+const WAITING = columns({ orders: INTEGER, oldestAt: nullable(TIME) });
+
+/** The number of orders that are counted. More would not change what a person does. */
+const COUNTED = 1_000;
+
+/** Counts the approved attempts without a settlement file, up to a maximum, and reads when the oldest was approved. */
+export const readWaitingOrders = statement(
+  'read_waiting_orders',
+  { connectorId: TEXT, from: TIME, until: TIME },
+  `select count(*)::integer as orders, min(updated_at) as oldest_at from (
+      select updated_at from processor_attempt
+      where connector_id = :connectorId and ${IS_UNSETTLED} and updated_at > :from and updated_at <= :until
+        and not ${IS_CONTRADICTED}
+      order by updated_at limit ${COUNTED}
+    ) as waiting`,
+);
+
+export const toWaitingOrders = WAITING.read;
+
+const FILE_MISSING = columns({ breakId: UUID, connectorId: TEXT, sentAttemptId: TEXT, expected: TEXT, found: TEXT });
+
+export type FileMissing = RowOf<typeof FILE_MISSING.columns>;
+
+/** Inserts the break of a file that has not arrived, unless it is known. `sentAttemptId` is the id of the newest file, as its key. */
+export const insertFileMissing = statement(
+  'insert_break_file_missing',
+  FILE_MISSING.columns,
+  `insert into processor_break (${FILE_MISSING.names}, kind, created_at)
+    values (:breakId, :connectorId, :sentAttemptId, :expected, :found, 'file_missing', service_now())
+    on conflict (connector_id, sent_attempt_id) where sent_attempt_id is not null do nothing`,
+);
+
+/**
+ * Closes open breaks about what was missing and has arrived: orders that a file has or that are no longer approved, and files
+ * before the newest one. At most `count`. Returns their rows.
+ */
+export const closeFoundBreaks = statement(
+  'close_found_breaks',
+  { connectorId: TEXT, newestId: nullable(TEXT), count: INTEGER },
+  `with found as materialized (
+      select processor_break.break_id from processor_break left join processor_attempt using (program_id, attempt_id)
+      where processor_break.connector_id = :connectorId and closed_at is null and (
+        processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED})
+        or processor_break.kind = 'file_missing' and sent_attempt_id is distinct from :newestId
+      )
+      order by processor_break.break_id limit :count for no key update of processor_break
+    )
+    update processor_break set closed_at = service_now(), closed_by = '${SERVICE}',
+      resolution = case kind when 'file_missing' then 'A settlement file has arrived.'
+        else 'The order is in a settlement file, has another break, or is no longer approved.' end
+    from found where processor_break.break_id = found.break_id
+    returning processor_break.break_id`,
+);
