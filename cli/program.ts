@@ -66,7 +66,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addCompletion,
     ],
   },
-  { heading: 'On the host of the service:', resources: [addHost] },
+  { heading: "On the service's host:", resources: [addHost] },
 ];
 
 function notes(command: string): string {

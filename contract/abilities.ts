@@ -20,7 +20,7 @@ const CONCERNS: Readonly<Record<Exclude<Ability, 'approve'>, (operation: Operati
 
 /**
  * The operations that a scope allows, without the controls of a sandbox. A read scope allows no change: deciding on an approval
- * also needs `approvals:write`, or the scope of the operation that waits.
+ * also needs `approvals:write`, or the scope of the waiting operation.
  */
 const SCOPED = Object.values<Operation>(OPERATIONS).filter(
   ({ reach, scope, method }) => scope !== null && reach !== 'sandbox' && (method === 'GET' || !scope.endsWith(':read')),

@@ -15,7 +15,7 @@ export const OTHER_ACTIONS = [
 export const AuditEntryRecord = Type.Object({
   entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
   position: Type.Integer({ description: 'Position in the chain: 1, 2, 3 …, without gaps' }),
-  created_at: moment('When it happened, in actual time even if the clock of the sandbox was moved'),
+  created_at: moment('When it happened, in actual time even if the sandbox clock was moved'),
   actor: Type.String({
     description:
       'Id of the key or the person; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',

@@ -27,7 +27,7 @@ export type Condition =
   | 'a card program with 20 webhooks'
   | 'a replay that does not end'
   | 'a case with 200 messages'
-  | 'a daily limit of operators'
+  | 'a daily limit for operators'
   | 'an OpenID provider'
   | 'a second person';
 

@@ -44,7 +44,7 @@ export type Operation = {
   readonly scope: KeyScope | null;
   /** Whether a person must have signed in less than {@link FRESH_SECONDS} ago. Keys need no sign-in. */
   readonly freshSignIn: boolean;
-  /** Whether requests of operators can need the approval of a second person (`APPROVABLE`). They then get 202 and an approval. */
+  /** Whether operators' requests can need the approval of a second person (`APPROVABLE`). They then get 202 and an approval. */
   readonly approvable: boolean;
   /** Whether it can move money. `Money-Moved` on each of its responses says whether the request did. */
   readonly movesMoney: boolean;
@@ -176,7 +176,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   case_id: 'Id of the case: case_ and 32 hex digits',
   incident_id: 'Id of the incident: inc_ and 32 hex digits',
   attempt_id: 'Id of the attempt: pat_ and 32 hex digits',
-  connector_id: 'Name of the connector in the settings of the service',
+  connector_id: "Name of the connector in the service's settings",
   break_id: 'Id of the break: brk_ and 32 hex digits',
   file_id: 'Id of the settlement file: stl_ and 32 hex digits',
 };

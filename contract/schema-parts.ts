@@ -156,7 +156,7 @@ const NOT_DOTS = '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\
 export const visibleId = (description: string) =>
   Type.String({ minLength: 1, maxLength: 255, pattern: NOT_DOTS, description });
 
-/** The name of a connector, as the settings of the service have it. */
+/** The name of a connector, as the service's settings have it. */
 export const connectorId = (description: string) => Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$', description });
 
 /** A string in a reply, or null. */

@@ -33,7 +33,7 @@ export const CurrentSession = Type.Object({
   sandbox_seconds_ahead: nullable(
     Type.Integer({
       minimum: 0,
-      description: 'How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known',
+      description: 'How far move_clock has moved the sandbox clock ahead; null in live mode, or if not known',
     }),
   ),
 });
@@ -49,7 +49,7 @@ export const SessionRecord = Type.Object({
   signed_in_at: nullable(moment('When the person last proved their identity to the provider; null without a person')),
   program_id: textOrNull('The card program that the key or the person is bound to; null if it is all of them'),
   role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes; null if none has them')),
-  created_at: moment('When it was created, in actual time even if the clock of the sandbox was moved'),
+  created_at: moment('When it was created, in actual time even if the sandbox clock was moved'),
   last_active_at: moment('When its user was last active, accurate to some seconds'),
   idle_ends_at: moment('When it ends unless it is used'),
   ends_at: moment('When it ends even if it is used'),

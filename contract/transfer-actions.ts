@@ -17,19 +17,21 @@ import {
 } from './schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
 
-/** The body of capture_transfer. It is closed because a misspelt `amount` would capture all of the hold. */
+/** The body of capture_transfer. It is closed because a misspelt `amount` would capture the whole hold. */
 export const CaptureTransferBody = Type.Object(
-  { amount: Type.Optional(amountSent('Amount to capture, at most what is held; all of it if omitted')) },
-  { additionalProperties: false, ...refuseEmpty({ amount: 'to capture all of the hold' }) },
+  { amount: Type.Optional(amountSent('Amount to capture, at most the held amount; the whole hold if omitted')) },
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to capture the whole hold' }) },
 );
 
-/** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse all that is left. */
+/** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse the whole remaining amount. */
 export const ReverseTransferBody = Type.Object(
   {
-    amount: Type.Optional(amountSent('Amount to reverse, at most what is left of the transfer; all of it if omitted')),
+    amount: Type.Optional(
+      amountSent('Amount to reverse, at most the amount that was not reversed yet; that whole amount if omitted'),
+    ),
     description: Type.Optional(freeText(255, 'Reason for the reversal, in free text')),
   },
-  { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse the whole remaining amount' }) },
 );
 
 export const ReversalRecord = Type.Object({

@@ -71,7 +71,7 @@ export const CreateTransferBody = Type.Object(
       literalsOr(
         'automatic',
         ['automatic', 'manual'],
-        'automatic (the default): the money moves at once, or as soon as the processor of the card moves it; manual: it is held until the transfer is captured or canceled',
+        "automatic (the default): the money moves at once, or as soon as the card's processor moves it; manual: it is held until the transfer is captured or canceled",
       ),
     ),
     expires_at: Type.Optional(
@@ -118,17 +118,17 @@ export const TransferRecord = Type.Object({
   currency,
   status: literals(
     TRANSFER_STATUSES,
-    'scheduled (for later), pending (held until it is captured, canceled or expires, or until it is known what the processor ' +
-      'of the card has done), completed (the money moved), canceled, expired or failed (no money moved; a processor may ' +
+    "scheduled (for later), pending (held until it is captured, canceled or expires, or until the outcome at the card's processor " +
+      'is known), completed (the money moved), canceled, expired or failed (no money moved; a processor may ' +
       'still say that it did, which is the event transfer.late_approval)',
   ),
   outcome: literals(
     ['final', 'open', 'unknown'],
-    'Whether the status is final, or can still change (open); unknown: it is not known yet whether the processor of the card has moved the money',
+    "Whether the status is final, or can still change (open); unknown: it is not known yet whether the card's processor has moved the money",
   ),
   capture: literals(
     ['automatic', 'manual'],
-    'automatic: the money moves when the transfer is executed, or when the processor of the card moves it; manual: when it is captured',
+    "automatic: the money moves when the transfer is executed, or when the card's processor moves it; manual: when it is captured",
   ),
   expires_at: nullable(moment('When the hold expires unless it is captured first; null with automatic capture')),
   scheduled_for: nullable(moment('When the transfer was or will be executed; null if that was at once')),
@@ -176,10 +176,10 @@ export const TransferExplanation = Type.Object({
       status: literals(TRANSFER_STATUSES, 'The first status of the transfer'),
       money_moved: literals(
         ['yes', 'no', 'unknown'],
-        'The value that the header `Money-Moved` would have: `unknown` if the processor of the card has to answer first',
+        "The value that the header `Money-Moved` would have: `unknown` if the card's processor has to answer first",
       ),
       sentence: Type.String({
-        description: 'What would become of the money, and what the processor of the card would be asked to do',
+        description: "What would become of the money, and what the card's processor would be asked to do",
       }),
     }),
     'What create_transfer would do; null if it would fail, or would return the response that is stored under the key',

@@ -32,7 +32,7 @@ export class AttemptTimer {
     return this.#controller.signal;
   }
 
-  /** Restarts the timer, with the full time or another, when the client waits for the service. */
+  /** Restarts the timer when the client waits for the service, with the full time or the given time. */
   start(timeoutMilliseconds = this.#timeoutMilliseconds): void {
     this.pause();
     this.#timer = setTimeout(() => {

@@ -68,7 +68,7 @@ export type ResponseDetails = {
   readonly idempotencyKey: string | undefined;
   /**
    * The version of a card, card program, transfer or webhook (the `ETag` header). Send it as `ifMatch` with a change.
-   * Undefined for everything else, and from version 0.1.0.
+   * Undefined for other records, and for responses from version 0.1.0 of the service.
    */
   readonly version: string | undefined;
   /** The number of attempts. */

@@ -107,7 +107,7 @@ function setHeader(headers: Headers, name: string, value: string, what: string):
 function fillPath(path: string, parameters: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    // An empty id would make this the path of the list, and dots the path of another resource.
+    // An empty id would make this the path of the list, and dots would make it the path of another resource.
     if (value === undefined || value === '' || value === '.' || value === '..') {
       throw new InvalidArgument(`${name} cannot be ${value === undefined ? 'omitted' : `'${value}'`}.`);
     }
@@ -119,7 +119,8 @@ function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    // Omitting the filter would select everything. The service rejects an empty filter, except for the value of a pair.
+    // An empty filter is not omitted, because that would select everything. The service rejects an empty filter, except for a
+    // metadata value.
     if (value === null || (value === '' && name !== 'metadata_value'))
       throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
     parameters.set(name, String(value));

@@ -95,7 +95,7 @@ export type DisableBody = Omit<ChangeSwitchBody, 'disabled' | 'reason'> & { read
 /** The scope to enable: the whole service, a card program, one of its transfer types, or a connector. */
 export type EnableBody = Omit<ChangeSwitchBody, 'disabled' | 'until'>;
 
-/** The switch, with a method for each direction, like the command line. */
+/** The switch, with a method to disable and a method to enable, like the command line. */
 export class Switch extends SwitchResource {
   /**
    * change_switch with `disabled: true`. It takes effect immediately. Without `program_id` and `connector_id` it stops

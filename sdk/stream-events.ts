@@ -78,7 +78,7 @@ type EventSource = {
   readonly operation: 'list_events' | 'search_events';
   /** The position of the start. */
   readonly position: number;
-  /** Whether positions have no gaps unless a filter leaves out events. */
+  /** Whether positions have no gaps in a stream without a filter. */
   readonly isContiguous: boolean;
 };
 
@@ -167,7 +167,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
   }
 }
 
-/** The parameters that select events, and whether the positions of the selected events have no gaps. */
+/** The query that selects events, and whether the selected events have positions without gaps. */
 type Filter = {
   readonly query: Readonly<Record<string, string>>;
   readonly isContiguous: boolean;

@@ -48,7 +48,7 @@ export function newWebhookSecret(): string {
 
 /**
  * Returns the headers of a webhook with this body, signed as the service signs. You can use it to test your own receiver.
- * `signedAt` is now unless you give it. Rejects with an {@link InvalidArgument} if the secret is not valid.
+ * `signedAt` defaults to now. Rejects with an {@link InvalidArgument} if the secret is not valid.
  */
 export async function signWebhook(
   { id, body, signedAt = new Date() }: { readonly id: string; readonly body: string; readonly signedAt?: Date },

@@ -290,7 +290,7 @@ export type Handlers = {
 
 /**
  * Returns the handlers that http calls. An operation of a card program can access only the rows of that program, even if a
- * statement omits the program. An operation of operators can access all rows. Requests of operators are checked against the
+ * statement omits the program. An operator's operation can access all rows. Operators' requests are checked against the
  * approval policy.
  */
 export function handlersOf(

@@ -8,7 +8,7 @@ import type { Session } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 
 const VERIFY_NOTES = `
-Runs on the host of the service, with the settings of the service, whether it
+Runs on the service's host, with the service's settings, whether it
 is running or not; with --remote, it asks a running service. Exits with 1 if an
 entry was changed or removed.
 

@@ -11,7 +11,7 @@ import { pageOf } from './runbook.ts';
 type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean; readonly claims?: string };
 
 const OPTIONS: OptionsFor<DoctorOptions> = {
-  host: { flag: '--host', help: 'also check the host of the service (default if the URL is on this machine)' },
+  host: { flag: '--host', help: "also check the service's host (default if the URL is on this machine)" },
   remote: { flag: '--remote', help: 'check only what can be checked from here', conflicts: ['host'] },
   claims: {
     flag: '--claims <file>',
@@ -22,7 +22,7 @@ const OPTIONS: OptionsFor<DoctorOptions> = {
 
 const NOTES = `
 Checks this machine, the connection, what responds at the URL, and the key.
-On the host of the service it also checks the settings, port, data directory,
+On the service's host it also checks the settings, port, data directory,
 database, schema, operator key, approvers, backups and OpenID provider, with the
 settings of this shell. It changes nothing. Exits with 1 if there is a problem,
 but not for warnings.`;

@@ -88,7 +88,7 @@ export const addAccess: AddCommands = (program, context) => {
   });
 };
 
-/** Adds `sessions current | list | revoke`. Signing in and out is for browsers, which keep the cookie of a session. */
+/** Adds `sessions current | list | revoke`. Signing in and out is for browsers, which keep the session cookie. */
 export const addSessions: AddCommands = (program, context) => {
   const sessions = program.command('sessions').description('console sessions, and which key you use');
   addCommand(sessions, context, {

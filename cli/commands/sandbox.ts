@@ -35,7 +35,7 @@ export const addSandbox: AddCommands = (program, context) => {
 };
 
 const RESET_NOTES = `
-Runs on the host of the service, with the settings of the service, while no
+Runs on the service's host, with the service's settings, while no
 service runs. Removes cards, transfers, keys, events and errors; the next start
 makes a new sandbox. With DATABASE_URL, it removes only what the service has
 created in its schema. It never removes a live ledger.`;

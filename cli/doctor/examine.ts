@@ -36,7 +36,7 @@ export async function* examine(
     yield { name: 'Service', checks };
   }
   if (withHost)
-    yield { name: 'Host of the service, with the settings of this shell', checks: await examineHost(serving, claims) };
+    yield { name: "The service's host, with the settings of this shell", checks: await examineHost(serving, claims) };
 }
 
 /** Whether this Node runs the command line, and the service. */
@@ -54,7 +54,7 @@ export function nodeOf(version: string): Check {
 }
 
 /**
- * Checks the host of the service, with the settings of this shell. The service responds at the port `serving`. `claims` is a file.
+ * Checks the service's host, with the settings of this shell. The service responds at the port `serving`. `claims` is a file.
  * `server/host/commands/doctor.ts` does this in a separate process, because the command line also runs where no service is installed.
  */
 async function examineHost(serving: number | undefined, claims = ''): Promise<readonly Check[]> {

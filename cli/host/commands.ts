@@ -25,7 +25,7 @@ Exit codes:
   1    it could not start; the last lines say why`;
 
 /**
- * Adds the commands for the host of the service. They use its database and settings, so they run on the same host, in a
+ * Adds the commands for the service's host. They use its database and settings, so they run on the same host, in a
  * separate process, and need no key.
  */
 export const addHost: AddCommands = (program, context) => {
@@ -41,7 +41,7 @@ export const addHost: AddCommands = (program, context) => {
     .action(() => run('migrate'));
   program
     .command('config')
-    .description('print the settings of the service, without secrets')
+    .description("print the service's settings, without secrets")
     .action(() => run('config'));
   program
     .command('verify-books')

@@ -14,7 +14,7 @@ export type Route = {
   /** Whether it finds its record in any program, and then chooses the program of that record. */
   readonly choosesProgram?: true;
   readonly sandboxOnly?: boolean;
-  /** Whether it shows actual times even when the clock of the sandbox was moved. */
+  /** Whether it shows actual times even when the sandbox clock was moved. */
   readonly hasActualTimes?: boolean;
   /** The group in the navigation. A screen about one record has none. */
   readonly group?: Group;

@@ -20,7 +20,7 @@ import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
 import { CallerDialog, TopBar } from './top-bar.tsx';
 
-/** Provides names, the clock of the sandbox and the chosen program to the whole console. */
+/** Provides names, the sandbox clock and the chosen program to the whole console. */
 export function Shell() {
   return (
     <NameContext.Provider value={useNameBook()}>
@@ -181,7 +181,7 @@ function ClockBanner() {
   return (
     <div class="banner clock">
       <p>
-        <b>The clock of this sandbox is {formatDuration(ahead)} ahead</b>: it is{' '}
+        <b>This sandbox's clock is {formatDuration(ahead)} ahead</b>: it is{' '}
         {formatMoment(new Date(now).toISOString()).replace(/:\d\d$/, '')} there.{' '}
         {isActual && 'Times on this screen are actual times. '}
         {can('move_clock') && <a href={hrefTo('/console/sandbox')}>Move it back</a>}

@@ -8,7 +8,7 @@ import { Moment } from './moment.tsx';
 
 /**
  * Says in a form that a second person must approve its request, if a rule can match it. Every form of an approvable operation has it.
- * Only requests of operators need an approval.
+ * Only operators' requests need an approval.
  */
 export function ApprovalNotice({
   operation,

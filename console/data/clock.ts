@@ -5,7 +5,7 @@ import { useOperation } from './use-operation.ts';
 
 const POLL_MILLISECONDS = 5_000;
 
-/** How far the clock of the sandbox is ahead of actual time, in milliseconds. 0 if it was not moved. */
+/** How far the sandbox clock is ahead of actual time, in milliseconds. 0 if it was not moved. */
 export const ClockContext = createContext(0);
 
 /** Polls how far the clock is ahead, because others can move it. A live service always follows actual time. */
@@ -24,13 +24,13 @@ export function useClockAhead(): number {
 /**
  * Returns the current time of the service's clock, in milliseconds since 1970. Compare it with the times of cards, transfers,
  * programs, keys and the switch. The audit log, errors, requests, sessions, webhook deliveries and the overview follow actual
- * time even if the clock of a sandbox was moved: compare those with `Date.now()`.
+ * time even if a sandbox's clock was moved: compare those with `Date.now()`.
  */
 export function useNow(): number {
   return Date.now() + useContext(ClockContext);
 }
 
-/** Returns how far the clock of the sandbox is ahead, in milliseconds. */
+/** Returns how far the sandbox clock is ahead, in milliseconds. */
 export function useAhead(): number {
   return useContext(ClockContext);
 }

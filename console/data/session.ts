@@ -65,7 +65,7 @@ export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
 /** Reads the session, or undefined if no one is signed in. Throws the errors of the client. */
 export async function readSession(signal: AbortSignal): Promise<Session | undefined> {
   try {
-    // The first refusal removes the cookie of an ended session. A sandbox may then need none.
+    // The first refusal removes the cookie of an ended session. Without a cookie, a sandbox may accept the second request.
     const record = await client.sessions.current({ signal }).catch((error: unknown) => {
       if (isSignedOut(error)) return client.sessions.current({ signal });
       throw error;

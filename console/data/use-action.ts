@@ -94,8 +94,8 @@ export function isOutdated(thrown: unknown): boolean {
 }
 
 /**
- * Whether the refusal is final. The next try is then another request, with another key. So is a request that waits for an approval: once
- * it is carried out, the same input is a new request.
+ * Whether the refusal is final. The next try is then another request, with another key. A request that waits for an approval
+ * counts as final too: once it is carried out, the same input is a new request.
  */
 function isFinal(thrown: unknown): boolean {
   if (thrown instanceof AwaitsApproval) return true;

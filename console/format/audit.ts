@@ -112,7 +112,7 @@ function describeSessionEnd({ actor, details }: Entry): readonly (Part | null)[]
 
 function describeClock({ details }: Entry): readonly (Part | null)[] {
   const now = text(details.now);
-  return ['moved the clock of the sandbox', ...(now === undefined ? [] : ['to', { moment: now }])];
+  return ['moved the sandbox clock', ...(now === undefined ? [] : ['to', { moment: now }])];
 }
 
 function describeRefusal({ details, subject_id: shown }: Entry): readonly (Part | null)[] {
@@ -185,7 +185,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   reject_change: ['Reject a request', approval('rejected')],
   withdraw_change: ['Withdraw a request', approval('withdrew')],
   end_approval: ['End of an approval', describeEndedApproval],
-  change_approval_policy: ['Change the rules of approvals', () => ['changed the rules of approvals']],
+  change_approval_policy: ['Change the approval rules', () => ['changed the approval rules']],
   delete_session: ['Sign out', describeSessionEnd],
   revoke_session: ['End a session', describeSessionEnd],
   refuse_credential: ['Refused keys', describeRefusal],

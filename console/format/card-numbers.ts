@@ -14,10 +14,10 @@ export function hasCardNumber(text: string): boolean {
   });
 }
 
-/** The same patterns as in `server/foundation/redaction.ts`: keys, even a part of one, and secrets of webhooks. */
+/** The same patterns as in `server/foundation/redaction.ts`: keys, even a part of one, and webhook secrets. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})|whsec_[\w+/=-]{8,}/i;
 
-/** Whether a text contains an API key, even a mistyped or truncated one, or the secret of a webhook. */
+/** Whether a text contains an API key, even a mistyped or truncated one, or a webhook secret. */
 export function hasKey(text: string): boolean {
   return KEY.test(text);
 }

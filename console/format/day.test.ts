@@ -56,9 +56,9 @@ test('does not call a day good that is not over, or has open breaks at its end',
   expect(open).toEqual({ tone: 'unknown', sentence: '30 January 2026 adds up, but was closed with 2 breaks open.' });
 });
 
-test('says that a day does not begin where the closed day before ended', () => {
+test('says that a day does not begin with the closing balances of the previous closed day', () => {
   const { tone, sentence } = verdictOf({ ...DAY, adds_up: false });
-  expect([tone, sentence]).toEqual(['fault', expect.stringContaining('does not begin with the balances')]);
+  expect([tone, sentence]).toEqual(['fault', expect.stringContaining('does not begin with the closing balances')]);
 });
 
 test('has a line for both balances and each movement, and the exact difference if there is one', () => {

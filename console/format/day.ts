@@ -34,7 +34,7 @@ export function verdictOf({ day, status, adds_up: addsUp, currencies, open_break
     const problem =
       wrong.length > 0
         ? `${name} does not add up in ${wrong.join(' and ')}.`
-        : `${name} does not begin with the balances that the closed day before ended with.`;
+        : `${name} does not begin with the closing balances of the previous closed day.`;
     return { tone: 'fault', sentence: `${problem} Call the people who run this ledger.` };
   }
   if (status === 'running') return { tone: 'unknown', sentence: `${name} is not over. So far, it adds up.` };

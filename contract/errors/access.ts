@@ -10,7 +10,7 @@ export const ACCESS_ERRORS = {
       'An operator has disabled the whole service, the card program, one type of transfer, or the connector of the card.',
     causes: [
       'An operator has disabled transfers, for example during maintenance or an incident.',
-      'An operator has disabled the connector to the processor of the card; the message names it.',
+      "An operator has disabled the connector to the card's processor; the message names it.",
     ],
     resolution:
       'Contact support: open a case with the request id. If the end is known, the Retry-After header says when.',
@@ -119,7 +119,7 @@ export const ACCESS_ERRORS = {
     meaning: 'There is no such console session, or it has ended.',
     causes: [
       'The session id is misspelled.',
-      'The session has ended: someone ended it, it was not used for 15 minutes, is 12 hours old, or its key has ended.',
+      'The session has ended: someone ended it, it was not used for 15 minutes, it is 12 hours old, or its key no longer works.',
       'The request to sign out has an API key instead of a session cookie.',
     ],
     resolution: 'If the session has ended, you need not do anything. Operators can list the sessions.',
@@ -127,7 +127,7 @@ export const ACCESS_ERRORS = {
     sample: {
       reproduce: 'Revoke the session "ses_missing".',
       request: call('revoke_session', { params: { session_id: 'ses_missing' } }),
-      message: "There is no session with the id 'ses_missing' that has not ended.",
+      message: "There is no open session with the id 'ses_missing'.",
     },
   }),
   person_not_found: errorCode({
@@ -245,7 +245,7 @@ export const ACCESS_ERRORS = {
   error_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'The error log has no error with this request id that this key may see.',
+    meaning: 'The error log has no error with this request id, or the error is not visible to this key.',
     causes: [
       'The request id is misspelled, or the request succeeded.',
       'The error belongs to another card program, or to none. Only operators can look up such errors.',
@@ -264,7 +264,7 @@ export const ACCESS_ERRORS = {
   request_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'The service has stored nothing about a request with this id that this key may see.',
+    meaning: 'The service has stored nothing about a request with this id, or the request is not visible to this key.',
     causes: [
       'The request id is misspelled.',
       'The request belongs to another card program, or to operators. Only operators can look up such requests.',
@@ -285,7 +285,7 @@ export const ACCESS_ERRORS = {
   event_not_found: errorCode({
     status: 404,
     problem: 'A request, an error or an event',
-    meaning: 'There is no event with this id that this key may see.',
+    meaning: 'The event does not exist, or is not visible to this key.',
     causes: [
       'The event id is misspelled.',
       'The event belongs to another card program, or to the service itself. Only operators can read such events.',

@@ -114,7 +114,7 @@ export const HTTP_ERRORS = {
   uri_too_long: errorCode({
     status: 414,
     problem: 'It is too large',
-    meaning: 'A segment of the path is longer than an id can be.',
+    meaning: 'A segment of the path is longer than any id.',
     causes: ['An id in the path has more than 255 characters.'],
     resolution: 'Send the id exactly as the service returned it.',
     alsoCalled: 'url too long, path too long, id too long',
@@ -187,7 +187,7 @@ export const HTTP_ERRORS = {
     causes: [
       'The service is starting or shutting down.',
       'More requests are waiting than the service can process in time.',
-      'A transaction that does not end has locked the account.',
+      'A transaction that does not end holds the lock of the account.',
       'The database responds, but has no free connection for the request.',
       'The trial balance could not be computed in time. The message says what to do if it happens again.',
       'The service requires a synchronous standby for its database, but none is configured (DATABASE_STANDBY).',

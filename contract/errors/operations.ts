@@ -81,7 +81,7 @@ const CONTACT_SUPPORT =
   'Contact support: open a case with the request id. With an idempotency key, you can safely send the request again.';
 
 const AGAIN_WITH_KEY =
-  'With an idempotency key, send exactly the same request again: no money moves twice. Without a key, first look up whether ' +
+  'With an idempotency key, send exactly the same request again: it moves money at most once. Without a key, first look up whether ' +
   'the transfer was created. Contact support: open a case with the request id.';
 
 /** `unknown_<operation>`: the operation failed because of an internal error. */

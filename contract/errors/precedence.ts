@@ -38,7 +38,7 @@ export const STEPS = {
   },
   key: { checks: 'the rate limit of the key', codes: RATE_LIMITED },
   scope: {
-    checks: 'what the key or the person may do, and how old the sign-in of a person is',
+    checks: "the permissions of the key or the person, and the age of a person's sign-in",
     codes: ({ reach, freshSignIn }) =>
       reach === 'connector' ? [] : ['forbidden', ...(freshSignIn ? (['sign_in_again'] as const) : [])],
   },
@@ -61,11 +61,11 @@ export const STEPS = {
     codes: ({ idempotency }) => (idempotency === 'none' ? [] : ['invalid_idempotency_key']),
   },
   fields: {
-    checks: 'the fields of path, query and body, an amount last',
+    checks: 'the fields of the path, the query and the body; the amount last',
     codes: ({ id, errors }) => [`${id}_schema`, ...errors.filter(isAmount)],
   },
   rows: { checks: 'the rate limit of transfers in a batch', codes: RATE_LIMITED },
-  card_numbers: { checks: 'that there is no card number anywhere', codes: () => ['card_number_refused'] },
+  card_numbers: { checks: 'that the request contains no card number', codes: () => ['card_number_refused'] },
   operation: {
     checks: 'the rules of the operation',
     // The last code can occur at any step.

@@ -13,7 +13,7 @@ export const PROCESSOR_ERRORS = {
     meaning: 'The service has no connector with this name for the card program.',
     causes: [
       'The connector_id is misspelled.',
-      'The connector is not in the settings of the service (CONNECTORS).',
+      "The connector is not in the service's settings (CONNECTORS).",
       'The settings name the connector for other card programs only (program_ids).',
     ],
     resolution: 'Ask the operator of the service for the names of its connectors, or omit connector_id.',
@@ -28,7 +28,7 @@ export const PROCESSOR_ERRORS = {
   connector_not_supported: errorCode({
     status: 400,
     problem: 'Capture, cancel or reverse a transfer',
-    meaning: 'The processor of the card cannot do this.',
+    meaning: "The card's processor cannot do this.",
     causes: [
       'A card_to_card transfer names a card of a processor.',
       'A transfer with "capture": "manual" names such a card.',
@@ -47,8 +47,8 @@ export const PROCESSOR_ERRORS = {
   }),
   processor_declined: errorCode({
     status: 409,
-    problem: 'The processor of the card declined it',
-    meaning: 'The processor of the card declined the transfer.',
+    problem: "The card's processor declined it",
+    meaning: "The card's processor declined the transfer.",
     causes: ['The processor or the issuer refused it, and there is no specific error code for its reason.'],
     resolution: 'Show the holder that the card was declined. The message has the code of the processor.',
     alsoCalled: 'declined by processor, do not honor, declined by bank, declined by issuer',
@@ -62,8 +62,8 @@ export const PROCESSOR_ERRORS = {
   processor_error: errorCode({
     status: 424,
     type: 'Process Error',
-    problem: 'The processor of the card failed',
-    meaning: 'The processor of the card could not carry out the transfer, and did not move the money.',
+    problem: "The card's processor failed",
+    meaning: "The card's processor could not carry out the transfer, and did not move the money.",
     causes: [
       'The processor refused the order as invalid: the card is not set up there, or the connector is configured incorrectly.',
       'The outcome was unknown, and an operator found that the processor did not carry out the transfer.',
@@ -81,12 +81,12 @@ export const PROCESSOR_ERRORS = {
     status: 424,
     type: 'Process Error',
     retryable: true,
-    problem: 'The processor of the card failed',
-    meaning: 'The processor of the card could not be reached, and did not move the money.',
+    problem: "The card's processor failed",
+    meaning: "The card's processor could not be reached, and did not move the money.",
     causes: [
       'The processor or its adapter is down, so nothing was sent to it.',
       'The processor cannot reach the issuer of the card.',
-      'The connector of the card is no longer in the settings of the service.',
+      "The connector of the card is no longer in the service's settings.",
       'The processor did not report the result of the transfer in time, and has reversed it.',
     ],
     resolution: 'Try again later with a new transfer: this one moved no money. If the error persists, contact support.',
@@ -190,7 +190,7 @@ export const PROCESSOR_ERRORS = {
       reproduce: 'Send a notice, and another one with the same notice_id and the status declined.',
       given: [call('receive_notice')],
       request: call('receive_notice', { body: { ...EXAMPLE_NOTICE, status: 'declined' } }),
-      message: "An earlier notice has the notice_id 'evt_4711' and says something else. Give each notice its own id.",
+      message: "An earlier notice has the notice_id 'evt_4711' and different contents. Give each notice its own id.",
       field: '/notice_id',
     },
   }),

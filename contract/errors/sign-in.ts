@@ -30,11 +30,11 @@ export const SIGN_IN_ERRORS = {
       'state mismatch, login state missing, invalid_grant, code already used, code expired, authorization code replayed, ' +
       'cookies blocked, login csrf, session lost during login',
     sample: {
-      reproduce: 'Open the callback of a service with an OpenID provider without having begun a sign-in.',
+      reproduce: 'Open the sign-in callback directly, without beginning a sign-in first.',
       given: 'an OpenID provider',
       request: CALLBACK,
       message:
-        'This browser has no sign-in in progress: the cookie from its beginning is missing. It lasts ten minutes and can be used once. Sign in again.',
+        'This browser has no sign-in in progress: the sign-in cookie is missing. The cookie lasts ten minutes and can be used once. Sign in again.',
     },
   }),
   sign_in_refused: errorCode({
@@ -52,7 +52,7 @@ export const SIGN_IN_ERRORS = {
       'invalid_client, unauthorized_client, invalid_scope, consent required, login_required, interaction_required, ' +
       'wrong client secret, redirect_uri mismatch',
     sample: {
-      reproduce: 'Begin a sign-in for an application that the OpenID provider gives no consent to.',
+      reproduce: 'Begin a sign-in for an application that has no consent at the OpenID provider.',
       given: 'an OpenID provider',
       request: { ...CALLBACK, path: '/console/sign-in/callback?error=consent_required&state=state' },
       message: "The OpenID provider refused the sign-in: 'consent_required'.",
@@ -61,12 +61,12 @@ export const SIGN_IN_ERRORS = {
   identity_refused: errorCode({
     status: 403,
     problem: 'Sign-in with the OpenID provider failed',
-    meaning: 'The identity token of the OpenID provider is not valid for this sign-in.',
+    meaning: "The OpenID provider's identity token is not valid for this sign-in.",
     causes: [
       'It is for another client (aud) or from another issuer (iss): OIDC_CLIENT_ID or OIDC_ISSUER is wrong.',
       'It has expired or is from the future: the clocks differ by more than 60 seconds.',
       'It belongs to another sign-in (nonce), or does not say that the person has just authenticated (auth_time).',
-      'It has no signature by a key of the provider. If it happens again, it may be an attack.',
+      'It is not signed with a key of the provider. If this happens again, it may be an attack.',
     ],
     resolution:
       'Sign in again. If it happens again, operators check OIDC_CLIENT_ID, OIDC_ISSUER and the clocks: "transfer-service doctor".',
@@ -77,7 +77,7 @@ export const SIGN_IN_ERRORS = {
       reproduce: 'Complete a sign-in at a provider that signs the identity token with a key that it does not publish.',
       given: 'an OpenID provider',
       request: CALLBACK,
-      message: 'The identity token of the provider is signed with a key that the provider does not have.',
+      message: "The provider's identity token is signed with a key that the provider does not have.",
     },
   }),
   no_role: errorCode({
@@ -85,7 +85,7 @@ export const SIGN_IN_ERRORS = {
     problem: 'Sign-in with the OpenID provider failed',
     meaning: 'The person is known to the OpenID provider, but has no role in this service.',
     causes: [
-      'OIDC_ROLES gives a role to none of the values of the claim. The message has the values.',
+      'OIDC_ROLES assigns no role to any value of the claim. The message lists the values.',
       'A value differs in its case, or in a leading slash as Keycloak sends it. Values are compared exactly.',
       'The provider does not send the claim: its client needs a mapper, or OIDC_SCOPES needs a scope such as groups.',
     ],
@@ -99,7 +99,7 @@ export const SIGN_IN_ERRORS = {
       given: 'an OpenID provider',
       request: CALLBACK,
       message:
-        "The claim 'groups' has these values, and OIDC_ROLES gives a role to none of them: 'everyone'. OIDC_ROLE_CLAIM names the claim.",
+        "OIDC_ROLES assigns no role to these values of the claim 'groups': 'everyone'. OIDC_ROLE_CLAIM names the claim.",
     },
   }),
   provider_unavailable: errorCode({
@@ -132,7 +132,7 @@ export const SIGN_IN_ERRORS = {
     causes: [
       'The token is for another client, from another issuer, older than five minutes, or was used before.',
       'The token is not a logout token: it has a nonce, or no logout event.',
-      'The token has no signature by a key of the provider.',
+      'The token is not signed with a key of the provider.',
     ],
     resolution:
       'Compare the client at the OpenID provider with OIDC_CLIENT_ID and OIDC_ISSUER. To end sessions now, block the person or revoke the sessions.',
@@ -141,7 +141,7 @@ export const SIGN_IN_ERRORS = {
       reproduce: 'Send a logout token that the provider has not signed.',
       given: 'an OpenID provider',
       request: LOGOUT,
-      message: 'The logout token of the provider has no valid signature.',
+      message: "The provider's logout token has no valid signature.",
     },
   }),
 };

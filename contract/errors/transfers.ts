@@ -86,7 +86,7 @@ export const TRANSFER_ERRORS = {
     causes: [
       'The card or its card program has a maximum_amount limit that is less than the amount.',
       'The amount of a capture is greater than the amount of the transfer.',
-      'The amount of a reversal is greater than the amount that is left to reverse.',
+      'The amount of a reversal is greater than the amount that can still be reversed.',
     ],
     resolution: 'Send at most the amount in the message.',
     alsoCalled:
@@ -109,7 +109,7 @@ export const TRANSFER_ERRORS = {
       'The transfers of a calendar period, such as a day, would exceed a limit of the card or its card program.',
       'The balance of the card, including holds, would exceed its maximum_balance.',
       'The balance of an account would exceed the largest possible balance, 2^53 - 1 minor units.',
-      'The request closes a card whose balance is larger than one transfer can be.',
+      'The request closes a card whose balance is larger than the maximum amount of one transfer.',
     ],
     resolution: 'Send a smaller amount, or wait until the time in the message.',
     alsoCalled:
@@ -130,18 +130,20 @@ export const TRANSFER_ERRORS = {
   operator_limit_exceeded: errorCode({
     status: 409,
     problem: 'A limit was reached',
-    meaning: 'The withdrawals and reversals of one operator, a person or a key, would exceed the limit of a day.',
-    causes: ['The setting OPERATOR_DAILY_LIMITS has a limit in this currency, and less than the amount is left of it.'],
+    meaning: "The operator's withdrawals and reversals would exceed the operator's daily limit.",
+    causes: [
+      'The setting OPERATOR_DAILY_LIMITS has a limit in this currency for each operator, and the amount is larger than the rest of the limit.',
+    ],
     resolution:
-      'Send a smaller amount, ask another operator, or wait until the time in the message. Then use a new idempotency key. Only the ' +
-      'host of the service can change the limit.',
+      'Send a smaller amount, ask another operator, or wait until the time in the message. Then use a new idempotency key. The ' +
+      "limit can only be changed in the settings on the service's host.",
     alsoCalled:
       'operator limit, limit of operators, withdrawal limit, reversal limit, refund limit, withdrawn too much, too many ' +
       'withdrawals, too many refunds',
     sample: {
       reproduce:
-        'Start the service with OPERATOR_DAILY_LIMITS="JPY 500", deposit 1000 JPY, and withdraw 501 JPY with a key of an operator.',
-      given: 'a daily limit of operators',
+        'Start the service with OPERATOR_DAILY_LIMITS="JPY 500", deposit 1000 JPY, and withdraw 501 JPY with an operator key.',
+      given: 'a daily limit for operators',
       request: call('create_withdrawal', {
         params: { program_id: DEMO_PROGRAM },
         body: { amount: 501, currency: 'JPY' },
@@ -197,17 +199,17 @@ export const TRANSFER_ERRORS = {
     status: 409,
     problem: 'It was sent twice',
     meaning:
-      'The card program already has a transfer with this reference that is scheduled, pending or completed, or a deposit or ' +
+      'The card program already has a scheduled, pending or completed transfer with this reference, or a deposit or ' +
       'withdrawal with it.',
     causes: [
       'A transfer with this reference is scheduled, pending or completed, or its processor has carried it out late. ' +
         'If it fails, is canceled or expires, its reference is free again.',
-      'A deposit or withdrawal of the card program has the reference. A transfer may have the same one.',
+      'Another deposit or withdrawal of the card program has the reference. (A transfer may have the same reference as a deposit or a withdrawal.)',
     ],
     resolution:
       'GET /api/v0.1/core/transfer?reference=… finds the transfer. For deposits and withdrawals, see their list. ' +
-      'Use a new reference for a new payment. To try the same payment again, wait until that transfer has failed, was canceled ' +
-      'or has expired.',
+      'Use a new reference for a new payment. To try the same payment again, wait until that transfer fails, is canceled ' +
+      'or expires.',
     alsoCalled:
       'duplicate, duplicates, duplicate transfer, duplicate payment, charged twice, double charge, double ' +
       'charged, double payment, paid twice, double booking, sent twice, already paid, reference already used, ' +

@@ -30,7 +30,7 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
 
 export const APPROVAL_EVENTS = {
   'approval.requested': approvalEvent(
-    'A request of an operator waits for the approval of a second person.',
+    "An operator's request waits for the approval of a second person.",
     'A rule of the approval policy matches the request. The response has the status 202.',
     'Add a rule about create_withdrawal, then withdraw as the treasurer.',
     { ...UNDECIDED, status: 'pending' },
@@ -60,7 +60,7 @@ export const APPROVAL_EVENTS = {
   'approval.expired': approvalEvent(
     'No one decided on a request in time.',
     'The `expires_at` of a pending approval has passed.',
-    'Let a request wait, and move the clock of the sandbox past its expires_at.',
+    'Let a request wait, and move the sandbox clock past its expires_at.',
     { ...UNDECIDED, status: 'expired', body: null },
   ),
   'approval.failed': approvalEvent(

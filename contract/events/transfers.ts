@@ -53,7 +53,7 @@ export const TRANSFER_EVENTS = {
   }),
   'transfer.unknown': eventType({
     ...TRANSFER,
-    summary: 'It is not known yet whether the processor of the card has moved the money of a transfer.',
+    summary: "It is not known yet whether the card's processor has moved the money of a transfer.",
     sent: [
       'The processor did not answer, or its answer was not valid. The money stays on hold, and the processor is asked again.',
     ],
@@ -105,7 +105,7 @@ export const TRANSFER_EVENTS = {
     summary: 'A scheduled transfer was due and was refused, or a processor did not carry a transfer out.',
     sent: [
       'A scheduled transfer is due, and one of the checks of create_transfer fails. No money was moved.',
-      'The processor of the card declined a transfer or did not carry it out. If it says later that it did, transfer.late_approval follows.',
+      "The card's processor declined a transfer or did not carry it out. If it says later that it did, transfer.late_approval follows.",
       'A transfer that is refused when it is created causes no event, because it was not created. Its response has the error.',
     ],
     notes: [

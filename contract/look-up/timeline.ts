@@ -59,7 +59,7 @@ export const TimelineStep = Type.Object({
   at: moment('When it happened'),
   kind: literals(
     TIMELINE_STEP_KINDS,
-    'Kind of step; `processor` is about the processor of the card: an order to it, an unknown outcome, its answer, or the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled webhook',
+    "Kind of step; `processor` is about the card's processor: an order to it, an unknown outcome, its answer, or the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled webhook",
   ),
   text: Type.String({ description: 'What happened, in one line' }),
   amount: describedOrNull(
@@ -88,7 +88,7 @@ export const TimelineStep = Type.Object({
 export const MoneySummaryRecord = Type.Object({
   moved: literals(
     MONEY_STATES,
-    'Whether the money moved, is held, or was reversed; unknown while it is not known whether the processor of the card ' +
+    "Whether the money moved, is held, or was reversed; unknown while it is not known whether the card's processor " +
       'has moved it; moved_late if it has, after the transfer had failed',
   ),
   sentence: Type.String({ description: 'The same in a sentence for people' }),

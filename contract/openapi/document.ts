@@ -387,7 +387,7 @@ function successOf(id: OperationId, hasExample = true): JsonObject {
   };
 }
 
-/** The response to a request of an operator that waits for the approval of a second person. */
+/** The response to an operator's request that waits for the approval of a second person. */
 function awaitsApproval(): JsonObject {
   const headers = ['Request-Id', 'Location', 'Idempotent-Replayed', 'Original-Request-Id', 'Money-Moved'];
   return {

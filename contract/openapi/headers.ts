@@ -31,7 +31,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     example: '"iNyzm5cAFsqAVUNm"',
   },
   'Set-Cookie': {
-    description: 'The cookie of the session, or its removal.',
+    description: 'The session cookie, or its removal.',
     schema: { type: 'string' },
     example: '__Host-console=…; Secure; HttpOnly; SameSite=Strict; Path=/',
   },
@@ -48,7 +48,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
   'Preference-Applied': {
     description:
-      'The preference of the request that was followed: how long it would have waited for the processor of the card.',
+      "The preference of the request that was followed: how long it would have waited for the card's processor.",
     schema: { type: 'string' },
     example: 'wait=4',
   },
@@ -282,8 +282,8 @@ export const REQUEST_HEADERS = {
     name: 'Prefer',
     in: 'header',
     description:
-      '`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the outcome at the processor ' +
-      'of the card is known. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
+      "`wait=` and a number of seconds, 10 at most (RFC 7240): the response waits until the outcome at the card's " +
+      'processor is known. By default, and after that time, the status of such a transfer is `pending`. An invalid ' +
       'preference is ignored, and a replay does not wait.',
     schema: { type: 'string' },
     example: 'wait=4',
@@ -291,7 +291,7 @@ export const REQUEST_HEADERS = {
   SandboxProcessor: {
     name: 'Sandbox-Processor',
     in: 'header',
-    description: `Sandbox only: what the simulated processor of the card does with the transfer. One of ${BEHAVIORS}.`,
+    description: `Sandbox only: what the card's simulated processor does with the transfer. One of ${BEHAVIORS}.`,
     schema: { type: 'string', pattern: SANDBOX_BEHAVIOR_PATTERN },
     example: 'decline=51',
   },

@@ -6,7 +6,7 @@ const MIN_SAVED_CHARACTERS = 200;
 
 const REFERENCE_CHARACTERS = 60;
 
-/** The name of a schema of a response without a name. */
+/** The name of a response's schema if the response has no name. */
 const UNNAMED = 'Reply';
 
 /**
@@ -48,7 +48,9 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
 /** The minimum number of fields of a record that other records extend. */
 const MIN_SHARED_FIELDS = 6;
 
-/** Describes each record that contains all fields of another record as that record and the additional fields. */
+/**
+ * Rewrites each record that contains all fields of another record: a reference to the other record, plus the additional fields.
+ */
 function withBases(schemas: JsonObject): JsonObject {
   const records = Object.entries(schemas).filter(([, schema]) => isRecord(membersOf(schema)));
   const bases = new Map<string, string>();
@@ -65,7 +67,7 @@ function withBases(schemas: JsonObject): JsonObject {
     if (base === undefined) return schema;
     const known = membersOf(schemas[base]);
     const { type, required, properties, ...others } = schema;
-    // The example of the base shows its fields, and the descriptions of the additional fields are enough for them.
+    // Keeps no example: the base has one with its own fields, and each additional field has a description.
     const rest = Object.entries(others).filter(
       ([keyword]) => keyword === 'description' || known[keyword] === undefined,
     );
@@ -93,7 +95,7 @@ function isAnnotation(keyword: string): boolean {
 }
 
 /**
- * Whether a record has all fields and conditions of another one in the same form, requires what that one requires, and has more
+ * Whether a record extends another one: it has the same fields and conditions, requires the same fields, and has more
  * fields.
  */
 function extendsAll(record: JsonObject, base: JsonObject): boolean {
@@ -135,7 +137,7 @@ function withNullType(schema: JsonObject): JsonObject {
   return { ...of, ...beside, type: [of.type, 'null'], ...values };
 }
 
-/** Passes every schema of the document to `visit`; of the components, only their inner schemas. */
+/** Passes every schema of the document to `visit`. A component itself is not passed, but its inner schemas are. */
 function mapDocument(document: JsonObject, visit: Visit): JsonObject {
   const components = membersOf(document.components);
   const schemas = mapMembers(components.schemas, (schema, name) => mapInner(membersOf(schema), name, visit));
@@ -182,7 +184,10 @@ function mapInner(schema: JsonObject, name: string, visit: Visit): JsonObject {
   };
 }
 
-/** The name of an inner schema, such as `KeyRecordProgramId`. Inside an unnamed reply, it lacks the outer name. */
+/**
+ * The name of an inner schema, such as `KeyRecordProgramId`. Inside an unnamed reply, it is the inner name only, such as
+ * `ProgramId`.
+ */
 function nameBelow(name: string, word: string): string {
   const words = word.split('_').map((one) => `${one.charAt(0).toUpperCase()}${one.slice(1)}`);
   return `${name === UNNAMED ? '' : name}${words.join('')}`;

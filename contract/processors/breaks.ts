@@ -44,7 +44,7 @@ export const BreakRecord = Type.Object({
   expected: Type.String({ description: 'What the books say, such as the status of the attempt' }),
   found: Type.String({
     description:
-      'What the processor said. If it says something else later, that is added after a comma, and the break reopens',
+      'What the processor said. If it contradicts this later, the new answer is added after a comma, and the break reopens',
   }),
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
   created_at: moment('When it was found'),

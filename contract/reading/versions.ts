@@ -4,7 +4,7 @@ import { ProgramAsOf, ProgramRecord } from '../programs.ts';
 import { TransferRecord } from '../transfers.ts';
 import { NewWebhookRecord, WebhookRecord } from '../webhooks/records.ts';
 
-// Invariant: A change with If-Match is made only if the record still has the version that the caller read
+// Invariant: A change with If-Match takes effect only if the record still has the version that the caller read
 // Kept by: this file; `server/calls/version.ts`, under the lock of each change
 // Tested by: `test/api/requests/preconditions.test.ts`
 

@@ -9,7 +9,7 @@ export const MoveClockBody = Type.Object({
     minimum: 0,
     maximum: 315_360_000,
     description:
-      'How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back; ' +
+      'How far the sandbox clock is ahead of the actual time: 0 to ten years. The clock can be moved back; ' +
       'records created in the meantime keep their times',
   }),
 });

@@ -53,7 +53,8 @@ export type OpenApproval = {
   readonly decidedBy: string | null;
 };
 
-// Invariant: No approval is given by its maker, by a key that belongs to no one, or after its end
+// Invariant: No one can approve their own request, approve with a key that belongs to no person, or approve after the approval
+//   has ended
 // Kept by: `refuseDecision`
 // Tested by: `domain/approvals/approval.test.ts`, `test/security/approvals.test.ts`
 

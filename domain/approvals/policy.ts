@@ -32,7 +32,7 @@ export function isApprovable(operation: string): operation is ApprovableId {
   return APPROVABLE.some((one) => one === operation);
 }
 
-/** One rule of the approval policy. Requests of operators that match it wait for the approval of a second person. */
+/** One rule of the approval policy. Operators' requests that match it wait for the approval of a second person. */
 export type ApprovalRule = {
   readonly operation: string;
   /** Only amounts above this one, in minor units of `currency`. Amounts in other currencies always match. */
@@ -56,7 +56,7 @@ export type RuledRequest = {
   readonly fields: readonly string[];
 };
 
-// Invariant: A request whose amount or currency is not known matches every rule about amounts
+// Invariant: A request with an unknown amount or currency matches every rule about amounts
 // Kept by: `matches`
 // Tested by: `domain/approvals/policy.test.ts`
 

@@ -158,7 +158,7 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   const whatToDo = [
     ...(isHeld && card.connectorId === null ? ['Capture or cancel the pending transfers.'] : []),
     ...(isHeld && card.connectorId !== null
-      ? [`Wait until it is known what the processor '${card.connectorId}' has done with the pending transfers.`]
+      ? [`Wait until the processor '${card.connectorId}' has reported the outcome of the pending transfers.`]
       : []),
     ...(balance > 0n && balanceTo === undefined
       ? ["Unload the card, or send 'balance_to': 'funding' with the status."]

@@ -1,6 +1,6 @@
 import { fromWireId, toWireId } from '../identifier.ts';
 
-// Invariant: A person has exactly the roles that OIDC_ROLES gives to a value of the claim; values are compared exactly
+// Invariant: A person has exactly the roles that OIDC_ROLES assigns to the values of the claim. Values are compared exactly
 // Kept by: `decideAccess`
 // Tested by: `domain/people/access.test.ts`, `test/security/sign-in/sign-in.test.ts`
 

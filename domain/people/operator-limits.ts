@@ -2,7 +2,7 @@ import { CURRENCY_EXPONENTS } from '../ledger/currency.ts';
 import { formatMoney, isCurrency, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 
-// Invariant: One person's withdrawals and reversals of a day never exceed OPERATOR_DAILY_LIMITS together
+// Invariant: The sum of one person's withdrawals and reversals in a day never exceeds OPERATOR_DAILY_LIMITS
 // Kept by: `countMovement`, under the lock of the person's name
 // Tested by: `domain/people/operator-limits.test.ts`, `test/api/operator-limits.test.ts`
 

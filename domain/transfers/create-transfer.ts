@@ -87,7 +87,7 @@ export function begin(
   };
 }
 
-/** The order to the processor of the card. Only loads and unloads get here, because a check refuses the rest. */
+/** The order to the card's processor. Only loads and unloads get here, because a check refuses the rest. */
 function attemptOf(transfer: Transfer, { connectorId }: Card): Pick<TransferPlan, 'attempt'> {
   if (connectorId === null || transfer.type === 'card_to_card') return {};
   return { attempt: { connectorId, kind: kindOf(transfer.type) } };

@@ -200,7 +200,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     ASKED,
     NOW,
     'unknown',
-    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1' until the outcome at the processor of the card is known.",
+    "It is not known yet whether money moved: 10.00 USD is held on the program's funding for the card 'card_1' until the outcome at the card's processor is known.",
   ],
   [
     'not sent yet',
@@ -228,7 +228,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     UNKNOWN,
     NOW,
     'unknown',
-    "It is unknown whether the processor of the card has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked again until it answers. Do not send the transfer again.",
+    "It is unknown whether the card's processor has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked again until it answers. Do not send the transfer again.",
   ],
   [
     'unknown',

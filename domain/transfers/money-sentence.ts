@@ -59,7 +59,7 @@ export type MoneyFacts = Pick<
 > & {
   /** The error code of a failed transfer, or null if it is not known. */
   readonly errorCode: string | null;
-  /** The order to the processor of the card. Null or omitted if it was not read, or if there is no processor. */
+  /** The order to the card's processor. Null or omitted if it was not read, or if there is no processor. */
   readonly attempt?: ProcessorFacts | null;
 };
 
@@ -206,7 +206,7 @@ function heldSentence(facts: MoneyFacts): string {
 function waiting(facts: MoneyFacts): MoneySummary {
   const { source, destination } = endsInWords(facts);
   const attempt = facts.attempt ?? null;
-  const processor = attempt === null ? 'the processor of the card' : `the processor '${attempt.connectorId}'`;
+  const processor = attempt === null ? "the card's processor" : `the processor '${attempt.connectorId}'`;
   const held = `${amountOf(facts)} is held on ${source} for ${destination}`;
   const next = attempt === null || attempt.nextAt === null ? '' : ` at ${momentOf(attempt.nextAt)}`;
   if (attempt?.status === 'ready' && attempt.tries === 0) {

@@ -94,7 +94,7 @@ describe('the states of a card', () => {
     }
   });
 
-  test('expired and preactive cannot be requested', () => {
+  test('do not include expired and preactive among the statuses that can be requested', () => {
     for (const from of CARD_STATUSES) {
       expect(CARD_MOVES[from]).not.toContain('expired');
       expect(CARD_MOVES[from]).not.toContain('preactive');
@@ -103,7 +103,7 @@ describe('the states of a card', () => {
     }
   });
 
-  test('lead from active to all others, from all to closed, and end there', () => {
+  test('lead from active to every other state and from every state to closed, which is final', () => {
     const others = CARD_STATUSES.filter((status) => status !== 'expired' && status !== 'preactive');
     expect([...reachedFrom(['active'], next)].sort()).toEqual([...others].sort());
     expect(CARD_MOVES.closed).toEqual([]);

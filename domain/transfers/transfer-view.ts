@@ -18,7 +18,7 @@ export type TransferView = {
   readonly account: (accountId: string) => Account;
   /** Totals of the transfers in the current periods, by account: the card's own, or the funding account's for the program. */
   readonly usage: (accountId: string, direction: Direction) => Usage;
-  /** Whether the processor of a card takes orders: `down` if new transfers are refused until it is up. */
+  /** Whether a card's processor takes orders: `down` if new transfers are refused until it is up. */
   readonly connectorState: (connectorId: string) => ConnectorState;
   readonly referenceTakenBy: string | undefined;
 };

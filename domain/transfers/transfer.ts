@@ -214,7 +214,7 @@ export function statusOf(
   return terms.capture === 'manual' || card.connectorId !== null ? 'pending' : 'completed';
 }
 
-/** Whether a transfer waits for the processor of its card: only such a hold is captured automatically. */
+/** Whether a transfer waits for its card's processor: only such a hold is captured automatically. */
 export function waitsForProcessor({ status, capture }: Pick<Transfer, 'status' | 'capture'>): boolean {
   return status === 'pending' && capture === 'automatic';
 }

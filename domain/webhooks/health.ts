@@ -1,7 +1,7 @@
 import { type FailedAttempt, probePause } from './schedule.ts';
 import type { WebhookStatus } from './webhook.ts';
 
-// Invariant: A webhook is not disabled because the service was down
+// Invariant: Downtime of the service never disables a webhook
 // Kept by: this file moves the start of the failures forward by the time in which nothing was sent
 // Tested by: `domain/webhooks/health.test.ts`, `test/delivery/failures.test.ts`
 

@@ -362,7 +362,7 @@ export type AuditEntryRecord = {
   readonly entry_id: string;
   /** Position in the chain: 1, 2, 3 …, without gaps. */
   readonly position: number;
-  /** When it happened, in actual time even if the clock of the sandbox was moved. */
+  /** When it happened, in actual time even if the sandbox clock was moved. */
   readonly created_at: string;
   /**
    * Id of the key or the person; `sandbox`, `host` (a command on the host), or `anonymous` (a refused
@@ -455,7 +455,8 @@ export type BreakRecord = {
   /** What the books say, such as the status of the attempt. */
   readonly expected: string;
   /**
-   * What the processor said. If it says something else later, that is added after a comma, and the break reopens.
+   * What the processor said. If it contradicts this later, the new answer is added after a comma, and the break
+   * reopens.
    */
   readonly found: string;
   /** How long ago it was found, in seconds. */
@@ -489,7 +490,7 @@ export type BreakRecord = {
 /** The body of capture_transfer. */
 export type CaptureTransferBody = {
   /**
-   * Amount to capture, at most what is held; all of it if omitted. Minor units (cents, for USD), 1 to
+   * Amount to capture, at most the held amount; the whole hold if omitted. Minor units (cents, for USD), 1 to
    * 999,999,999,999: a JSON integer, or its digits as a string.
    */
   readonly amount?: Amount;
@@ -1252,8 +1253,8 @@ export type CreateTransferBody = {
   /** ISO 4217 code; must be the card's currency. */
   readonly currency?: string | undefined;
   /**
-   * automatic (the default): the money moves at once, or as soon as the processor of the card moves it; manual:
-   * it is held until the transfer is captured or canceled.
+   * automatic (the default): the money moves at once, or as soon as the card's processor moves it; manual: it is
+   * held until the transfer is captured or canceled.
    */
   readonly capture?: 'automatic' | 'manual' | undefined;
   /** When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual. */
@@ -1365,7 +1366,7 @@ export type CurrentSession = {
   readonly ends_at: string | null;
   /** When the person last proved their identity to the provider; null without a person. */
   readonly signed_in_at: string | null;
-  /** How far move_clock has moved the clock of the sandbox ahead; null in live mode, or if not known. */
+  /** How far move_clock has moved the sandbox clock ahead; null in live mode, or if not known. */
   readonly sandbox_seconds_ahead: number | null;
 };
 
@@ -1546,7 +1547,7 @@ export type EndedSession = {
   readonly program_id: string | null;
   /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
-  /** When it was created, in actual time even if the clock of the sandbox was moved. */
+  /** When it was created, in actual time even if the sandbox clock was moved. */
   readonly created_at: string;
   /** When its user was last active, accurate to some seconds. */
   readonly last_active_at: string;
@@ -2569,8 +2570,8 @@ export type LoggedErrorRecord = {
 /** Money summary record. */
 export type MoneySummaryRecord = {
   /**
-   * Whether the money moved, is held, or was reversed; unknown while it is not known whether the processor of the
-   * card has moved it; moved_late if it has, after the transfer had failed.
+   * Whether the money moved, is held, or was reversed; unknown while it is not known whether the card's processor
+   * has moved it; moved_late if it has, after the transfer had failed.
    */
   readonly moved: 'yes' | 'no' | 'held' | 'moved_back' | 'partly_moved_back' | 'unknown' | 'moved_late';
   /** The same in a sentence for people. */
@@ -2580,8 +2581,8 @@ export type MoneySummaryRecord = {
 /** The body of move_clock. */
 export type MoveClockBody = {
   /**
-   * How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back;
-   * records created in the meantime keep their times.
+   * How far the sandbox clock is ahead of the actual time: 0 to ten years. The clock can be moved back; records
+   * created in the meantime keep their times.
    */
   readonly seconds_ahead: number;
 };
@@ -3628,8 +3629,8 @@ export type ReversalRecord = {
 /** The body of reverse_transfer. */
 export type ReverseTransferBody = {
   /**
-   * Amount to reverse, at most what is left of the transfer; all of it if omitted. Minor units (cents, for USD),
-   * 1 to 999,999,999,999: a JSON integer, or its digits as a string.
+   * Amount to reverse, at most the amount that was not reversed yet; that whole amount if omitted. Minor units
+   * (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string.
    */
   readonly amount?: Amount;
   /** Reason for the reversal, in free text. At most 255 characters. */
@@ -4057,7 +4058,7 @@ export type SessionRecord = {
   readonly program_id: string | null;
   /** The role with exactly these scopes; null if none has them. */
   readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'approver' | 'administrator' | null;
-  /** When it was created, in actual time even if the clock of the sandbox was moved. */
+  /** When it was created, in actual time even if the sandbox clock was moved. */
   readonly created_at: string;
   /** When its user was last active, accurate to some seconds. */
   readonly last_active_at: string;
@@ -4315,9 +4316,8 @@ export type TimelineStep = {
   /** When it happened. */
   readonly at: string;
   /**
-   * Kind of step; `processor` is about the processor of the card: an order to it, an unknown outcome, its answer,
-   * or the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled
-   * webhook.
+   * Kind of step; `processor` is about the card's processor: an order to it, an unknown outcome, its answer, or
+   * the decision of an operator; `webhook_waiting` is an event that still waits for a paused or disabled webhook.
    */
   readonly kind:
     | 'request'
@@ -4405,8 +4405,8 @@ export type TransferBatchRow = {
   /** ISO 4217 code; must be the card's currency. */
   readonly currency?: string | undefined;
   /**
-   * automatic (the default): the money moves at once, or as soon as the processor of the card moves it; manual:
-   * it is held until the transfer is captured or canceled.
+   * automatic (the default): the money moves at once, or as soon as the card's processor moves it; manual: it is
+   * held until the transfer is captured or canceled.
    */
   readonly capture?: 'automatic' | 'manual' | undefined;
   /** When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual. */
@@ -4440,11 +4440,10 @@ export type TransferExplanation = {
     /** The first status of the transfer. */
     readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
     /**
-     * The value that the header `Money-Moved` would have: `unknown` if the processor of the card has to answer
-     * first.
+     * The value that the header `Money-Moved` would have: `unknown` if the card's processor has to answer first.
      */
     readonly money_moved: 'yes' | 'no' | 'unknown';
-    /** What would become of the money, and what the processor of the card would be asked to do. */
+    /** What would become of the money, and what the card's processor would be asked to do. */
     readonly sentence: string;
   } | null;
   /** Every check, in the order checked. */
@@ -4491,19 +4490,19 @@ export type TransferRecord = {
   /** Currency, as an ISO 4217 code. */
   readonly currency: string;
   /**
-   * scheduled (for later), pending (held until it is captured, canceled or expires, or until it is known what the
-   * processor of the card has done), completed (the money moved), canceled, expired or failed (no money moved; a
+   * scheduled (for later), pending (held until it is captured, canceled or expires, or until the outcome at the
+   * card's processor is known), completed (the money moved), canceled, expired or failed (no money moved; a
    * processor may still say that it did, which is the event transfer.late_approval).
    */
   readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
   /**
-   * Whether the status is final, or can still change (open); unknown: it is not known yet whether the processor
-   * of the card has moved the money.
+   * Whether the status is final, or can still change (open); unknown: it is not known yet whether the card's
+   * processor has moved the money.
    */
   readonly outcome: 'final' | 'open' | 'unknown';
   /**
-   * automatic: the money moves when the transfer is executed, or when the processor of the card moves it; manual:
-   * when it is captured.
+   * automatic: the money moves when the transfer is executed, or when the card's processor moves it; manual: when
+   * it is captured.
    */
   readonly capture: 'automatic' | 'manual';
   /** When the hold expires unless it is captured first; null with automatic capture. */
@@ -4862,7 +4861,7 @@ export type EventData = {
   readonly 'transfer.scheduled': TransferRecord;
   /** The amount of a transfer is on hold. */
   readonly 'transfer.pending': TransferRecord;
-  /** It is not known yet whether the processor of the card has moved the money of a transfer. */
+  /** It is not known yet whether the card's processor has moved the money of a transfer. */
   readonly 'transfer.unknown': TransferRecord;
   /** The money of a transfer was moved. */
   readonly 'transfer.completed': TransferRecord;
@@ -4905,7 +4904,7 @@ export type EventData = {
   readonly 'key.rolled': RolledKeyRecord;
   /** An API key was revoked. */
   readonly 'key.revoked': KeyRecord;
-  /** A request of an operator waits for the approval of a second person. */
+  /** An operator's request waits for the approval of a second person. */
   readonly 'approval.requested': ApprovalRecord;
   /** A second person approved a request. It is carried out right after that. */
   readonly 'approval.approved': ApprovalRecord;
@@ -6284,7 +6283,7 @@ export type ErrorRows = {
   readonly unsupported_media_type: ErrorRow;
   /** The body is larger than the operation accepts. */
   readonly payload_too_large: ErrorRow;
-  /** A segment of the path is longer than an id can be. */
+  /** A segment of the path is longer than any id. */
   readonly uri_too_long: ErrorRow;
   /** The headers of the request are too large. */
   readonly headers_too_large: ErrorRow;
@@ -6328,7 +6327,7 @@ export type ErrorRows = {
   readonly sign_in_not_begun: ErrorRow;
   /** The OpenID provider refused the sign-in. The message has its error. */
   readonly sign_in_refused: ErrorRow;
-  /** The identity token of the OpenID provider is not valid for this sign-in. */
+  /** The OpenID provider's identity token is not valid for this sign-in. */
   readonly identity_refused: ErrorRow;
   /** The person is known to the OpenID provider, but has no role in this service. */
   readonly no_role: ErrorRow;
@@ -6340,11 +6339,13 @@ export type ErrorRows = {
    * The OpenID provider asked to end sessions with a logout token that is not valid, so no session ended.
    */
   readonly logout_token_refused: ErrorRow;
-  /** The error log has no error with this request id that this key may see. */
+  /** The error log has no error with this request id, or the error is not visible to this key. */
   readonly error_not_found: ErrorRow;
-  /** The service has stored nothing about a request with this id that this key may see. */
+  /**
+   * The service has stored nothing about a request with this id, or the request is not visible to this key.
+   */
   readonly request_not_found: ErrorRow;
-  /** There is no event with this id that this key may see. */
+  /** The event does not exist, or is not visible to this key. */
   readonly event_not_found: ErrorRow;
   /** Some of the requested events were deleted, because they are older than the retention period. */
   readonly events_expired: ErrorRow;
@@ -6404,26 +6405,26 @@ export type ErrorRows = {
   readonly amount_too_large: ErrorRow;
   /** The transfer would exceed a limit. */
   readonly limit_exceeded: ErrorRow;
-  /** The withdrawals and reversals of one operator, a person or a key, would exceed the limit of a day. */
+  /** The operator's withdrawals and reversals would exceed the operator's daily limit. */
   readonly operator_limit_exceeded: ErrorRow;
   /** The currency does not match the currency of the account. */
   readonly currency_mismatch: ErrorRow;
   /** The source account has insufficient available funds. */
   readonly insufficient_funds: ErrorRow;
   /**
-   * The card program already has a transfer with this reference that is scheduled, pending or completed, or a
-   * deposit or withdrawal with it.
+   * The card program already has a scheduled, pending or completed transfer with this reference, or a deposit or
+   * withdrawal with it.
    */
   readonly duplicate_reference: ErrorRow;
   /** The service has no connector with this name for the card program. */
   readonly connector_not_found: ErrorRow;
-  /** The processor of the card cannot do this. */
+  /** The card's processor cannot do this. */
   readonly connector_not_supported: ErrorRow;
-  /** The processor of the card declined the transfer. */
+  /** The card's processor declined the transfer. */
   readonly processor_declined: ErrorRow;
-  /** The processor of the card could not carry out the transfer, and did not move the money. */
+  /** The card's processor could not carry out the transfer, and did not move the money. */
   readonly processor_error: ErrorRow;
-  /** The processor of the card could not be reached, and did not move the money. */
+  /** The card's processor could not be reached, and did not move the money. */
   readonly processor_unavailable: ErrorRow;
   /** The attempt does not exist. */
   readonly attempt_not_found: ErrorRow;

@@ -194,8 +194,8 @@ export const ERROR_LINES: string = `
 
 /** For some operations: fields that must not be undefined. The value ends the sentence about the field. */
 export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  capture_transfer: { amount: 'to capture all of the hold' },
-  reverse_transfer: { amount: 'to reverse all that is left' },
+  capture_transfer: { amount: 'to capture the whole hold' },
+  reverse_transfer: { amount: 'to reverse the whole remaining amount' },
   create_webhook: {
     types: 'for all types of event',
     payload: 'to send whole events',

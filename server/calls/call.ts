@@ -13,7 +13,7 @@ import type { RequestTrace } from './trace.ts';
 
 /**
  * The caller of an operation. A sandbox caller without a key may do everything, in the demo program unless it names another one.
- * `host` is a command on the host of the service. `connector` is the adapter of a processor, which has signed its request.
+ * `host` is a command on the service's host. `connector` is the adapter of a processor, which has signed its request.
  * `operator_key` is any key that belongs to no card program, with any scopes. A person has the scopes of their roles at the last
  * sign-in.
  */
@@ -32,7 +32,7 @@ export type ScopedCaller =
 
 type KeyCaller = {
   readonly keyId: string;
-  /** Inner UUID of the person that the key belongs to. Only for keys of operators. */
+  /** Inner UUID of the person that the key belongs to. Only for operator keys. */
   readonly ownerId?: string;
   readonly scopes: readonly string[];
   /** Inner UUID of the session. Undefined if the key itself was sent. */
@@ -154,7 +154,7 @@ export type RecordReply<Record> = { readonly record: Record; readonly json?: str
 /** A record that already existed. The status is 200, even if new records have 201. */
 export type ExistingReply<Record> = RecordReply<Record> & { readonly existing: true };
 
-/** A record, and the cookie of a session. The cookie is the token, or null to remove it. */
+/** A record, and the session cookie. The cookie is the token, or null to remove it. */
 export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
 
 /** JSON text that was stored before, or that contains such text. Parsing and writing it again could change it. */

@@ -17,7 +17,7 @@ export function howToFindOut(operation: OperationId, transferId: string | undefi
   if (operation === 'create_transfer_batch')
     return 'Send the batch again with the same keys: no row moves money twice.';
   if (key !== undefined)
-    return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and no money moves twice.';
+    return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and money moves at most once.';
   if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
   if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
   return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;

@@ -81,7 +81,7 @@ export class TransferWaiters {
   }
 }
 
-/** Throws `connector_not_found` if the settings of the service do not name the connector. */
+/** Throws `connector_not_found` if the service's settings do not name the connector. */
 export function requireConnector({ connectorIds }: Pick<Processors, 'connectorIds'>, connectorId: string): void {
   if (connectorIds.includes(connectorId)) return;
   const message = `This service has no connector '${connectorId}'. Its operator names connectors in the setting CONNECTORS.`;

@@ -11,7 +11,7 @@ export type VersionedRecord = CardRecord | ProgramRecord | TransferRecord | Webh
 
 /**
  * Fields that change although no one edits the record: balances, which change with every transfer, the progress of deliveries, and
- * waiting approvals. If they counted, an operator could never save the limits of a busy card. The secrets of a webhook are omitted
+ * waiting approvals. If they counted, an operator could never save the limits of a busy card. A webhook's secrets are omitted
  * because they expire, and because a new secret changes `updated_at`.
  */
 const NOT_EDITED: ReadonlySet<string> = new Set([

@@ -5,11 +5,11 @@ import { Contention } from './contention.ts';
 import type { CommitObserver, GroupWork, Pending } from './group-work.ts';
 import { LockingPath, type Reachable } from './locking-path.ts';
 
-// Invariant: An idempotency key moves money once and has one response
+// Invariant: Requests with the same idempotency key move money once and get one response
 // Kept by: the key's lock, its row in the same transaction
 // Tested by: `test/store/races.test.ts`, `test/crashes`
 
-// Invariant: A 201 is never lost
+// Invariant: A transfer whose response was 201 is never lost
 // Kept by: sent after COMMIT; `fsync`, `full_page_writes` and `synchronous_commit` on
 // Tested by: `test/crashes/kill.test.ts`, `test/start/foreign-server.test.ts`
 

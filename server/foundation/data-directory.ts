@@ -186,7 +186,7 @@ function takeLock(path: string, ownerPath: string, task: string | null): DataDir
 export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {
   const path = join(directory, LOCK_FILE);
   try {
-    // SQLite reports only that it cannot open the file, but not why.
+    // SQLite reports that it cannot open the file, but not why.
     closeSync(openSync(path, 'r'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;

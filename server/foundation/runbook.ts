@@ -81,7 +81,7 @@ export const RUNBOOK = {
   'service-disabled': 'Transfers are disabled by the switch',
   'service-down': 'A service cannot be scraped',
   'standby-missing': 'There is no synchronous standby',
-  'webhook-key': 'The key of webhooks is missing or wrong',
+  'webhook-key': 'The webhook key is missing or wrong',
   'webhooks-failing': 'Webhooks fail or are paused',
   'webhooks-late': 'A webhook is behind',
   'writes-failing': 'The database fails to write',

@@ -4,7 +4,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 // Kept by: this file, `server/background/delivery/dispatcher.ts`
 // Tested by: `test/outbound/signature.test.ts`, `test/delivery/secrets.test.ts`
 
-// Invariant: A notice of a connector counts only with a signature by one of its secrets, made at most 5 minutes before or after
+// Invariant: A connector's notice counts only if it is signed with one of the connector's secrets, at most 5 minutes earlier or
+//   later
 // Kept by: `verifyNotice`
 // Tested by: `server/foundation/signature.test.ts`
 

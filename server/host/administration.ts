@@ -44,7 +44,7 @@ import {
   waitForDatabase,
 } from './open-database.ts';
 
-// Tasks on the host of the service. They use the service's settings and need no key. The command line runs them as
+// Tasks on the service's host. They use the service's settings and need no key. The command line runs them as
 // administration.ts migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
 // approval-policy-remove | distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> |
 // sandbox-reset ask|sure | doctor [<port> [<file of claims>]].

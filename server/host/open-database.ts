@@ -319,7 +319,7 @@ export async function requireSchema({ settings, findRoleProblem }: Databases, pl
   if ('differing' in problem) {
     throw new StartupProblem(
       'pooled-connection',
-      `The connections of DATABASE_URL do not preserve the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
+      `The connections of DATABASE_URL do not preserve the service's settings: ${problem.differing}. ${USE_SESSIONS}`,
     );
   }
   throw new StartupProblem(

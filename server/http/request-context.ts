@@ -49,7 +49,7 @@ export class RequestContext {
   ignoresKey = false;
   /** The methods of the path, for the Allow header. */
   allow: string | undefined = undefined;
-  /** The Set-Cookie header of the response: the cookie of a session, or its removal. */
+  /** The Set-Cookie header of the response: the session cookie, or its removal. */
   setCookie: string | undefined = undefined;
   /** Whether the operation has started. From then on, a bug may have moved money. */
   begun = false;

@@ -10,7 +10,7 @@ import {
 } from 'openid-client';
 import { type Door, type DoorSettings, openDoor, ProviderOutage } from './door.ts';
 
-// Invariant: If a kid is unknown, the keys of the provider are fetched again, at most every 30 s
+// Invariant: If a key id (kid) is unknown, the provider's keys are fetched again, at most every 30 s
 // Kept by: `createRemoteJWKSet` of jose with KEY_PAUSE_MILLISECONDS
 // Tested by: `test/security/sign-in/tokens.test.ts`
 

@@ -229,7 +229,7 @@ export function noRoleMessage(
   const rest = values.length > MAX_SHOWN_VALUES ? `, and ${values.length - MAX_SHOWN_VALUES} more` : '';
   const found =
     values.length > 0
-      ? `The claim '${claim}' has these values, and OIDC_ROLES gives a role to none of them: ${shown}${rest}.`
+      ? `OIDC_ROLES assigns no role to these values of the claim '${claim}': ${shown}${rest}.`
       : {
           missing: `The provider sent no claim '${claim}'. It sent: ${claimNames.slice(0, 40).join(', ')}.`,
           unverified: `The provider does not say that the address in the claim '${claim}' is verified, so it gives no role.`,

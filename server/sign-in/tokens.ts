@@ -6,7 +6,7 @@ import type { EndedByProvider } from '../calls/sign-in.ts';
 import { CLOCK_SKEW_SECONDS } from './provider.ts';
 import { refusalOf, refuseSignIn, unavailable } from './refusals.ts';
 
-// Invariant: A token of the provider counts only with a signature by one of the provider's public keys
+// Invariant: The provider's token counts only if it is signed with one of the provider's keys
 // Kept by: `verified`, which does not accept symmetric algorithms or `none`
 // Tested by: `test/security/sign-in/tokens.test.ts`
 

@@ -227,7 +227,7 @@ const OF_CREDENTIAL = columns({
 /** The properties of a key or a person that approvals depend on. */
 export type Credential = RowOf<typeof OF_CREDENTIAL.columns>;
 
-/** Reads a key of operators or a person by its inner UUID. */
+/** Reads an operator key or a person by its inner UUID. */
 export const readCredential = statement(
   'read_credential',
   { credentialId: UUID },

@@ -19,7 +19,7 @@ import {
   word,
 } from './sql.ts';
 
-/** A card for a decision, and the counted days of its account in the last weeks. The days are null if no limit applies. */
+/** A card for a decision, with its account's daily counters of the last weeks. The counters are null if no limit applies. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
 
 /** A card with all fields of its record, and the current day in its program's time zone (YYYY-MM-DD). */

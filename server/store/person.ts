@@ -41,7 +41,7 @@ export function findPerson(issuer: string, subject: string): Statement {
   return FIND_PERSON({ issuer, subject });
 }
 
-/** Reads the real time, as `now`. The clock of a sandbox does not apply to people. */
+/** Reads the real time, as `now`. A sandbox's clock does not apply to people. */
 export const READ_REAL_TIME: Statement = {
   name: 'read_real_time',
   text: 'select statement_timestamp() as now',

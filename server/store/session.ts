@@ -33,7 +33,7 @@ const CALLER_NAMES = columns({
   secondsAhead: NUMBER,
 });
 
-/** SQL: how far the clock of the sandbox is ahead, or 0 if it was never moved. */
+/** SQL: how far the sandbox clock is ahead, or 0 if it was never moved. */
 const SECONDS_AHEAD = `coalesce((select extract(epoch from ahead) from sandbox_clock where singleton), 0)::integer
       as seconds_ahead`;
 

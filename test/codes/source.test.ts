@@ -7,7 +7,7 @@ import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/oper
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-/** The source that decides on codes, without the catalogue and its pages. */
+/** The source files that choose error codes, without the catalogue and its pages. */
 const SOURCES = ['server', 'domain', 'contract/reading']
   .flatMap(filesBelow)
   .filter((path) => path !== 'domain/error-codes.ts' && !/-page\.ts$/.test(path) && !path.startsWith('server/store/'));

@@ -8,7 +8,7 @@ const client = () => service().client;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** Moves the clock of the sandbox to noon, so that no test runs across midnight. */
+/** Moves the sandbox clock to noon, so that no test runs across midnight. */
 async function moveToNoon(daysAhead: number): Promise<void> {
   const now = Date.now();
   const noon = now - (now % DAY_MILLISECONDS) + (daysAhead + 0.5) * DAY_MILLISECONDS;
@@ -16,7 +16,7 @@ async function moveToNoon(daysAhead: number): Promise<void> {
 }
 
 let programId: string;
-/** The day on which the money moved. It is over by the clock of the sandbox. */
+/** The day on which the money moved. It is over by the sandbox clock. */
 let day: string;
 
 beforeAll(async () => {

@@ -14,7 +14,7 @@ test('creates a key with a role by keyboard, and shows its working secret once',
   await expectAccessibleInEveryView(page);
   await page.keyboard.type('Ada <script>alert(1)</script>');
   await pressKeys(page, 'Enter');
-  const secret = page.getByRole('dialog', { name: 'The key of Ada' });
+  const secret = page.getByRole('dialog', { name: 'The key for Ada' });
   await secret.waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'new-key');
@@ -40,7 +40,7 @@ test('creates a key of one program without operator scopes', async () => {
   expect(scopes.filter((scope) => /operator|keys|funding|switch|programs/.test(scope))).toEqual([]);
   await page.getByLabel('transfers:write').check();
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByRole('dialog', { name: 'The key of Shop server' }).waitFor();
+  await page.getByRole('dialog', { name: 'The key for Shop server' }).waitFor();
   const [made] = (await api.keys.list({ limit: 1 })).data;
   expect(made).toMatchObject({ name: 'Shop server', program_id, scopes: ['transfers:write'] });
 });
@@ -51,7 +51,7 @@ test('rolls a key, revokes it, and ends a session', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByTitle('Roll Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll Leaving' }).click();
-  await page.getByRole('dialog', { name: 'The new key of Leaving' }).getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('dialog', { name: 'The new key for Leaving' }).getByRole('button', { name: 'Done' }).click();
   // Until the new list hides the old key, the test could mistake its row for the row of the new key.
   await page.getByTitle(key_id).waitFor({ state: 'detached' });
   await expect.poll(() => page.getByTitle('Roll Leaving').count()).toBe(1);

@@ -56,7 +56,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   await page.getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'guest' }).click();
   await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
-  await page.getByText("OIDC_ROLES gives a role to none of them: 'everyone'").waitFor();
+  await page.getByText("OIDC_ROLES assigns no role to these values of the claim 'groups': 'everyone'").waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'no-role');
   leftTheService(page);
@@ -144,8 +144,8 @@ describe('a form that needs a fresh sign-in', () => {
     expect(await dialog.getByLabel('cards:read').isChecked()).toBe(true);
     expect(await dialog.getByLabel('cards:write').isChecked()).toBe(false);
     await expect.poll(() => dialog.getByLabel('Card program').inputValue()).toBe(program_id);
-    await dialog.getByRole('button', { name: 'Create the key of Shop server' }).click();
-    await page.getByRole('dialog', { name: 'The key of Shop server' }).waitFor();
+    await dialog.getByRole('button', { name: 'Create the key for Shop server' }).click();
+    await page.getByRole('dialog', { name: 'The key for Shop server' }).waitFor();
     const [made] = (await api.keys.list({ limit: 1 })).data;
     expect(made).toMatchObject({ name: 'Shop server', program_id, scopes: ['cards:read'] });
     await page.reload();

@@ -118,7 +118,7 @@ test('edits a webhook, rolls its secret and deletes it', async () => {
   await page.getByLabel('Keep signing with the old secret').selectOption('0');
   await expectAccessibleInEveryView(page);
   await page.getByRole('dialog').getByRole('button', { name: 'Roll secret' }).click();
-  const secret = page.getByRole('dialog', { name: 'New secret of Orders' });
+  const secret = page.getByRole('dialog', { name: 'New secret for Orders' });
   expect(await secret.locator('code').innerText()).toMatch(/^whsec_/);
   await secret.getByRole('button', { name: 'Done' }).click();
   const { secrets } = await client.webhooks.get(id);

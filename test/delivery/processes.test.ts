@@ -67,7 +67,7 @@ test('shares the webhooks among the running processes', async () => {
   await waitFor('three shares', async () => (await shares()).join() === '4,6,6');
   const more = await program.transfer(10);
   await third.stop();
-  // No lease must expire first, because a process that stops returns its leases.
+  // This does not depend on leases that expire: a process that stops returns its leases.
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   await strict.all(program.start + 1, more);
   await parallel.all(program.start + 1, more);

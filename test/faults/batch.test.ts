@@ -77,7 +77,8 @@ test.each(FAULTS)('batch: $name', async (fault) => {
   for (let tries = 1; ; tries += 1) {
     const { problem, milliseconds } = await undergo(fault);
     if (problem === undefined) return;
-    // A slow request may have reached a time limit of the service as well, or instead. So the fault is tried again.
+    // A slow request may have reached one of the service's time limits, in addition to the fault or instead of it. So the fault
+    // is tried again.
     if (milliseconds < LIMITS.lock || tries === MAX_TRIES) throw new Error(problem);
   }
 });

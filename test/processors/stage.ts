@@ -174,7 +174,7 @@ export class Stage {
     for (const other of this.#others.splice(0)) await other.stop();
   }
 
-  /** The settings of the service without its connectors. */
+  /** The service's settings without its connectors. */
   settingsWithoutConnectors(): Record<string, string> {
     const { CONNECTORS: _connectors, ...others } = this.#settings;
     return others;

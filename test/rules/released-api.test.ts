@@ -46,7 +46,7 @@ const NOT_DOTS =
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
 /**
- * Requests of operators that can wait for an approval. They wait only if an operator has added a rule, and callers of 0.1.0
+ * Operators' requests that can wait for an approval. They wait only if an operator has added a rule, and callers of 0.1.0
  * add none.
  */
 const WAITS_FOR_APPROVAL = [

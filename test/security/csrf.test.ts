@@ -19,7 +19,7 @@ const MARK = 'Console: 1';
 const OTHER_TOKEN = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
 const origin = (port = live.port) => `http://localhost:${port}`;
 
-/** Requests with the cookie of a session. Each has the sender, whether the service accepts the cookie, and the headers. */
+/** Requests with the session cookie. Each has the sender, whether the service accepts the cookie, and the headers. */
 const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
   ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
   ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
@@ -72,7 +72,7 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
 /** Operations that read, and operations that would change something. */
 const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_switch', 'delete_session'] as const;
 
-describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) => {
+describe.each(OPERATIONS_TRIED)('%s with the session cookie', (operation) => {
   const { method, path } = OPERATIONS[operation];
 
   test.each(TABLE)('decides on the cookie from %s, accepted: %s', async (_, counts, lines) => {

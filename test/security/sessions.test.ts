@@ -240,7 +240,7 @@ describe('the end of an idle session', () => {
     expect((await as(service)).status).toBe(401);
   });
 
-  test('follows the real clock, not the clock of the sandbox', async () => {
+  test('follows the real clock, not the sandbox clock', async () => {
     const { as } = await newSession();
     await ledger.call('move_clock', { seconds_ahead: 86_400 });
     try {

@@ -16,7 +16,7 @@ import {
 } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
-// Tests commands on the host of the service. Without a ledger they create nothing. They also work while the service is
+// Tests commands on the service's host. Without a ledger they create nothing. They also work while the service is
 // running.
 
 const COMMANDS = [

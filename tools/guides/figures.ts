@@ -175,9 +175,9 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     MAX_HOURS,
     'without use, {} hours at most',
     '{} hours, and an hour more at most',
-    '{} hours after it was made',
+    '{} hours after it was created',
     'because it is {} hours old',
-    'is {} hours old, or its key has ended',
+    'it is {} hours old, or its key no longer works',
   ],
   [IDLE_MINUTES, '{} minutes without use', '{} minutes after someone last used it', 'was not used for {} minutes'],
   [

@@ -131,7 +131,7 @@ function commandSettings(): string {
   const names = LISTED_SETTINGS.filter(({ readBy }) => readBy === 'commands').map(({ name }) => `\`${name}\``);
   const last = names.pop();
   return (
-    `The commands on the host of the service, such as \`migrate\` and \`backup\`, use ${names.join(', ')} and ${last}. ` +
+    `The commands on the service's host, such as \`migrate\` and \`backup\`, use ${names.join(', ')} and ${last}. ` +
     'They check the other settings too, but do not use them.'
   );
 }

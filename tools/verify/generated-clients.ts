@@ -10,7 +10,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import { sampleOfParameter } from '../../contract/samples.ts';
 import { root } from '../command.ts';
 
-// Invariant: Generated clients compile and work, and so does a Postman collection
+// Invariant: Generated clients compile and work, and a generated Postman collection works
 // Kept by: `contract/openapi/`
 // Tested by: `tools/verify/generated-clients.ts` in `npm run verify`
 

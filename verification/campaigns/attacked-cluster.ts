@@ -263,7 +263,7 @@ async function startUsers(
 ): Promise<Users> {
   const { path, remove } = await temporaryDirectory();
   resources.add('the files of the services', remove);
-  // Both services read the secrets of webhooks.
+  // Both services read the webhook secrets.
   const settings = { DATABASE_URL: cluster.databaseUrl, WEBHOOK_KEY: randomBytes(32).toString('base64') };
   const services = new Services(main);
   for (const name of ['first', 'second']) {

@@ -51,7 +51,7 @@ const ROLLED_AT = 0.5;
 const RESTARTED = 0.3;
 const MAX_AWAY = 1_000;
 
-/** Both services need the same key, because both read the secrets of webhooks. */
+/** Both services need the same key, because both read the webhook secrets. */
 const SETTINGS = { ofBoth: { WEBHOOK_KEY: randomBytes(32).toString('base64') } };
 
 async function attend(ledger: KilledLedger, resources: Resources): Promise<Attended> {

@@ -327,7 +327,7 @@ export class Commands {
     return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
   }
 
-  /** A later time, mostly close to one when something starts or ends. The clock of a sandbox can also go back. */
+  /** A later time, mostly close to one when something starts or ends. A sandbox's clock can also go back. */
   #later(): number {
     const random = this.#random;
     const { now, model } = this.#known;

@@ -147,7 +147,7 @@ function ChartFigure({
       {children}
       <details open={isOpen}>
         <summary>Show data</summary>
-        <div class="numbers-scroll" {...scrolling(`Data of ${title}`)}>
+        <div class="numbers-scroll" {...scrolling(`Data for ${title}`)}>
           <table class="table numbers">
             <thead>
               <tr>

@@ -8,8 +8,8 @@ import {
 import { sentenceCase } from '../names.ts';
 
 /**
- * Turns an error into a request, for callers who can read the errors of their card program but not its requests. It is not
- * known here what else the request has created.
+ * Turns an error into a request, for callers who can read the errors of their card program but not its requests. The error does
+ * not show what else the request has created.
  */
 export function toShownRequest(error: LoggedErrorRecord): RequestRecord {
   const { request_id, created_at, operation, idempotency_key, status, message } = error;

@@ -22,7 +22,7 @@ const ABILITIES: Readonly<Record<AccessRecord['abilities'][number], string>> = {
   move_money: 'move money',
   change_funding: 'change funding',
   manage_keys: 'create keys',
-  approve: 'approve what others ask for',
+  approve: "approve other people's requests",
   change_other: 'change other things',
   read: 'read',
 };

@@ -143,7 +143,7 @@ function DecisionDialog({
     >
       <p>
         {decision === 'approve'
-          ? `The service will ${summary}, at once, with the balances and limits of this moment.`
+          ? `The service will ${summary} immediately, with the balances and limits at that moment.`
           : `The service will not ${summary}.`}
       </p>
       {decision !== 'withdraw' && (
@@ -152,7 +152,7 @@ function DecisionDialog({
           value={reason}
           onInput={setReason}
           isProse
-          hint={decision === 'reject' ? `${askedBy(approval)} reads it.` : 'The audit log keeps it.'}
+          hint={decision === 'reject' ? `${askedBy(approval)} can read it.` : 'The audit log keeps it.'}
         />
       )}
     </ConfirmDialog>

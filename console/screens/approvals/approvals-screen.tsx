@@ -16,7 +16,7 @@ import { APPROVAL_STATUSES, sentenceOf } from '../../format/operators/approvals.
 const PAGE_ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
 
-/** Lists the requests of operators that wait for a second person, or have waited. */
+/** Lists operators' requests that wait or waited for a second person. */
 export function ApprovalsScreen() {
   const [filter, setFilter] = useUrlState({ status: 'pending' });
   const status = STATUSES.find((known) => known === filter.status);
@@ -29,7 +29,7 @@ export function ApprovalsScreen() {
     { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
   );
   return (
-    <Page title="Approvals" lead="Requests of operators that a second person must approve before they are carried out.">
+    <Page title="Approvals" lead="Operators' requests that a second person must approve before they are carried out.">
       <Filters>
         <SelectField
           label="Status"

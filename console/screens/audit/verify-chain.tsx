@@ -93,7 +93,7 @@ function Verdict({ found: { verified, last, at } }: { readonly found: Verificati
       />
       <p class="quiet">
         Store the position and the hash where no one with access to the database can change them. Only a hash that you
-        noted earlier can show that the latest entries were removed. On the host of the service,{' '}
+        noted earlier can show that the latest entries were removed. On the service's host,{' '}
         <code>audit verify --expect</code> compares that hash with the log.
       </p>
     </div>

@@ -57,7 +57,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
   };
   if (create.result !== undefined) {
     const { key, key_omitted: omitted } = create.result;
-    const title = `The key of ${create.result.name}`;
+    const title = `The key for ${create.result.name}`;
     return <SecretDialog title={title} label="The key" secret={key} omitted={omitted} onClose={onClose} />;
   }
   return (
@@ -83,7 +83,7 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
         <footer class="dialog-actions">
           {!isSent && (
             <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
-              {name.trim() === '' ? 'Create the key' : `Create the key of ${name.trim()}`}
+              {name.trim() === '' ? 'Create the key' : `Create the key for ${name.trim()}`}
             </Button>
           )}
           <Button onClick={onClose} disabled={create.pending}>

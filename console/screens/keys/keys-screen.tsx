@@ -202,7 +202,7 @@ function RollKeyDialog({ record, onClose, onDone }: DialogParts<Pick<KeyRecord, 
   };
   if (roll.result !== undefined) {
     const { key, key_omitted: omitted } = roll.result;
-    const title = `The new key of ${record.name}`;
+    const title = `The new key for ${record.name}`;
     return <SecretDialog title={title} label="The new key" secret={key} omitted={omitted} onClose={onClose} />;
   }
   return (

@@ -109,8 +109,8 @@ function BlockPersonDialog({
     >
       <p>
         {isBlocked
-          ? 'The person can sign in again, with the roles that the provider then gives.'
-          : 'The sessions of the person end within a second, and the next sign-in is refused. Keys that the person knows stay valid.'}
+          ? 'The person can sign in again, with the roles that the provider assigns at that time.'
+          : "The person's sessions end within a second, and the next sign-in is refused. Keys that the person knows stay valid."}
       </p>
       {person.person_id === personId && !isBlocked && <p>This is you: you will be signed out.</p>}
     </ConfirmDialog>

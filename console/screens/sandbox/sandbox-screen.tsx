@@ -40,7 +40,7 @@ const STEPS = [
   [31 * 24 * HOUR_SECONDS, 'Forward 31 days'],
 ] as const;
 
-/** Moves the clock of the sandbox, so that holds expire, limits reset and scheduled transfers become due. */
+/** Moves the sandbox clock, so that holds expire, limits reset and scheduled transfers become due. */
 function ClockSection() {
   const [days, setDays] = useState('');
   const ahead = Math.round(useAhead() / 1000);

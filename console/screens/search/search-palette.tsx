@@ -12,7 +12,7 @@ import { type Group, type Hit, KIND_NAMES } from './hits.ts';
 import { hrefOfHit, isSearchable, LABEL, openSearch, problemOf, useDebounced, useFound } from './search.ts';
 import './search.css';
 
-/** The search that `/` and Ctrl-K open everywhere. It shows hits during typing, and Enter opens all results. */
+/** The search that `/` and Ctrl-K open everywhere. It shows hits while the user types, and Enter opens all results. */
 export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const box = useRef<HTMLDivElement>(null);
@@ -57,7 +57,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** The number of hits per kind during typing. The search screen shows more. */
+/** The number of hits per kind while the user types. The search screen shows more. */
 const MAX_OF_KIND = 3;
 
 function Hits({ groups, onOpen }: { readonly groups: readonly Group[]; readonly onOpen: () => void }) {

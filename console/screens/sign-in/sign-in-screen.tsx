@@ -105,7 +105,9 @@ export function SignInScreen({
       {mode === 'sandbox' && (
         <section class="form" aria-labelledby="people">
           <h2 id="people">Sign in as</h2>
-          <p class="quiet">Every sandbox has four people, each with a role, to try what they may do.</p>
+          <p class="quiet">
+            Every sandbox has four people with different roles. Sign in as one of them to see what that role can do.
+          </p>
           <div class="dialog-actions">
             {PEOPLE.map(([person, label]) => (
               <Button key={person} pending={pending} onClick={() => begin(() => client.sandbox.signInAs({ person }))}>
@@ -130,4 +132,4 @@ const PEOPLE = [
   ['support', 'Sofia, support'],
 ] as const;
 
-const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy exactly the whole key.';
+const NOT_A_KEY = 'A key begins with ts_ and has 92 characters. Copy the whole key, and nothing else.';

@@ -41,7 +41,7 @@ export function Preview({
       <Details
         facts={[
           [
-            preview.connector_id === null ? 'Card programs' : 'Card programs of the last day',
+            preview.connector_id === null ? 'Card programs' : 'Card programs in the last day',
             <Programs programs={programs} />,
           ],
           [

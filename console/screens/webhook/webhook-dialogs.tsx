@@ -200,7 +200,7 @@ export function RollSecretDialog({ record, onClose }: ChangeParts) {
     void roll.run({ previous_until: new Date(openedAt + Number(hours) * HOUR_MILLISECONDS).toISOString() });
   if (roll.result !== undefined) {
     const { secret, secret_omitted: omitted } = roll.result;
-    const title = `New secret of ${name}`;
+    const title = `New secret for ${name}`;
     return <SecretDialog title={title} label="Signs every event" secret={secret} omitted={omitted} onClose={onClose} />;
   }
   return (

@@ -16,7 +16,7 @@ const MAX_STOP_MILLISECONDS = 8_000;
 
 export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly databases: Pick<Databases, 'background' | 'settings' | 'giveUpConnections'>;
-  /** The keys that encrypt the secrets of webhooks. There is at least one if a webhook exists. */
+  /** The keys that encrypt the webhook secrets. There is at least one if a webhook exists. */
   readonly keys: () => readonly Uint8Array[];
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;

@@ -25,8 +25,8 @@ import { type RunningJob, startRounds } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
-// Invariant: The order of an attempt leaves only after `sent` is committed, and from only one process. It is never sent again
-//   before the processor has been asked
+// Invariant: The order of an attempt is sent only after the status `sent` is committed, and by only one process. It is never
+//   sent again before the processor has been asked
 // Kept by: `markSent`: only its rows are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 

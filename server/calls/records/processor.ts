@@ -80,7 +80,7 @@ export function momentOf(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-/** Returns at least 0, because the clock of a sandbox can be moved back. */
+/** Returns at least 0, because a sandbox's clock can be moved back. */
 function ageInSeconds(since: number, now: number): number {
   return Math.max(0, Math.floor((now - since) / 1000));
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 
-// Invariant: A key is stored and found in the same form by every version
+// Invariant: Every version stores and looks up a key in the same form
 // Tested by: `server/calls/responses/stored-key.test.ts`
 
 /**

@@ -16,7 +16,7 @@ type FieldsWith<Property extends keyof Setting, Value> = {
   [Field in keyof Settings]: Settings[Field] extends { readonly [Name in Property]: Value } ? Field : never;
 }[keyof Settings];
 
-/** The settings of the service, read once from the environment. */
+/** The service's settings, read once from the environment. */
 export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settings[Field]> } & {
   /** The absolute path of the file that a secret was read from. Null if it was not read from a file. */
   readonly [Field in FieldsWith<'mayBeInFile', true> as `${Field}File`]: string | null;
@@ -26,7 +26,7 @@ export type Configuration = { readonly [Field in keyof Settings]: ValueOf<Settin
   readonly dataDirectoryOrigin: string;
 };
 
-/** The settings that the commands on the host of the service may use. */
+/** The settings that the commands on the service's host may use. */
 export type CommandConfiguration = Pick<
   Configuration,
   FieldsWith<'readBy', 'commands'> | 'loopbackOnly' | 'dataDirectoryOrigin'

@@ -52,7 +52,7 @@ export async function prepareLedger(
     await step('looking for scheduled transfers of other connectors', () => nameWaiting(background, named, onProgress));
     await step('looking for cards that were registered twice', () => nameRegisteredTwice(background, onProgress));
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
-    await step('reading the secrets of webhooks', () => resealSecrets(background, webhookKeys));
+    await step('reading the webhook secrets', () => resealSecrets(background, webhookKeys));
     const schema = await step('reading the newest migration', () => readSchema(settings));
     return { webhookKeys, aheadMilliseconds, ...schema };
   } finally {

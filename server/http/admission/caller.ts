@@ -15,7 +15,7 @@ import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 import { isOfConsoleItself, readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
 
-// Invariant: Nothing of a stream or an export is sent more than about a second after its key was revoked
+// Invariant: A stream or an export ends within about a second after its key is revoked
 // Kept by: `checkCallerAgain`, before every read of a stream and after every read of an export
 // Tested by: `test/http/streams.test.ts`, `test/api/events/streams.test.ts`, `test/http/exports.test.ts`
 

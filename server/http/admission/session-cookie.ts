@@ -6,7 +6,7 @@ import type { RequestContext } from '../request-context.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
 
-// Invariant: The cookie of a session is accepted only from pages of the service itself, and only over HTTPS or on the service's
+// Invariant: The session cookie is accepted only from pages of the service itself, and only over HTTPS or on the service's
 //   machine
 // Tested by: `test/security/csrf.test.ts`, `verification/mutants/sessions.ts`
 
@@ -50,30 +50,29 @@ export function readSessionCookie(
   const sent = cookiesOf(head.cookie, hostOf(context, head));
   if (sent.length === 0) return undefined;
   if (head.authorization !== undefined) {
-    const message = 'The request has the cookie of a session and an Authorization header. Send one of them.';
+    const message = 'The request has both a session cookie and an Authorization header. Send only one of them.';
     throw refuse(message, 'cookie and key');
   }
   const { console: purpose } = head;
   if (purpose !== '1' && purpose !== 'background') {
     if (keyless) return undefined;
-    throw refuse("The cookie of a session is accepted only with the header 'Console: 1'.", 'no Console header');
+    throw refuse("The session cookie is accepted only with the header 'Console: 1'.", 'no Console header');
   }
   const transport = transportOf(context, head, trustedProxies);
-  if (transport === undefined)
-    throw refuse('The cookie of a session is accepted only over HTTPS.', 'session in clear text');
+  if (transport === undefined) throw refuse('The session cookie is accepted only over HTTPS.', 'session in clear text');
   if (!isFromOwnPage(head, transport)) {
-    const message = 'The cookie of a session is accepted only from pages of the service itself.';
+    const message = 'The session cookie is accepted only from pages of the service itself.';
     throw refuse(message, 'session from another page');
   }
   const own = sent.filter(({ name }) => name === transport.name);
-  if (own.length > 1) throw refuse('The request has the cookie of a session more than once.', 'several sessions');
+  if (own.length > 1) throw refuse('The request has the session cookie more than once.', 'several sessions');
   const [cookie] = own;
   return cookie && { token: cookie.value, isActive: purpose === '1' && !context.begun };
 }
 
 const CLEAR_TEXT =
   'A session needs HTTPS, because its cookie could be read on the network: call the service through a proxy that ends ' +
-  'TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the machine of the service ' +
+  "TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the service's machine " +
   'only, called as localhost.';
 
 /** Refuses a new session from another machine without HTTPS, or from a page of another origin: `forbidden`. */

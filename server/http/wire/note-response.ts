@@ -7,7 +7,7 @@ import type { RequestContext } from '../request-context.ts';
 import { isStray } from '../stray-requests.ts';
 import type { ErrorReporter } from './error-response.ts';
 
-// Invariant: Every response is counted once, even if it fails or its connection breaks
+// Invariant: Every response is counted once, even if sending it fails or its connection breaks
 // Kept by: `noteResponse`
 // Tested by: `test/metrics/metrics.test.ts`
 

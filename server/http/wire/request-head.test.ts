@@ -16,7 +16,7 @@ test.each([
   ['awaits=5', undefined],
   ['foo="wait=5', undefined],
   ['', undefined],
-])('reads from the header Prefer: %s a wait of %s seconds', (header, seconds) => {
+])('reads the header Prefer: %s as a wait of %s seconds', (header, seconds) => {
   expect(readWait(header)).toBe(seconds);
 });
 

@@ -31,7 +31,7 @@ export function chooseLogFormat(format: Configuration['logFormat']): void {
  * Opens the log of the process: one JSON object per line on standard error, or the format of {@link chooseLogFormat}. All values
  * are redacted before they are serialized, at every level.
  *
- * If the log cannot be written, the service is not blocked, see {@link LineWriter}.
+ * A log that cannot be written does not block the service: see {@link LineWriter}.
  */
 export function openLog(level: Configuration['logLevel'], lines: LineWriter = STANDARD_ERROR): pino.Logger & Log {
   return pino(
@@ -60,7 +60,7 @@ function redacted(given: unknown): unknown {
   }
 }
 
-/** The levels by pino's numbers, with a name, and a color for levels that need attention. */
+/** The name of each level, by pino's number, and a color for levels that need attention. */
 const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters<typeof styleText>[0] | undefined]>> = {
   10: ['trace', undefined],
   20: ['debug', undefined],

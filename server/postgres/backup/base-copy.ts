@@ -25,7 +25,7 @@ import {
 } from './manifest.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
-// Invariant: A copy of the ledger is complete, on disk and restorable. Otherwise it does not count as a copy
+// Invariant: A copy of the ledger counts only if it is complete, on disk and restorable
 // Kept by: a temporary name until its WAL is archived (`backup/base-copy.ts`), a manifest with its own checksum
 // Tested by: `test/embedded/backup-failures.test.ts`
 

@@ -26,7 +26,7 @@ import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
 // Invariant: A restore to a time contains every transfer that was acknowledged before it, and none that was sent after it.
-//   Otherwise, it says what is missing and leaves nothing
+//   Otherwise, the restore says what is missing and leaves no files
 // Kept by: the commit times of PostgreSQL, and checks before the ledger gets its name
 // Tested by: `verification/campaigns/point-in-time.ts`, `test/embedded/backup-failures.test.ts`
 

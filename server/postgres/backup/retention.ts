@@ -4,7 +4,8 @@ import { listArchive } from './archive.ts';
 import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
 import { followChain, parseSegment } from './wal-files.ts';
 
-// Invariant: Nothing is deleted that is needed to restore a second of the retention, and the last good copy is never deleted
+// Invariant: A file is kept while it is needed to restore any second of the retention period, and the last good copy is never
+//   deleted
 // Kept by: `backup/retention.ts`
 // Tested by: `server/postgres/backup/retention.test.ts`
 

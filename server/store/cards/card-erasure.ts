@@ -77,7 +77,7 @@ export const toErasureOfTransfer = columns({ ...NAMED_TRANSFER.columns, cardName
 const INSERT_ERASURE = statement(
   'insert_card_erasure',
   { ...CARD_IN_PROGRAM.columns, cardId: UUID, requestedAt: DATE, createdAt: DATE, holderHash: nullable(HEX) },
-  // The clock of a sandbox may have been ahead when the card was created, and have been set back since.
+  // A sandbox's clock may have been ahead when the card was created, and have been set back since.
   `with first as materialized (
       select case when exists (select from sandbox_clock where furthest > '0')
         then '1970-01-01'::timestamptz else :createdAt end as event_at

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { IS_PLACEMENT, PLACEMENT_SETTINGS } from './placement.ts';
 
-// Invariant: No setting of the role, the database or the server changes a result
+// Invariant: Settings of the role, the database or the server never change a result
 // Kept by: every connection applies its own settings
 // Tested by: `test/store/session-settings.test.ts`
 

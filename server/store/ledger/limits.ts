@@ -25,7 +25,7 @@ import {
   word,
 } from '../sql.ts';
 
-// Invariant: No limit counter is removed that can still be read or changed
+// Invariant: A limit counter is kept as long as it can be read or changed
 // Tested by: `test/store/old-counters.test.ts`
 
 /** Limits in their stored form: whole numbers, with the field names of the contract. */

@@ -28,7 +28,7 @@ const postingsWhere = (side: 'source' | 'destination'): string => `
 const READ_POSTINGS_OF_CAUSES = statement(
   'read_postings_of_causes',
   { sent: rows(CAUSE), programId: UUID, cardId: UUID, maxExamined: NUMBER },
-  // Searches for a posting by its number, near the given time and among the latest postings, because the clock of a sandbox may
+  // Searches for a posting by its number, near the given time and among the latest postings, because a sandbox's clock may
   // have been set back.
   `with of_card as materialized (
       select account.account_id, account.sequence

@@ -100,7 +100,7 @@ export type EventSearch = {
 };
 
 /**
- * Finds events in transactions of a range of time. `aheadMilliseconds` says how far the clock of a sandbox was ahead. That clock
+ * Finds events in transactions of a range of time. `aheadMilliseconds` says how far a sandbox's clock was ahead. That clock
  * applies to events, but not to transactions.
  */
 export function findEvents(

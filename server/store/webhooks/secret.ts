@@ -40,7 +40,7 @@ const DELETE_OTHER_SECRETS = statement(
   'delete from webhook_secret where webhook_id = :webhookId and secret_id <> all (:secretIds)',
 );
 
-/** Deletes the secrets of a webhook, except some. The webhook must be locked. */
+/** Deletes a webhook's secrets, except some. The webhook must be locked. */
 export function deleteOtherSecrets(webhookId: string, secretIds: readonly string[]): Statement {
   return DELETE_OTHER_SECRETS({ webhookId, secretIds });
 }

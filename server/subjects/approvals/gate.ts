@@ -29,7 +29,7 @@ import type { CurrentPolicy, PolicyMemory } from './policy.ts';
 import { toApprovalRecord, toEventPayload } from './record.ts';
 import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, valuesOf } from './subject.ts';
 
-// Invariant: No request of an operator that a rule matches is carried out without an approval
+// Invariant: An operator's request that matches a rule is carried out only after its approval
 // Kept by: `withApproval`, around the handlers of all approvable operations for operators (`server/handlers.ts`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 
@@ -37,7 +37,7 @@ import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, 
 export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
- * Carries out a request of an operator, or answers with an approval if a rule matches it. Before such an answer, the request is
+ * Carries out an operator's request, or answers with an approval if a rule matches it. Before such an answer, the request is
  * tried without writing anything, so that a request that would be refused is refused immediately.
  *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation

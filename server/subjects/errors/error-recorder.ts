@@ -51,7 +51,7 @@ const STOP_TIMEOUT_MILLISECONDS = 1_000;
 /** A recorded error without card numbers and keys, which is safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
-/** The number of errors that wait to be stored, and of errors that have been dropped since the process started. */
+/** The number of errors waiting to be stored, and the number of errors dropped since the process started. */
 export type RecorderFigures = {
   readonly queued: number;
   readonly spoolBytes: number;

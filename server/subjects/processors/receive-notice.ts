@@ -51,7 +51,7 @@ async function refuseOther(database: Database, sent: Parameters<typeof readNotic
     const { programId, attemptId, transferId, amount, currency } = attempt;
     await writeRows(database, insertBreak({ ...found, programId, attemptId, transferId, amount, currency }));
   }
-  const message = `An earlier notice has the notice_id '${noticeId}' and says something else. Give each notice its own id.`;
+  const message = `An earlier notice has the notice_id '${noticeId}' and different contents. Give each notice its own id.`;
   throw new Refusal('notice_id_reused', message, { field: '/notice_id' });
 }
 

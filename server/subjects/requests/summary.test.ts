@@ -165,7 +165,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     { ...NONE, failure: FAILED, idempotencyKey: 'order_1' },
     'failed',
     'unknown',
-    `${UNCONFIRMED} Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and no money moves twice.`,
+    `${UNCONFIRMED} Send exactly the same request again with the same Idempotency-Key: the response is the outcome, and money moves at most once.`,
   ],
   [
     'an unknown outcome of a request without an idempotency key',

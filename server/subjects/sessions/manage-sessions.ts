@@ -234,7 +234,7 @@ export async function revokeSession(
 }
 
 function sessionMissing(sentId: string): Refusal {
-  return new Refusal('session_not_found', `There is no session with the id '${sentId}' that has not ended.`);
+  return new Refusal('session_not_found', `There is no open session with the id '${sentId}'.`);
 }
 
 function endOf(call: Call<'delete_session' | 'revoke_session'>, row: Row) {

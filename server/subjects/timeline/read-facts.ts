@@ -30,7 +30,7 @@ export type TimelineFacts = {
   readonly transfer: Transfer;
   /** The service's time, in milliseconds since 1970. */
   readonly now: number;
-  /** The orders to the processor of the card, oldest first. */
+  /** The orders to the card's processor, oldest first. */
   readonly processorAttempts: readonly ProcessorAttempt[];
   /** Oldest first. */
   readonly reversals: readonly Reversal[];

@@ -95,12 +95,12 @@ function beginning(facts: TimelineFacts): readonly Placed[] {
   return steps;
 }
 
-/** Returns whether a transfer holds its money before the money moves: for its caller, or for the processor of its card. */
+/** Returns whether a transfer holds its money before the money moves: for its caller, or for its card's processor. */
 function isHeld({ transfer, processorAttempts }: TimelineFacts): boolean {
   return transfer.capture === 'manual' || processorAttempts.length > 0;
 }
 
-/** Returns the order to the processor of the card and its answers, as far as the attempt still contains them. */
+/** Returns the order to the card's processor and its answers, as far as the attempt still contains them. */
 function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts): readonly Placed[] {
   const { connectorId, tries, sentAt, unknownSince, detail, status, code, processorReference, updatedAt } = attempt;
   // Attempts use the sandbox's clock. If it was moved, that was before the transfer.

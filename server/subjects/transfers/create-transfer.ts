@@ -59,7 +59,7 @@ const LOOK_MILLISECONDS = 250;
 
 type Found = { readonly record: TransferRecord; readonly moneyMoved: MoneyMoved };
 
-/** Waits until the processor of the card has ended a transfer, but at most `seconds`. Holds no connection to the database. */
+/** Waits until the card's processor has ended a transfer, but at most `seconds`. Holds no connection to the database. */
 export function waitForEnd(
   service: TransferService,
   call: Pick<CallContext, 'programId'>,

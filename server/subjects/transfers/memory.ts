@@ -52,7 +52,7 @@ export class Memory {
   }
 
   /**
-   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if the clock of a sandbox was moved back,
+   * Notes the time of a group, in milliseconds since 1970. Throws {@link ChainBroken} if a sandbox's clock was moved back,
    * because the group may then need counters of days before the loaded ones.
    */
   noteTime(now: number): void {

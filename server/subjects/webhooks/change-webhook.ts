@@ -204,7 +204,7 @@ export async function rollWebhookSecret(service: WebhookService, call: Call<Roll
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);
-      // Uses the real time, as signatures do, even if the clock of a sandbox is ahead.
+      // Uses the real time, as signatures do, even if a sandbox's clock is ahead.
       const realNow = databaseTime();
       const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
       const earlier = expireEarlier(before.secrets, until, realNow);

@@ -63,7 +63,7 @@ export function newSecret(): string {
 }
 
 /**
- * The keys that encrypt the secrets of webhooks: the keys in WEBHOOK_KEY, or a key in a file. The file is created when it is
+ * The keys that encrypt the webhook secrets: the keys in WEBHOOK_KEY, or a key in a file. The file is created when it is
  * needed.
  */
 export type WebhookKeys = {
@@ -108,13 +108,13 @@ function readKeyFile(file: string): readonly Buffer[] {
     if (key.length === KEY_BYTES) return [key];
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return [];
-    throw new StartupProblem('webhook-key', `The key of webhooks in ${file} cannot be read: ${String(error)}.`, {
+    throw new StartupProblem('webhook-key', `The webhook key in ${file} cannot be read: ${String(error)}.`, {
       cause: error,
     });
   }
   throw new StartupProblem(
     'webhook-key',
-    `${file} does not contain a key: 32 bytes in Base64. Restore it from a backup; without it, the secrets of webhooks cannot be read.`,
+    `${file} does not contain a key: 32 bytes in Base64. Restore it from a backup; without it, the webhook secrets cannot be read.`,
   );
 }
 
@@ -176,7 +176,7 @@ function unknownKey(origin: string, count: number): StartupProblem {
   const here = count === 0 ? `there is none in ${origin}` : `it is not in ${origin}`;
   return new StartupProblem(
     'webhook-key',
-    `The secrets of webhooks in the database are encrypted with a key that this process does not have: ${here}. ` +
+    `The webhook secrets in the database are encrypted with a key that this process does not have: ${here}. ` +
       'Set WEBHOOK_KEY to that key, or to change the key, to the new key, a comma, and the previous key. ' +
       'The key of a service without WEBHOOK_KEY is in the file webhook-key of its DATA_DIR.',
   );

@@ -98,7 +98,7 @@ describe('a signed notice', () => {
     const stored = await storedOf(notice.notice_id);
     const others = [{ status: 'declined' }, { amount: 999 }, { attempt_id: toWireId('pat', randomUUID()) }];
     for (const other of [...others, ...others]) {
-      const message = `An earlier notice has the notice_id '${notice.notice_id}' and says something else. Give each notice its own id.`;
+      const message = `An earlier notice has the notice_id '${notice.notice_id}' and different contents. Give each notice its own id.`;
       expect(await send({ ...notice, ...other })).toMatchObject({
         ...{ status: 409, code: 'notice_id_reused' },
         fields: { Message: message },

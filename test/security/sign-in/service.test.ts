@@ -79,7 +79,7 @@ test("a blocked person cannot sign in, and the person's existing sessions end", 
 
 test('a refused sign-in is recorded in the log and in the error log', async () => {
   const page = await new Browser().signIn(chosen, 'guest');
-  expectRefusal(page, 'no_role', 403, /these values, and OIDC_ROLES gives a role to none of them: 'everyone'/);
+  expectRefusal(page, 'no_role', 403, /OIDC_ROLES assigns no role to these values of the claim 'groups': 'everyone'/);
   const requestId = page.headers.get('request-id') ?? '';
   const { client, output } = service();
   await waitFor('the error', async () => (await client.errors.inspect(requestId).catch(() => undefined)) !== undefined);

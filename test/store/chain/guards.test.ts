@@ -14,7 +14,7 @@ const { proxy, other, stranger, openChain, holdAt, untilWaiting } = await useInt
 
 checkBalances(other);
 
-/** Groups with requests of operators are not chained. */
+/** Groups with operators' requests are not chained. */
 const OPERATOR: Partial<AnyCall> = {
   caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
 };

@@ -56,7 +56,7 @@ test('reads the same pages of several programs together and separately', async (
   ]);
 });
 
-test('includes an event for every program in each page', async () => {
+test('includes an event that is shared by all programs in the page of each program', async () => {
   await owner.query(
     `insert into program (program_id, name, currency, time_zone, created_at)
         select program_id, 'of events', 'USD', 'UTC', now()

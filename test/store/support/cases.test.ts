@@ -80,7 +80,7 @@ test('a case about a transfer that fails later is as urgent as the error of that
   expect(partsOf(Number(row?.urgency))).toEqual({ byError: 'request_error', severity: 'normal' });
 });
 
-/** Requests of operators write everything before they wait for the head of the audit log. */
+/** Operators' requests write everything before they wait for the head of the audit log. */
 const AS_OPERATOR = { caller: CALLER };
 
 test('two concurrent create_case for one request make one case, and both return it', async () => {
