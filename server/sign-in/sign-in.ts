@@ -149,7 +149,7 @@ async function begin(
 function checkLogin(parameters: URLSearchParams, login: LoginState | undefined): LoginState {
   if (login === undefined) {
     const message =
-      'This browser has no sign-in in progress: the cookie from its beginning is missing. It lasts ten minutes and can be used once.';
+      'This browser has no sign-in in progress: the sign-in cookie is missing. The cookie lasts ten minutes and can be used once.';
     throw notBegun(message, 'no login state');
   }
   if (parameters.getAll('state').join() !== login.state) {

@@ -387,7 +387,7 @@ describe('a connector does not support', () => {
     expect(await close()).toBe('card_not_empty');
     expect(await close({ balance_to: 'funding' })).toBe('card_not_empty');
     await expect(ledger.call('update_card', { status: 'closed' }, { params: { card_id: card } })).rejects.toThrow(
-      "Wait until it is known what the processor 'simulator' has done with the pending transfers.",
+      "Wait until the processor 'simulator' has reported the outcome of the pending transfers.",
     );
     const sent = await send(made.transfer_id);
     await report(ledger, sent, stepFor(sent, 'send', approved));
