@@ -23,7 +23,9 @@ const pastDay = (seconds: number, description: string) =>
 
 const LINE = {
   funding: Sum('Funding of the card program'),
-  cards: Sum('All cards together, with the money that processors have for cards: what the other accounts lack to zero'),
+  cards: Sum(
+    'All cards together, including the money that processors have for cards: the negative of the sum of all other accounts',
+  ),
   suspense: Sum('Money of late approvals, until their breaks are closed'),
   loss: Sum('Losses that the operator bears'),
 };

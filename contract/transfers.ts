@@ -179,7 +179,7 @@ export const TransferExplanation = Type.Object({
         "The value that the header `Money-Moved` would have: `unknown` if the card's processor has to answer first",
       ),
       sentence: Type.String({
-        description: "What would become of the money, and what the card's processor would be asked to do",
+        description: "What would happen to the money, and what the card's processor would be asked to do",
       }),
     }),
     'What create_transfer would do; null if it would fail, or would return the response that is stored under the key',

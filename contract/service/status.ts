@@ -29,7 +29,7 @@ const StandbyRecord = Type.Object({
   state: Type.String({ description: 'State of its connection, such as streaming or catchup' }),
   sync_state: Type.String({
     description:
-      'sync or quorum: commits wait for it; potential: they will if another is lost; async: they never wait for it',
+      'sync or quorum: commits wait for this standby; potential: they will wait for it if another standby is lost; async: they never wait for it',
   }),
   lag_bytes: count('WAL that it has not replayed'),
   lag_seconds: nullable(

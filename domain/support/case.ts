@@ -91,7 +91,7 @@ export function urgencyOf({ type, moneyMoved, severity }: Urgent): number {
   return DISTANCE * kindOf(type, moneyMoved) + SEVERITIES.indexOf(severity);
 }
 
-/** Whether a case is urgent enough for alerts. Only its error decides that, not the caller's severity. */
+/** Whether a case is urgent enough for alerts. Only the error of the case decides, not the severity that the caller chose. */
 export function isUrgent(urgency: number): boolean {
   return urgency < DISTANCE;
 }

@@ -60,14 +60,14 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     SCHEDULED,
     NOW,
     'no',
-    "No money has moved: 10.00 USD will move from the program's funding to the card 'card_1' at 2026-02-01T09:00:00.000Z, unless it is refused then or canceled before.",
+    "No money has moved: 10.00 USD will move from the program's funding to the card 'card_1' at 2026-02-01T09:00:00.000Z, unless it is refused at that time or canceled earlier.",
   ],
   [
     'scheduled, as a hold',
     { ...SCHEDULED, ...BETWEEN, capture: 'manual', expiresAt: ENDS },
     NOW,
     'no',
-    "No money has moved: 10.00 USD will be held on the card 'card_1' for the card 'card_2' at 2026-02-01T09:00:00.000Z, unless it is refused then or canceled before.",
+    "No money has moved: 10.00 USD will be held on the card 'card_1' for the card 'card_2' at 2026-02-01T09:00:00.000Z, unless it is refused at that time or canceled earlier.",
   ],
   [
     'due, but waiting',
@@ -81,7 +81,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     HELD,
     NOW,
     'held',
-    "No money has moved: 10.00 USD is held on the program's funding for the card 'card_1' until 2026-02-07T09:00:00.000Z, unless it is captured or canceled before.",
+    "No money has moved: 10.00 USD is held on the program's funding for the card 'card_1' until 2026-02-07T09:00:00.000Z, unless it is captured or canceled earlier.",
   ],
   [
     'held past its end',

@@ -191,7 +191,7 @@ function scheduledSentence(facts: MoneyFacts, now: number): string {
     facts.capture === 'manual' ? `be held on ${source} for ${destination}` : `move from ${source} to ${destination}`;
   const due = momentOf(facts.scheduledFor);
   if (facts.scheduledFor !== null && facts.scheduledFor > now) {
-    return `No money has moved: ${money} will ${what} at ${due}, unless it is refused then or canceled before.`;
+    return `No money has moved: ${money} will ${what} at ${due}, unless it is refused at that time or canceled earlier.`;
   }
   return `No money has moved: ${money} was to ${what} at ${due}, and that has not happened yet.`;
 }
@@ -199,7 +199,7 @@ function scheduledSentence(facts: MoneyFacts, now: number): string {
 function heldSentence(facts: MoneyFacts): string {
   const { source, destination } = endsInWords(facts);
   const held = `${amountOf(facts)} is held on ${source} for ${destination}`;
-  return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled before.`;
+  return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled earlier.`;
 }
 
 /** A transfer that only its processor can end. The attempt is stored as sent before its first byte is sent. */

@@ -1384,9 +1384,9 @@ export type DayBalances = {
    */
   readonly funding: number | string;
   /**
-   * All cards together, with the money that processors have for cards: what the other accounts lack to zero; a
-   * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
-   * exact.
+   * All cards together, including the money that processors have for cards: the negative of the sum of all other
+   * accounts; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every
+   * JSON parser is exact.
    */
   readonly cards: number | string;
   /**
@@ -1416,9 +1416,9 @@ export type DayMovement = {
    */
   readonly funding: number | string;
   /**
-   * All cards together, with the money that processors have for cards: what the other accounts lack to zero; a
-   * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
-   * exact.
+   * All cards together, including the money that processors have for cards: the negative of the sum of all other
+   * accounts; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every
+   * JSON parser is exact.
    */
   readonly cards: number | string;
   /**
@@ -3952,7 +3952,8 @@ export type ServiceStatus = {
           /** State of its connection, such as streaming or catchup. */
           readonly state: string;
           /**
-           * sync or quorum: commits wait for it; potential: they will if another is lost; async: they never wait for it.
+           * sync or quorum: commits wait for this standby; potential: they will wait for it if another standby is lost;
+           * async: they never wait for it.
            */
           readonly sync_state: string;
           /** WAL that it has not replayed. */
@@ -4443,7 +4444,7 @@ export type TransferExplanation = {
      * The value that the header `Money-Moved` would have: `unknown` if the card's processor has to answer first.
      */
     readonly money_moved: 'yes' | 'no' | 'unknown';
-    /** What would become of the money, and what the card's processor would be asked to do. */
+    /** What would happen to the money, and what the card's processor would be asked to do. */
     readonly sentence: string;
   } | null;
   /** Every check, in the order checked. */

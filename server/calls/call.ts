@@ -334,9 +334,9 @@ export type Service = {
 };
 
 /**
- * Returns the identity that is counted towards the limits of operators, by its name in the audit log. It is the person, also if
- * they use a key that belongs to them. For a key without an owner, it is the key. Undefined if nothing is counted: without limits,
- * for a card program's own reversal, and for a sandbox's caller without a key.
+ * Returns the identity that is counted towards the limits of operators, by its name in the audit log. For a person, this is the
+ * person, even if they use a key that belongs to them. For a key without an owner, it is the key. Undefined if nothing is
+ * counted: without limits, for a card program's own reversal, and for a sandbox's caller without a key.
  */
 export function countedActor(limits: OperatorLimits | undefined, caller: Caller): string | undefined {
   const credential = ('keyId' in caller ? caller.ownerId : undefined) ?? credentialOf(caller);

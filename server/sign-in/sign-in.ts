@@ -153,10 +153,7 @@ function checkLogin(parameters: URLSearchParams, login: LoginState | undefined):
     throw notBegun(message, 'no login state');
   }
   if (parameters.getAll('state').join() !== login.state) {
-    throw notBegun(
-      'This browser did not begin the sign-in that has ended here, or has begun another one since.',
-      'other login state',
-    );
+    throw notBegun('This browser did not begin this sign-in, or has begun another one since.', 'other login state');
   }
   const age = Date.now() - login.begunAt;
   if (!(age >= 0 && age < LOGIN_SECONDS * 1000))

@@ -176,7 +176,7 @@ describe('counts of transfers', () => {
     expect((await counted()).reduce((sum, { count }) => sum + count, 0)).toBe(before + 2);
   });
 
-  test('are stored a last time when the service stops, and a failure to do so is reported', async () => {
+  test('are stored once more when the service stops, and a failure to store them is reported', async () => {
     const counts = new TransferCounts();
     const program = randomUUID();
     counts.note(program, 'load');

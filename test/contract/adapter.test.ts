@@ -113,7 +113,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     const made = await client.transfers.create({ amount: 100 + at, card_id }, { programId }).catch((error) => error);
     const { data } = await client.transfers.list({ card_id }, { programId });
     const [transfer] = data;
-    // Without a transfer, the request itself has failed, and so does the test.
+    // If there is no transfer, the request itself has failed, so the test fails too.
     if (transfer === undefined) throw made;
     const { transfer_id } = transfer;
     const look = async () => {

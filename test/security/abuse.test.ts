@@ -93,7 +93,8 @@ describe('a body that is expensive to read', () => {
 
   it('with names that collide in the hash tables of other languages is read at little cost', async () => {
     const server = await serve();
-    // "Aa" and "BB" have the same hash in Java and PHP 5. So do all strings of the same length that consist of them.
+    // "Aa" and "BB" have the same hash in Java and PHP 5. All strings of the same length that consist of these two also have the
+    // same hash.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>
       Array.from({ length: 14 }, (__, bit) => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
     );

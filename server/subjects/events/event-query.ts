@@ -25,7 +25,7 @@ export function readEventQuery(call: ListCall): EventQuery {
   if (wait !== undefined && after === undefined && call.stream === undefined) {
     throw schemaRefusal(
       call,
-      "'wait' can only be sent together with 'after': one waits for what comes after it.",
+      "'wait' can only be sent together with 'after', which says after which event to wait.",
       '/wait',
     );
   }

@@ -67,7 +67,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
     one(HELD),
     'succeeded',
     'no',
-    "create_transfer succeeded: No money has moved: 10.00 USD is held on the program's funding for the card 'card_1' until 2026-02-01T09:00:00.000Z, unless it is captured or canceled before.",
+    "create_transfer succeeded: No money has moved: 10.00 USD is held on the program's funding for the card 'card_1' until 2026-02-01T09:00:00.000Z, unless it is captured or canceled earlier.",
   ],
   [
     'a change of metadata',

@@ -167,7 +167,9 @@ function chainedWork(
   };
 }
 
-/** Returns whether an outcome may reveal an earlier commit. A success does, and so does a refusal because of the ledger's state. */
+/**
+ * Returns whether an outcome may reveal an earlier commit. A success may, and a refusal because of the ledger's state may too.
+ */
 function showsState(outcome: Decision | Blocked): boolean {
   if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);

@@ -116,7 +116,7 @@ test('erases each text once if processes stop after any batch or run at the same
   }
   await Promise.all([finish(ledger, SMALL), finish(other, SMALL), finish(ledger, SMALL)]);
   expect(await traces(text)).toEqual([]);
-  // Includes the transfer that emptied the card. Each transfer has one event, and so has the reversal. The card has two.
+  // Includes the transfer that emptied the card. Each transfer and the reversal have one event each. The card has two.
   expect(await erase(name)).toMatchObject({ status: 'completed', transfers: 10, events: 13 });
   expect(await read("select from event where type = 'card.erased' and subject_id = $1", name)).toHaveLength(1);
 });
