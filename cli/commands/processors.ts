@@ -275,5 +275,5 @@ function resultText({ rule, outcome, expected, came, why }: RuleResult, width = 
   if (outcome === 'passed') return `${good('ok'.padEnd(INDENT.length))}${rule}\n`;
   if (outcome === 'not_applicable') return `${'-'.padEnd(INDENT.length)}${rule}\n${lines('Because:', came ?? '')}`;
   const head = `${bad('failed'.padEnd(INDENT.length))}${rule}\n`;
-  return `${head}${lines('Expected:', expected)}${lines('Came:', came ?? '')}${lines('Why:', why)}`;
+  return `${head}${lines('Expected:', expected)}${lines('Actual:', came ?? '')}${lines('Why:', why)}`;
 }

@@ -74,10 +74,13 @@ const ATTENTION_AFTER = 24 * 60 * MINUTE;
 /** Pause between two "not found" answers, the second of them final. */
 const SECOND_MISS_PAUSE = 2 * SECOND;
 
-/** The highest count of looks. After it the count starts at 1 again, because a reversal is repeated forever. */
+/** The highest number of looks. After that, the number starts at 1 again, because a reversal is repeated forever. */
 const MAX_LOOKS = 32_767;
 
-/** How often an attempt is sent at most. It is sent again only after the processor has proved that it does not know the order. */
+/**
+ * The maximum number of times that an attempt is sent. It is sent again only after the processor has proved that it does not know
+ * the order.
+ */
 const MAX_SENDS = 2;
 
 /**
@@ -352,7 +355,7 @@ function notFound(attempt: Attempt, answer: Answer, traits: Traits, now: number)
   const change = { looks: nextLook(attempt), detail: answer.detail ?? attempt.detail };
   if (now <= countsFrom) {
     const pauses = attempt.status === 'reversing' ? REVERSAL_PAUSES : INQUIRY_PAUSES;
-    // Asks as soon as the answer "not found" can count.
+    // Asks again as soon as an answer "not found" can count.
     const nextAt = earlier(now + at(pauses, attempt.looks), countsFrom + SECOND);
     return { ...keep(attempt), ...change, misses: 0, nextAt, effect: null, failure: null };
   }

@@ -4163,7 +4163,7 @@ export type SettlementFileRecord = {
   readonly created_at: string;
   /** Who created it: id of the API key or the person, or `sandbox`. */
   readonly created_by: string;
-  /** When all lines were compared; null before that. */
+  /** When all lines were compared; null until then. */
   readonly matched_at: string | null;
   /** When it was withdrawn; null if it was not. */
   readonly withdrawn_at: string | null;
@@ -5245,8 +5245,8 @@ export type Operations = {
     readonly reply: BreakRecord;
   };
   /**
-   * create_settlement_file: Announce a processor's settlement file, whose lines follow. Requires an operator key.
-   * Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
+   * create_settlement_file: Create a settlement file of a processor, before its lines are added. Requires an
+   * operator key. Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
    * `unknown_create_settlement_file`.
    */
   readonly create_settlement_file: {

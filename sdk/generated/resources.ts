@@ -570,8 +570,8 @@ export class SettlementFilesResource {
   }
 
   /**
-   * create_settlement_file: Announce a processor's settlement file, whose lines follow. Requires an operator key.
-   * Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
+   * create_settlement_file: Create a settlement file of a processor, before its lines are added. Requires an
+   * operator key. Error codes: `create_settlement_file_schema`, `idempotency_key_exists`, `connector_not_found`,
    * `unknown_create_settlement_file`.
    */
   create(body: CreateSettlementFileBody, options?: KeyedCallOptions): Promise<WithResponse<SettlementFileRecord>> {

@@ -108,7 +108,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('is also settled for a deposit', async () => {
+  test('also creates a deposit only once', async () => {
     const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
@@ -198,7 +198,7 @@ describe('a commit whose client has disconnected', () => {
     const idempotencyKey = randomUUID();
     try {
       await stranger.query('begin');
-      // The last insert has to wait. COMMIT was already sent after it.
+      // The last insert has to wait, although COMMIT was already sent.
       await stranger.query('lock table idempotency in share mode');
       proxy.faults.push('orphan');
       const answer = answerOf(ledger.call('create_transfer', body, { idempotencyKey }));

@@ -97,7 +97,7 @@ const edited = (edit: (one: Transaction) => Transaction): Commits => ({
   transactions: commits.transactions.map(edit),
 });
 
-/** Returns the history with other words in the events. */
+/** Returns the history with a replaced text in the events. */
 const rewritten = (from: string, to: string): Commits =>
   edited((one) => ({
     ...one,
@@ -175,7 +175,7 @@ test.for<readonly [string, Commits, RegExp]>([
   expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));
 });
 
-/** Returns the operations with one of them sent, and answered, later. */
+/** Returns the operations, with a later time of sending, and of the responses, for one of them. */
 const later = (key: string, sentAt: number, at?: number): readonly Operation[] =>
   operations.map((one) =>
     one.key === key
@@ -185,7 +185,7 @@ const later = (key: string, sentAt: number, at?: number): readonly Operation[] =
 
 const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
 
-/** Returns the operations with other words in one of the responses. */
+/** Returns the operations, with a replaced text in the responses to one of them. */
 const reworded = (key: string, from: string, to: string): readonly Operation[] =>
   operations.map((one) =>
     one.key === key
@@ -195,7 +195,7 @@ const reworded = (key: string, from: string, to: string): readonly Operation[] =
 
 test.for<readonly [string, readonly Operation[], RegExp]>([
   [
-    'a transfer that was sent after the response to a change but done before it',
+    'a transfer that was sent after the response to a change but executed before the change',
     later('key-0', performance.now()),
     /^key-0 was sent after the response to/,
   ],
@@ -215,7 +215,7 @@ test.for<readonly [string, readonly Operation[], RegExp]>([
     /key-6 got a refusal that was not correct/,
   ],
   [
-    'a refusal with another scope of the switch',
+    'a refusal that names another scope of the switch',
     reworded('key-4', 'The service is disabled.', 'The service is disabled for this card program.'),
     /key-4 got a refusal that was not correct/,
   ],

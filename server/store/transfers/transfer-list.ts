@@ -67,8 +67,8 @@ const LIST_TRANSFERS = statementVariants({
  * continue.
  *
  * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the same index is used for a
- * new table and for a full one. The rest of the filter cannot change the plan. The text always contains the whole filter, so there
- * are plans for dozens of texts, not thousands.
+ * new table and for a full one. The rest of the filter cannot change the plan. The text of the statement always contains the
+ * whole filter. So there are dozens of different texts to plan, not thousands.
  */
 export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
   const route = routeFor(filter);

@@ -173,9 +173,9 @@ export async function listReversals(service: Service, call: Call<'list_reversals
 }
 
 /**
- * list_holds: returns a page of the open holds on a card and for it, newest first, or throws `card_not_found`. It reads them from
- * the pending transfers of the card, because an index of holds would cost two entries for every hold. So a page can be short and
- * still have a cursor.
+ * list_holds: returns a page of the open holds on a card, and of the open holds in other accounts for the card, newest first, or
+ * throws `card_not_found`. It reads them from the pending transfers of the card, because an index of holds would cost two entries
+ * for every hold. So a page can be short and still have a cursor.
  */
 export async function listHolds(service: Service, call: Call<'list_holds'>): Promise<Reply<'list_holds'>> {
   const { card_id: name } = call.params;

@@ -120,7 +120,7 @@ test('prints the number of rules that passed, and exits with 0 or 1', async () =
     'failed  not_after\n' +
       '        Expected: An order is not executed after its not_after; the answer is\n' +
       '                  not_executed.\n' +
-      '        Came:     /send answered with status "approved".\n' +
+      '        Actual:   /send answered with status "approved".\n' +
       '        Why:      A request can be delayed until after the service has returned\n' +
       '                  the money.\n',
   );

@@ -10,7 +10,7 @@ const TRANSFER = '/api/v0.1/core/transfer';
 const PROGRAM = '/api/v0.1/operator/program';
 const SWITCH = '/api/v0.1/operator/switch';
 
-/** The card program of the load, and the card program of the callers. */
+/** The demo program, which the load uses, and the program of the callers. */
 export type Programs = { readonly demo: string; readonly other: string };
 
 /** Creates the second program with enough money for all callers. */
@@ -99,7 +99,7 @@ export class Caller {
     else await this.#send('transfer.canceled', mark, `${path}/cancel`);
   }
 
-  /** Disables and enables unloads, which no caller makes. Or enables the whole service, which is already enabled. */
+  /** Disables and enables unloads, because no caller makes any. Or enables the whole service, which is already enabled. */
   async #changeSwitch(): Promise<void> {
     const isForAll = this.#random() < 0.5;
     const scope = isForAll ? {} : { program_id: this.#programId, type: 'unload' };
