@@ -57,7 +57,7 @@ async function findMissing(
   await insertMissing(database, connectorId, inFiles, `in no settlement file by ${timeOf(newestAt)}`, signal);
   if (isEmpty(inNext)) return;
   const [waiting] = (await database.read(readWaitingOrders({ connectorId, ...inNext }))).map(toWaitingOrders);
-  if (waiting === undefined || waiting.oldestAt === null) return;
+  if (waiting?.oldestAt == null) return;
   const due = waiting.oldestAt + settledWithinHours * 3_600_000;
   await database.write(
     insertFileMissing({

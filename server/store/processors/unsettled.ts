@@ -32,19 +32,24 @@ const IS_UNSETTLED = "processor_attempt.status = 'approved' and processor_attemp
 
 const ORDER = columns({ programId: UUID, attemptId: UUID });
 
-/** Reads approved attempts without a settlement file and without a break that says so, oldest first. */
+/** SQL: the approved attempts of a program that were approved in a range of times and are in no settlement file. */
+const DUE = `processor_attempt
+      where processor_attempt.program_id = program.program_id and connector_id = :connectorId and ${IS_UNSETTLED}
+        and updated_at > :from and updated_at <= :until and not ${IS_CONTRADICTED}`;
+
+/** Reads approved attempts without a settlement file and without a break that says so. */
 export const readMissingOrders = statement(
   'read_missing_orders',
   { connectorId: TEXT, from: TIME, until: TIME, count: INTEGER },
-  `select ${ORDER.names} from processor_attempt
-    where connector_id = :connectorId and ${IS_UNSETTLED} and updated_at > :from and updated_at <= :until
-      and not ${IS_CONTRADICTED}
-      and not exists (
-        select from processor_break as known
-        where known.connector_id = processor_attempt.connector_id and known.attempt_id = processor_attempt.attempt_id
-          and known.kind = 'missing_in_file' and known.closed_by is distinct from '${SERVICE}'
-      )
-    order by updated_at limit :count`,
+  `select due.* from program cross join lateral (
+      select ${ORDER.of('processor_attempt')} from ${DUE}
+        and not exists (
+          select from processor_break as known
+          where known.connector_id = processor_attempt.connector_id and known.attempt_id = processor_attempt.attempt_id
+            and known.kind = 'missing_in_file' and known.closed_by is distinct from '${SERVICE}'
+        )
+      limit :count
+    ) as due limit :count`,
 );
 
 export const toMissingOrder = ORDER.read;
@@ -70,21 +75,15 @@ export const insertMissingInFile = statement(
       where known.closed_by = '${SERVICE}'`,
 );
 
-const WAITING = columns({ orders: INTEGER, oldestAt: nullable(TIME) });
+const WAITING = columns({ oldestAt: nullable(TIME) });
 
-/** The number of orders that are counted. More would not change what a person does. */
-const COUNTED = 1_000;
-
-/** Counts the approved attempts without a settlement file, up to a maximum, and reads when the oldest was approved. */
+/** Reads when the oldest approved attempt without a settlement file was approved. Always one row. */
 export const readWaitingOrders = statement(
   'read_waiting_orders',
   { connectorId: TEXT, from: TIME, until: TIME },
-  `select count(*)::integer as orders, min(updated_at) as oldest_at from (
-      select updated_at from processor_attempt
-      where connector_id = :connectorId and ${IS_UNSETTLED} and updated_at > :from and updated_at <= :until
-        and not ${IS_CONTRADICTED}
-      order by updated_at limit ${COUNTED}
-    ) as waiting`,
+  `select min(oldest.updated_at) as oldest_at from program cross join lateral (
+      select updated_at from ${DUE} order by updated_at limit 1
+    ) as oldest`,
 );
 
 export const toWaitingOrders = WAITING.read;
