@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { MAX_NOTE_CHARACTERS } from './processors/attempts.ts';
 import { EXAMPLE_LATER } from './samples.ts';
@@ -14,6 +14,12 @@ import {
   Sum,
   textOrNull,
 } from './schema-parts.ts';
+
+/** The same fields, or null. */
+const nullableFields = <Fields extends Record<string, TSchema>>(fields: Fields) =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, nullable(field)])) as {
+    [Name in keyof Fields]: ReturnType<typeof nullable<Fields[Name]>>;
+  };
 
 const day = (description: string) => Type.String({ format: 'date', description });
 
@@ -43,6 +49,16 @@ export const DayMovement = Type.Object({
   ...LINE,
 });
 
+const ORDERS = {
+  opening: Sum('Approved before the day, and in no file when it began'),
+  approved: Sum('Approved on the day'),
+  settled: Sum('In files that arrived on the day'),
+  closing: Sum('In no file when the day ended'),
+};
+
+/** Approved orders at a processor over a day, in minor units. */
+export const DayOrders = Type.Object(ORDERS);
+
 const STATUS = literals(
   ['running', 'open', 'closed'],
   'running: postings can still be added, until a minute after its end; open: it is over, and can be closed; closed: a person has closed it',
@@ -55,9 +71,13 @@ const DayLineRecord = Type.Object({
   status: STATUS,
   adds_up: Type.Boolean({ description: 'Whether the day adds up' }),
   currency,
-  line: Type.String({ description: 'opening, closing, or the purpose of the postings' }),
-  postings: nullable(Type.Integer({ description: 'Number of postings; null for balances' })),
-  ...LINE,
+  line: Type.String({
+    description: 'opening, closing, or the purpose of the postings; pushed or pulled for orders at a processor',
+  }),
+  postings: nullable(Type.Integer({ description: 'Number of postings; null in other lines' })),
+  ...nullableFields(LINE),
+  connector_id: textOrNull('The connector of the orders; null in other lines'),
+  ...nullableFields(ORDERS),
 });
 
 /** A day of a card program, from its first millisecond to its last in the time zone of the program. */
@@ -85,6 +105,19 @@ export const DayRecord = Type.Object({
       adds_up: Type.Boolean({ description: 'Whether the currency adds up' }),
     }),
     { description: 'The money, by currency; empty if the card program had none' },
+  ),
+  settlements: Type.Array(
+    Type.Object({
+      connector_id: Type.String({ description: 'The connector of the processor' }),
+      currency,
+      pushed: described(DayOrders, 'Orders that moved money to cards'),
+      pulled: described(DayOrders, 'Orders that took money from cards'),
+    }),
+    {
+      description:
+        'The approved orders at processors, until a settlement file has them, for connectors that have had a file. Orders from before the ' +
+        'first file count only if a file has them. Late approvals do not count: their breaks have them',
+    },
   ),
   open_breaks: Type.Integer({
     description:
@@ -127,6 +160,14 @@ const CLOSED = {
       adds_up: true,
     },
   ],
+  settlements: [
+    {
+      connector_id: 'increase',
+      currency: 'USD',
+      pushed: { opening: 70_000, approved: 1000, settled: 60_000, closing: 11_000 },
+      pulled: { opening: 0, approved: 0, settled: 0, closing: 0 },
+    },
+  ],
   open_breaks: 0,
   last_closed_day: '2026-01-29',
   closed_at: EXAMPLE_LATER,
@@ -161,7 +202,10 @@ export const DAYS = [
     errors: ['program_not_found'],
     failure: 'The day could not be exported',
     example: {
-      reply: { day: CLOSED.day, status: CLOSED.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
+      reply: {
+        ...{ day: CLOSED.day, status: CLOSED.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
+        ...{ connector_id: null, opening: null, approved: null, settled: null, closing: null },
+      },
     },
   }),
   operation({

@@ -86,7 +86,7 @@ export const addDays: AddCommands = (program, context) => {
 };
 
 function describeDay(report: DayRecord): string {
-  const { currencies } = report;
+  const { currencies, settlements } = report;
   const head = alignedLines([
     ['program_id', report.program_id],
     ['day', `${report.day} (${report.time_zone})`],
@@ -109,5 +109,18 @@ function describeDay(report: DayRecord): string {
     ];
     return `\n${currency}\n${table(['line', 'postings', column('funding'), column('cards'), column('suspense'), column('loss')], lines)}`;
   });
-  return head + (sheets.length === 0 ? '\nThe card program had no money on this day.\n' : sheets.join(''));
+  const orders = settlements.map(({ connector_id, currency, pushed, pulled }) => {
+    const columns = (['opening', 'approved', 'settled', 'closing'] as const).map((heading) => ({
+      heading,
+      show: (line: typeof pushed) => money(line[heading], currency),
+      right: true,
+    }));
+    const lines = [
+      { line: 'pushed', ...pushed },
+      { line: 'pulled', ...pulled },
+    ];
+    return `\nApproved by ${connector_id} and not settled, ${currency}\n${table(['line', ...columns], lines)}`;
+  });
+  const accounts = sheets.length === 0 ? '\nThe card program had no money on this day.\n' : sheets.join('');
+  return head + accounts + orders.join('');
 }

@@ -21,6 +21,7 @@ const DAY: DayRecord = {
   status: 'open',
   adds_up: true,
   currencies: [SHEET],
+  settlements: [],
   open_breaks: 0,
   last_closed_day: null,
   closed_at: null,

@@ -1433,6 +1433,30 @@ export type DayMovement = {
   readonly loss: number | string;
 };
 
+/** Day orders. */
+export type DayOrders = {
+  /**
+   * Approved before the day, and in no file when it began; a string of its digits beyond 9,007,199,254,740,991
+   * (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly opening: number | string;
+  /**
+   * Approved on the day; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where
+   * not every JSON parser is exact.
+   */
+  readonly approved: number | string;
+  /**
+   * In files that arrived on the day; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+   * negative, where not every JSON parser is exact.
+   */
+  readonly settled: number | string;
+  /**
+   * In no file when the day ended; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+   * negative, where not every JSON parser is exact.
+   */
+  readonly closing: number | string;
+};
+
 /** Day record: the response of get_day, close_day. */
 export type DayRecord = {
   /** Id of the card program: prog_ and 32 hex digits. */
@@ -1471,6 +1495,21 @@ export type DayRecord = {
     readonly closing: DayBalances;
     /** Whether the currency adds up. */
     readonly adds_up: boolean;
+  }[];
+  /**
+   * The approved orders at processors, until a settlement file has them, for connectors that have had a file.
+   * Orders from before the first file count only if a file has them. Late approvals do not count: their breaks
+   * have them.
+   */
+  readonly settlements: readonly {
+    /** The connector of the processor. */
+    readonly connector_id: string;
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Orders that moved money to cards. */
+    readonly pushed: DayOrders;
+    /** Orders that took money from cards. */
+    readonly pulled: DayOrders;
   }[];
   /**
    * Number of differences between processors and the books that are open now, or were when the day was closed.

@@ -81,6 +81,7 @@ export function DayScreen({ parameters }: { readonly parameters: Parameters }) {
                 </div>
               </Section>
             ))}
+            <Orders report={found} />
             <Breaks report={found} />
           </>
         )}
@@ -178,6 +179,41 @@ function columnsOf(currency: string): readonly Column<DayLine>[] {
     account('Suspense', 'suspense'),
     account('Loss', 'loss'),
   ];
+}
+
+type Orders = DayRecord['settlements'][number];
+type Sums = { readonly connector: string; readonly currency: string; readonly direction: string } & Orders['pushed'];
+
+/** Shows the approved orders that processors have not settled yet. */
+function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
+  if (settlements.length === 0) return null;
+  const rows = settlements.flatMap(({ connector_id: connector, currency, pushed, pulled }): readonly Sums[] => [
+    { connector, currency, direction: 'To cards', ...pushed },
+    { connector, currency, direction: 'From cards', ...pulled },
+  ]);
+  const sum = (title: string, name: 'opening' | 'approved' | 'settled' | 'closing'): Column<Sums> => ({
+    title,
+    align: 'end',
+    cell: ({ currency, [name]: amount }) => formatDigits(amount, currency),
+  });
+  return (
+    <Section title="Not settled yet">
+      <p class="quiet">Orders that a processor has approved, until one of its settlement files has them.</p>
+      <DataTable
+        label="Orders that are not settled yet"
+        columns={[
+          { title: 'Processor', cell: ({ connector, currency }) => `${connector}, ${currency}` },
+          { title: 'Money', cell: ({ direction }) => direction },
+          sum('When the day began', 'opening'),
+          sum('Approved', 'approved'),
+          sum('Settled', 'settled'),
+          sum('When it ended', 'closing'),
+        ]}
+        rows={rows}
+        rowKey={({ connector, currency, direction }) => `${connector} ${currency} ${direction}`}
+      />
+    </Section>
+  );
 }
 
 function Breaks({ report: { open_breaks: open, status } }: { readonly report: DayRecord }) {

@@ -1,4 +1,18 @@
-import { columns, INTEGER, nullable, type RowOf, rows, statement, TEXT, TIME, UUID } from '../sql.ts';
+import type { OrderKind } from '../../../domain/processors/order.ts';
+import {
+  CURRENCY,
+  columns,
+  INTEGER,
+  nullable,
+  type RowOf,
+  rows,
+  SUM,
+  statement,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 const RECEIVED = columns({ newestId: nullable(UUID), firstAt: nullable(TIME), newestAt: nullable(TIME), now: TIME });
 
@@ -121,4 +135,49 @@ export const closeFoundBreaks = statement(
         else 'The order is in a settlement file, has another break, or is no longer approved.' end
     from found where processor_break.break_id = found.break_id
     returning processor_break.break_id`,
+);
+
+const SETTLEMENT = columns({
+  connectorId: TEXT,
+  currency: CURRENCY,
+  kind: word<OrderKind>(),
+  opening: SUM,
+  approved: SUM,
+  settled: SUM,
+  closing: SUM,
+});
+
+/**
+ * The approved orders of a program in one direction at a connector, in minor units: those that no file had when the day began, those
+ * that were approved and those that files settled on the day, and those that no file had when it ended.
+ */
+export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
+
+export const toSettlementOfDay = SETTLEMENT.read;
+
+/**
+ * Reads the orders of a program over a day, for connectors that have had a file. An order is settled when its file arrived, or when
+ * it was approved if that was later: a line can be the approval. Orders from before the first file count only if a file has them.
+ */
+export const readSettlementsOfDay = statement(
+  'read_settlements_of_day',
+  { programId: UUID, beginsAt: TIME, endsAt: TIME },
+  `with received as materialized (
+      select connector_id, min(created_at) as first_at from settlement_file where status <> 'withdrawn' group by connector_id
+    ), orders as (
+      select connector_id, currency, kind, amount, updated_at as approved_at, null::timestamptz as settled_at
+      from received join processor_attempt using (connector_id)
+      where program_id = :programId and ${IS_UNSETTLED} and updated_at > first_at and updated_at < :endsAt
+      union all
+      select processor_attempt.connector_id, currency, kind, amount, updated_at, greatest(settlement_file.created_at, updated_at)
+      from settlement_file join processor_attempt on settlement_file_id = file_id
+      where program_id = :programId and settlement_file_id is not null and processor_attempt.status = 'approved'
+        and greatest(settlement_file.created_at, updated_at) >= :beginsAt and updated_at < :endsAt
+    )
+    select connector_id, currency, kind,
+      coalesce(sum(amount) filter (where approved_at < :beginsAt), 0) as opening,
+      coalesce(sum(amount) filter (where approved_at >= :beginsAt), 0) as approved,
+      coalesce(sum(amount) filter (where settled_at < :endsAt), 0) as settled,
+      coalesce(sum(amount) filter (where settled_at is null or settled_at >= :endsAt), 0) as closing
+    from orders group by connector_id, currency, kind order by connector_id, currency, kind desc`,
 );

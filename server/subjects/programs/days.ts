@@ -21,6 +21,7 @@ import {
   toAccountOfDay,
   toDayBounds,
 } from '../../store/ledger/day.ts';
+import { readSettlementsOfDay, type SettlementOfDay, toSettlementOfDay } from '../../store/processors/unsettled.ts';
 import type { Program } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
@@ -43,14 +44,21 @@ export async function exportDay(service: Service, call: Call<'export_day'>): Pro
   return { csv: await writeCsv(name, OPERATIONS.export_day.reply, linesOf(report), call.query.raw === true) };
 }
 
-// An export reads each page when it is requested. A report is one page.
-async function* linesOf({ program_id, day, status, adds_up, currencies }: DayRecord): Pages {
+// An export reads each page when it is requested. A report is one page of accounts and one of orders.
+async function* linesOf({ program_id, day, status, adds_up, currencies, settlements }: DayRecord): Pages {
   const of = { program_id, day, status, adds_up };
+  const noOrders = { connector_id: null, opening: null, approved: null, settled: null, closing: null };
+  const noAccounts = { postings: null, funding: null, cards: null, suspense: null, loss: null };
   yield currencies.flatMap(({ currency, opening, movements, closing }) => [
-    { ...of, currency, line: 'opening', postings: null, ...opening },
-    ...movements.map(({ purpose, ...movement }) => ({ ...of, currency, line: purpose, ...movement })),
-    { ...of, currency, line: 'closing', postings: null, ...closing },
+    { ...of, currency, line: 'opening', postings: null, ...opening, ...noOrders },
+    ...movements.map(({ purpose, ...movement }) => ({ ...of, currency, line: purpose, ...movement, ...noOrders })),
+    { ...of, currency, line: 'closing', postings: null, ...closing, ...noOrders },
   ]);
+  yield settlements.flatMap(({ connector_id, currency, ...directions }) =>
+    (['pushed', 'pulled'] as const).map((line) => {
+      return { ...of, currency, line, ...noAccounts, connector_id, ...directions[line] };
+    }),
+  );
 }
 
 type DayCall = Call<'get_day'> | Call<'export_day'> | Call<'close_day'>;
@@ -128,12 +136,14 @@ async function drawUp(
     const message = `The day ${day} of this card program begins on ${new Date(beginsAt).toISOString()}. Send an earlier day.`;
     throw schemaRefusal(call, message, '/day');
   }
-  const rows = await surveyRows(database, readAccountsOfDay({ programId, beginsAt, endsAt }), SUM_MILLISECONDS);
-  if (rows === undefined) {
+  const of = { programId, beginsAt, endsAt };
+  const rows = await surveyRows(database, readAccountsOfDay(of), SUM_MILLISECONDS);
+  const orders = rows && (await surveyRows(database, readSettlementsOfDay(of), SUM_MILLISECONDS));
+  if (rows === undefined || orders === undefined) {
     // Not a 503: clients would repeat a long read in vain, because the postings of a day do not become fewer.
     const message =
-      `The day ${day} has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Read the balances at ` +
-      "its ends with 'as_of' of get_program and get_trial_balance instead.";
+      `The day ${day} has too many postings or orders to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Read the ` +
+      "balances at its ends with 'as_of' of get_program and get_trial_balance instead.";
     throw schemaRefusal(call, message, '/day');
   }
   const currencies = drawUpDay(rows.map(toAccountOfDay)).map(({ currency, opening, movements, closing, addsUp }) => ({
@@ -152,6 +162,7 @@ async function drawUp(
     status: isRunning(bounds) ? 'running' : 'open',
     adds_up: currencies.every(({ adds_up: addsUp }) => addsUp) && follows(currencies, bounds.reportBefore),
     currencies,
+    settlements: drawUpSettlements(orders.map(toSettlementOfDay)),
     open_breaks: bounds.openBreaks,
     last_closed_day: bounds.lastClosedDay,
     closed_at: null,
@@ -159,6 +170,25 @@ async function drawUp(
     note: null,
   };
 }
+
+/** The orders by connector and currency, with both directions of each. */
+function drawUpSettlements(orders: readonly SettlementOfDay[]): DayRecord['settlements'] {
+  const both = new Map<string, DayRecord['settlements'][number]>();
+  for (const { connectorId: connector_id, currency, kind, ...sums } of orders) {
+    const key = `${connector_id} ${currency}`;
+    const known = both.get(key) ?? { connector_id, currency, pushed: NO_ORDERS, pulled: NO_ORDERS };
+    const shown = {
+      opening: toWireSum(sums.opening),
+      approved: toWireSum(sums.approved),
+      settled: toWireSum(sums.settled),
+      closing: toWireSum(sums.closing),
+    };
+    both.set(key, { ...known, [kind === 'push' ? 'pushed' : 'pulled']: shown });
+  }
+  return [...both.values()];
+}
+
+const NO_ORDERS = { opening: 0, approved: 0, settled: 0, closing: 0 } as const;
 
 /**
  * Whether the day begins with what the report of the day before says, if that is closed. If a clock went back, a posting can have a time

@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { DayRecord } from '../../../contract/days.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
-import { toWireId } from '../../../domain/identifier.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
 import type { Refusal } from '../../../domain/refusal.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
 import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
@@ -553,5 +555,40 @@ describe('what no file has', () => {
     expect(await about('missing_in_file', waiting)).toEqual([]);
     await settle([lineOf(waiting)]);
     await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
+  });
+
+  test('reports the orders of a day until a file has them', async () => {
+    const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
+    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+    const query = { day: new Date(noon).toISOString().slice(0, 10) };
+    const orders = async () => {
+      const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+      return settlements
+        .flatMap(({ pushed, pulled }) => [...Object.values(pushed), ...Object.values(pulled)])
+        .map(Number);
+    };
+    const [waiting, settledNow, settledThen, pulled] = await Promise.all([
+      ...[1, 2, 3].map(() => attempt('approved')),
+      attempt('approved', 'unload'),
+    ]);
+    if (!waiting || !settledNow || !settledThen || !pulled) throw new Error('an attempt is missing');
+    const then = await settle([lineOf(settledThen), lineOf(pulled)]);
+    await settle([lineOf(settledNow)]);
+    await filesArrived(0);
+    const before = await orders();
+    const move = (attempts: readonly Attempt[], hours: number) =>
+      client.query(
+        "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
+        [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
+      );
+    await move([waiting, pulled], -20);
+    await move([settledNow, settledThen], 0);
+    await client.query('update settlement_file set created_at = $1 where file_id = $2', [
+      new Date(noon + 3_600_000),
+      fromWireId('stl', then.file_id),
+    ]);
+    const after = await orders();
+    // For each direction: at the beginning, approved, settled, at the end.
+    expect(after.map((sum, index) => sum - (before[index] ?? 0))).toEqual([1000, 2000, 1000, 2000, 1000, 0, 1000, 0]);
   });
 });
