@@ -50,7 +50,7 @@ test('says whether the day adds up, and if not, in which currencies', () => {
   ]);
 });
 
-test('does not call a day good that is not over, or has open breaks at its end', () => {
+test('does not report a day as good if the day is not over, or has open breaks at its end', () => {
   const running = verdictOf({ ...DAY, status: 'running' });
   expect(running).toEqual({ tone: 'unknown', sentence: '30 January 2026 is not over. So far, it adds up.' });
   const open = verdictOf({ ...DAY, status: 'closed', open_breaks: 2 });

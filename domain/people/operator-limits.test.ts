@@ -26,7 +26,7 @@ describe('OPERATOR_DAILY_LIMITS', () => {
     ['USD -1', "The entry 'USD -1' is not"],
     ['usd 1', "The entry 'usd 1' is not"],
     ['XXY 1', "The currency 'XXY' is not"],
-    ['USD 1.5', "The amount of 'USD 1.5' has 1 decimals, and USD has 2."],
+    ['USD 1.5', "The amount of 'USD 1.5' has 1 decimal, and USD has 2."],
     ['JPY 1.00', 'JPY has 0'],
     ['USD 1, USD 2', 'The currency USD has two limits.'],
     ['USD 90071992547409.92', 'is above 90,071,992,547,409.91 USD'],

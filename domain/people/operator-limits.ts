@@ -22,7 +22,7 @@ export function readOperatorLimits(text: string): OperatorLimits | string {
     const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
     if (!isCurrency(currency)) return `The currency '${currency}' is not in ISO 4217.`;
     if (decimals !== '' && decimals.length !== exponent) {
-      return `The amount of '${entry}' has ${decimals.length} decimals, and ${currency} has ${exponent}.`;
+      return `The amount of '${entry}' has ${decimals.length} decimal${decimals.length === 1 ? '' : 's'}, and ${currency} has ${exponent}.`;
     }
     if (limits.has(currency)) return `The currency ${currency} has two limits.`;
     const limit = BigInt(whole + decimals.padEnd(exponent, '0'));

@@ -1,7 +1,7 @@
 /** The names that log lines have as `event`, in the order of docs/logs.md. Names are only added, and never changed. */
 export const LOG_EVENTS = {
   service_start:
-    'A process starts: its version, mode, process id, port, and the newest migration of the database. A refused start has no line, but a text with its page of the runbook.',
+    'A process starts: its version, mode, process id, port, and the newest migration of the database. A refused start writes no line, only a text that names its page of the runbook.',
   service_ready: 'The process takes requests and runs its jobs; `milliseconds` is how long the start took.',
   service_stop: 'The process ends: the signal, how long the stop took, and any failure. The last line of a process.',
   crash: 'A bug ends the process. Transactions in progress roll back or have committed, as after a power failure.',
