@@ -91,7 +91,7 @@ export const DayRecord = Type.Object({
   adds_up: Type.Boolean({
     description:
       'Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings of the day, ' +
-      'and begin with what they had at the end of the day before, if that is closed. `verify-books` checks each card',
+      'and begin with what they had at the end of the previous day, if that day is closed. `verify-books` checks each card',
   }),
   currencies: Type.Array(
     Type.Object({

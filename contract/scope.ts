@@ -46,7 +46,7 @@ export function isOfOperators(scope: KeyScope): boolean {
   return OPERATOR_SCOPES.some((one) => one === scope);
 }
 
-/** Whether a key with these scopes has the needed scope, directly or as a part of `operator`. */
+/** Whether a key with these scopes has the needed scope, directly or as part of `operator`. */
 export function includesScope(scopes: readonly string[], needed: KeyScope): boolean {
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }

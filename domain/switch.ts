@@ -23,7 +23,7 @@ export type SwitchReach = Pick<SwitchSetting, 'programId' | 'transferType' | 'co
 
 /**
  * Returns every setting that disables the whole of the given scope at `now`, widest first. A `programId` of null means the whole
- * service. With a `transferType` of null, settings for a single transfer type are ignored, because they disable only a part of the
+ * service. With a `transferType` of null, settings for a single transfer type are ignored, because they disable only part of the
  * scope. The same holds for a `connectorId` of null and settings for a single connector.
  */
 export function allDisabling(

@@ -43,7 +43,7 @@ const PREPARE = `
 
 /**
  * Each transfer with its place, its group, its card, and its turn among the card's transfers in the chunk. `from` and `to` limit
- * a part of the chunk.
+ * part of the chunk.
  */
 const TRANSFERS = `
   insert into bench_fill.fresh

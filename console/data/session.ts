@@ -57,7 +57,7 @@ export function useSession(): Session & {
   };
 }
 
-/** Whether a session has a scope, directly or as a part of `operator`. */
+/** Whether a session has a scope, directly or as part of `operator`. */
 export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
   return scopes.includes(scope) || (!PROGRAM_SCOPES.some((one) => one === scope) && scopes.includes('operator'));
 }

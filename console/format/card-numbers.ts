@@ -14,7 +14,7 @@ export function hasCardNumber(text: string): boolean {
   });
 }
 
-/** The same patterns as in `server/foundation/redaction.ts`: keys, even a part of one, and webhook secrets. */
+/** The same patterns as in `server/foundation/redaction.ts`: keys, even part of one, and webhook secrets. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})|whsec_[\w+/=-]{8,}/i;
 
 /** Whether a text contains an API key, even a mistyped or truncated one, or a webhook secret. */

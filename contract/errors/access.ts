@@ -122,7 +122,7 @@ export const ACCESS_ERRORS = {
       'The session has ended: someone ended it, it was not used for 15 minutes, it is 12 hours old, or its key no longer works.',
       'The request to sign out has an API key instead of a session cookie.',
     ],
-    resolution: 'If the session has ended, you need not do anything. Operators can list the sessions.',
+    resolution: "If the session has ended, you don't need to do anything. Operators can list the sessions.",
     alsoCalled: 'unknown session, no such session, session has ended, already signed out',
     sample: {
       reproduce: 'Revoke the session "ses_missing".',

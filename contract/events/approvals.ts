@@ -12,7 +12,7 @@ const DECIDED = {
 
 const UNDECIDED = { decided_by: null, decided_at: null, reason: null } as const;
 
-/** Events contain none of these texts, so an erasure need not search them. */
+/** Events contain none of these texts, so an erasure does not need to search them. */
 const WITHOUT_TEXTS = { body: null, requested_by_name: null, decided_by_name: null } as const;
 
 /** An event about an approval. */

@@ -181,7 +181,7 @@ export const TRANSFER_EVENTS = {
     operation: 'get_reversal',
     example: { amount: 250, description: 'One of four articles was returned', created_at: EXAMPLE_LATER },
     sample: {
-      reproduce: 'Create a transfer, then reverse a part of it.',
+      reproduce: 'Create a transfer, then reverse part of it.',
       given: [load()],
       request: call('reverse_transfer', { body: { amount: 250 } }),
     },

@@ -75,8 +75,8 @@ export const SEARCH = [
       q: text(
         255,
         'What to look for: any id (transfers, cards, webhooks and cases only if the key may read them); a reference; an idempotency key; a card id or its beginning; the last four digits of ' +
-          'a card; a holder reference or a part of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a part of a holder reference ' +
-          '(Priya 75); an error code; a part of the name of a card program or key',
+          'a card; a holder reference or part of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, alone or with part of a holder reference ' +
+          '(Priya 75); an error code; part of the name of a card program or key',
       ),
       program_id: Type.Optional(idText('prog', 'Only in this card program')),
       created_from: Type.Optional(moment('For an amount or an error code, only results at or after this time')),

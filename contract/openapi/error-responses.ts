@@ -120,7 +120,7 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   };
 }
 
-/** A code with its meaning. In a range, also with its status. */
+/** A code with its meaning and, in a range, its status. */
 function describe(code: ErrorCode, count: number): string {
   const status = isRanged(code) && count > 1 ? ` (${ERRORS[code].status})` : '';
   return `\`${code}\`${status}: ${ERRORS[code].meaning}`;

@@ -264,7 +264,7 @@ export const REQUEST_HEADERS = {
     name: 'Case-Id',
     in: 'header',
     description:
-      'The case that an operator works on, noted in the entry of the audit log as `case_id`. It need not exist; a value that is ' +
+      'The case that an operator works on, noted in the entry of the audit log as `case_id`. It does not have to exist; a value that is ' +
       'not the id of a case is ignored.',
     schema: { type: 'string', pattern: idPattern('case') },
     example: EXAMPLE_CASE_ID,

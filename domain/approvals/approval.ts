@@ -44,7 +44,7 @@ export type Checker = Identity & {
   readonly mayDecide: boolean;
 };
 
-/** An approval, as far as decisions depend on it. Times are in milliseconds since 1970. */
+/** The parts of an approval that decisions depend on. Times are in milliseconds since 1970. */
 export type OpenApproval = {
   readonly status: ApprovalStatus;
   readonly operation: string;

@@ -1,6 +1,6 @@
 import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
-/** A part of a text: `start` is its first character, `end` the first one after it. */
+/** Part of a text: `start` is its first character, `end` the first one after it. */
 export type Span = { readonly start: number; readonly end: number };
 
 export const REDACTED = '[redacted]';

@@ -11,7 +11,7 @@ const ENCODED_CHARACTER =
 const PLUS_WITHIN = /(?<=\p{Nd}[ .+-]{0,3})\+(?=[ .+-]{0,3}\p{Nd})/gu;
 
 /**
- * Decodes a URL, or a part of one, fully: removes percent-encoding as often as it was applied, and turns a plus sign between
+ * Decodes a URL, or part of one, fully: removes percent-encoding as often as it was applied, and turns a plus sign between
  * digits into a blank. The result is for searching the URL, not for sending it.
  */
 export function withoutUrlEncoding(text: string): string {
@@ -31,7 +31,7 @@ function decoded(character: string): string {
   }
 }
 
-/** Whether a URL, or a part of one, contains a match of {@link readsAsCardNumber} in any encoding. */
+/** Whether a URL, or part of one, contains a match of {@link readsAsCardNumber} in any encoding. */
 export function urlReadsAsCardNumber(text: string): boolean {
   return readsAsCardNumber(text) || (/[%+]/.test(text) && readsAsCardNumber(withoutUrlEncoding(text)));
 }

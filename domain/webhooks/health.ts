@@ -38,7 +38,7 @@ const MIN_FAILURES_TO_DISABLE = 10;
 /** An attempt that begins this much later than it could was not delayed by the receiver. The service was stopped. */
 const MAX_LATENESS_MILLISECONDS = 300_000;
 
-/** A failed attempt, as far as it matters to the health of its webhook. */
+/** The facts about a failed attempt that matter to the health of its webhook. */
 export type Failure = FailedAttempt & {
   readonly startedAt: number;
   readonly endedAt: number;

@@ -2,7 +2,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The kind of a failure, as far as it determines the next attempt. */
+/** The kind of a failure, which determines the next attempt. */
 export type FailureKind = 'failed' | 'too_many_requests' | 'timed_out';
 
 /** The pauses after the first, second and further attempts of an event. After the last attempt the event is dead. */

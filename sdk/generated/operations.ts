@@ -1476,8 +1476,8 @@ export type DayRecord = {
   readonly status: 'running' | 'open' | 'closed';
   /**
    * Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings
-   * of the day, and begin with what they had at the end of the day before, if that is closed. `verify-books`
-   * checks each card.
+   * of the day, and begin with what they had at the end of the previous day, if that day is closed.
+   * `verify-books` checks each card.
    */
   readonly adds_up: boolean;
   /** The money, by currency; empty if the card program had none. */
@@ -3840,10 +3840,10 @@ export type SearchEventsQuery = {
 export type SearchQuery = {
   /**
    * What to look for: any id (transfers, cards, webhooks and cases only if the key may read them); a reference;
-   * an idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or a part
-   * of it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, also with a
-   * part of a holder reference (Priya 75); an error code; a part of the name of a card program or key. At most
-   * 255 characters.
+   * an idempotency key; a card id or its beginning; the last four digits of a card; a holder reference or part of
+   * it; a processor_token, or its SHA-256 in hex; an amount such as 12.34, $1,234.56 or 12.34 USD, alone or with
+   * part of a holder reference (Priya 75); an error code; part of the name of a card program or key. At most 255
+   * characters.
    */
   readonly q: string;
   /** Only in this card program. */

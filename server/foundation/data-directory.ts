@@ -97,7 +97,7 @@ export function describeUnusable(directory: string, code: string | undefined): s
   const user = userName();
   const advice = 'Set DATA_DIR to another directory.';
   if (code === 'ENOTDIR' || code === 'EEXIST') {
-    return `The data directory ${directory} cannot be used: it, or a part of its path, is not a directory. ${advice}`;
+    return `The data directory ${directory} cannot be used: it, or part of its path, is not a directory. ${advice}`;
   }
   if (code === 'EACCES' || code === 'EPERM') {
     const problem = `The user ${user} cannot read and write the data directory ${directory}`;

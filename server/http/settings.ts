@@ -23,7 +23,7 @@ export type HttpSettings = {
   readonly maxKeptConnections: number;
   /** How long an idle connection stays open if there are too many connections. */
   readonly crowdedKeepAliveMilliseconds: number;
-  /** Maximum number of requests on one connection. 0 means no limit, so that a busy caller need not reconnect. */
+  /** Maximum number of requests on one connection. 0 means no limit, so that a busy caller does not have to reconnect. */
   readonly maxRequestsPerConnection: number;
   /** Time for an operation to respond. The operation is given the deadline. */
   readonly operationTimeoutMilliseconds: number;

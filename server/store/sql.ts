@@ -193,7 +193,7 @@ export function compiledTexts(): ReadonlyMap<string, string> {
   return texts;
 }
 
-/** SQL: the list of words of our own, such as `'load', 'unload'`. */
+/** SQL: a list of our own words, such as `'load', 'unload'`. */
 export const wordList = (words: readonly string[]): string => words.map((one) => `'${one}'`).join(', ');
 
 /** Matches a comment, quoted text, or a parameter. `::` is a cast. */

@@ -76,7 +76,7 @@ describe('the search', () => {
     await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
   });
 
-  test('finds a part of a name while the user types, and selects a hit with the arrow keys', async () => {
+  test('finds part of a name while the user types, and selects a hit with the arrow keys', async () => {
     await service().client.cards.create(
       { card_id: 'of-priya', holder_reference: 'Priya Raman' },
       { programId: world.program_id },

@@ -195,7 +195,7 @@ describe('one transfer', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('captures a part of a hold by keyboard, after a confirmation with the amounts', async () => {
+  test('captures part of a hold by keyboard, after a confirmation with the amounts', async () => {
     const id = await newTransfer(300, { capture: 'manual' });
     const page = await openConsole(at(`transfer/${id}`));
     await page.getByText(/^No money has moved: 3.00 USD is held/).waitFor();

@@ -205,7 +205,7 @@ function ownIdOf({ responses }: Operation): string | undefined {
 }
 
 /**
- * Returns requests that create a record with each id that the document allows but a URL could change. The id becomes a part
+ * Returns requests that create a record with each id that the document allows but a URL could change. The id becomes part
  * of the `Location`. The requests omit everything optional and use an operator's key, so that nothing else refuses them.
  */
 export function stepsWithOddIds(operation: Operation, { random, known, isValid }: Making): readonly Step[] {

@@ -1,6 +1,6 @@
 /**
  * Numbers that look random and are the same every time. Each path of numbers, such as seed, batch, request, change, has its
- * own stream. So a part of a case can be left out without changing the rest.
+ * own stream. So part of a case can be left out without changing the rest.
  */
 export class Random {
   #state: number;

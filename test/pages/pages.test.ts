@@ -187,7 +187,7 @@ describe('an unknown path', () => {
   it('never appears as markup on its page, and its card numbers are hidden', async () => {
     const answer = await ask(`/${encodeURIComponent(HOSTILE)}/<b>/4532015112830366`, BROWSER);
     const text = await answer.text();
-    // Reading the page fails if a part of the path is markup.
+    // Reading the page fails if part of the path is markup.
     expect(readPage(text).filter(({ tag }) => tag === 'b' || tag === 'img')).toEqual([]);
     expect(text).not.toContain('4532015112830366');
   });

@@ -156,7 +156,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['cards by name', findCardsByName(programs, 'filled_0', 6)],
   ['cards by digits', findCardsByLastFour(programs, '0042', 6)],
   ['cards by holder', findCardsByHolder(programs, 'holder 7', 6)],
-  ['cards by a part of the holder', findCardsByPartOfHolder(programs, 'older 7', 500, 6)],
+  ['cards by part of the holder', findCardsByPartOfHolder(programs, 'older 7', 500, 6)],
   ['cards by id', findCardsById(programs, [after], 6)],
   ['reversals', findReversals(programs, [after], 6)],
   ['deposits by reference', findMovementsByReference(programs, 'bank 7', 6)],

@@ -16,7 +16,7 @@ export type Carrying =
   | 'silence'
   /** The request arrives byte by byte. */
   | 'slow'
-  /** A part of the request's body changes on the way. */
+  /** Part of the request's body changes on the way. */
   | 'malformed'
   /** The request's amount changes on the way. */
   | 'wrong_amount'

@@ -130,7 +130,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
   create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
   list_webhooks: [
-    // A cursor is an id. It need not exist.
+    // A cursor is an id. It does not have to exist.
     ({ webhook }) => query('list_webhooks', '', ['cursor', webhook]),
   ],
   update_webhook: [
@@ -148,7 +148,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ transfer }) => write('create_case', '', { transfer_id: transfer }),
     ({ hold, idempotencyKey }) => write('create_case', '', { transfer_id: hold }, idempotencyKey),
   ],
-  // A cursor is an id. It need not exist.
+  // A cursor is an id. It does not have to exist.
   list_cases: [
     ({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther]),
     ({ error }) => query('list_cases', '', ['request_id', error]),

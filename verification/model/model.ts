@@ -64,7 +64,7 @@ const WHOSE: Readonly<Record<LimitSource, string>> = {
   program: 'set for the card program as a whole',
 };
 
-/** A refusal: its code, and a part of the message that is unique to this cause. `unchanged` is a success without effect. */
+/** A refusal: its code, and part of the message that is unique to this cause. `unchanged` is a success without effect. */
 export type Refused = { readonly code: string; readonly about: string | null };
 
 /** A setting of the switch: for all programs or one, for all types of transfers or one. */

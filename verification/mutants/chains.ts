@@ -9,7 +9,7 @@ const NO_TRIGGER: Edits = {
   '0011_account_version.sql': ['new.version = old.version', 'false'],
 };
 
-/** Keeps a part of the rules that the chain read first. */
+/** Keeps part of the rules that the chain read first. */
 const remembering = (part: string): Edit => [
   'this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));',
   `const kept = memory as unknown as { rules?: Map<string, RulesNow> };

@@ -35,7 +35,7 @@ export type Sources = ReadonlyMap<string, string>;
 
 type Range = { readonly start: number; readonly end: number };
 
-/** A part of a file. */
+/** Part of a file. */
 type Place = Range & { readonly path: string };
 
 /** Reads the source that mutants may change. */

@@ -118,7 +118,8 @@ const SHOWN = [
 ];
 
 /**
- * Asks a sandbox to respond to an operation with an error. The service does not process the request, so its ids need not exist.
+ * Asks a sandbox to respond to an operation with an error. The service does not process the request, so its ids do not have to
+ * exist.
  */
 async function provoke(operation: OperationId, provocation: string, programId: string | undefined): Promise<Provoked> {
   const { method, path, idempotency, program } = OPERATIONS[operation];

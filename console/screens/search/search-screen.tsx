@@ -196,7 +196,7 @@ function WhatIsFound() {
     <Empty title="What do you have?">
       <ul>
         <li>An id from a log or a ticket: req_…, tr_…, evt_… or any other.</li>
-        <li>A part of the name of a card's holder, a card program or a key.</li>
+        <li>Part of the name of a card's holder, a card program or a key.</li>
         <li>The last four digits of a card, its id or the start of its id.</li>
         <li>A reference or an idempotency key.</li>
         <li>An amount, such as 12.34, ideally with a time, or after a name: Priya 75.</li>

@@ -80,7 +80,7 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
   const { transfer_id, amount, currency, status } = transfer;
   const { source } = endsOf(transfer, useCardNames(transfer));
   const money = formatAmount(amount, currency);
-  // The id is a part of the input, so that the idempotency key is for this transfer only.
+  // The id is part of the input, so that the idempotency key is for this transfer only.
   const { run, pending, error } = useAction(
     ({ id }: { readonly id: string }, api, options) => api.transfers.cancel(id, options),
     { operation: 'cancel' },

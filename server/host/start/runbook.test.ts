@@ -54,7 +54,7 @@ test('finds the parts of messages in the index also in the source', () => {
   expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
 });
 
-test('finds every page of a problem by a part of its message', () => {
+test('finds every page of a problem by part of its message', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
   const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
   const found = new Set(readMessageIndex().map(({ page }) => page));

@@ -146,7 +146,7 @@ function describeRefusal(code: string | undefined): string {
     return 'the user of the service cannot read and write it. Give that user access to it, or set BACKUP_DIR to another directory';
   }
   if (code === 'EROFS') return 'it is on a read-only file system. Set BACKUP_DIR to another directory';
-  if (code === 'ENOTDIR') return 'it, or a part of its path, is not a directory. Set BACKUP_DIR to a directory';
+  if (code === 'ENOTDIR') return 'it, or part of its path, is not a directory. Set BACKUP_DIR to a directory';
   return `the operating system says ${code ?? 'nothing about the reason'}. Check its disk, or set BACKUP_DIR to another directory`;
 }
 

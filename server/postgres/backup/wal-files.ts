@@ -57,7 +57,7 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * Returns the timeline of the file with this number that a recovery reads: the last timeline that has a part of it.
+ * Returns the timeline of the file with this number that a recovery reads: the last timeline that has part of it.
  *
  * @param branches the timelines before `timeline`, oldest first.
  */

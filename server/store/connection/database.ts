@@ -234,8 +234,8 @@ export class Database {
 
   /**
    * Takes a lock, and then runs a statement that sees the commits of the lock's previous holder. BEGIN and COMMIT are in one
-   * packet, so that other processes need not wait for this one. It has no fence, so running the statement a second time must change
-   * nothing. Throws {@link StoreFailure}.
+   * packet, so that other processes do not have to wait for this one. It has no fence, so running the statement a second time
+   * must change nothing. Throws {@link StoreFailure}.
    */
   async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
     // Hash joins are off for writers, because their tables grow. Here, only parts of the statement are joined, so they are allowed.

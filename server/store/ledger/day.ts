@@ -27,7 +27,7 @@ const BOUNDS = columns({
   now: TIME,
   /** The report of a closed day, as it was sent. */
   report: nullable(json<object>('json')),
-  /** The report of the day before, if that was closed. */
+  /** The report of the previous day, if that day was closed. */
   reportBefore: nullable(json<object>('json')),
   /** Number of the program's open breaks. */
   openBreaks: NUMBER,

@@ -86,8 +86,8 @@ const FIND_BY_PART_OF_HOLDER = statement(
 );
 
 /**
- * Finds the newest cards whose holder reference contains a text, ignoring case. No index finds a part of a text. So this searches
- * the references that begin with it, and the first `maxExamined` references in index order.
+ * Finds the newest cards whose holder reference contains a text, ignoring case. No index finds the middle of a text. So this
+ * searches the references that begin with it, and the first `maxExamined` references in index order.
  */
 export function findCardsByPartOfHolder(
   programIds: readonly string[],

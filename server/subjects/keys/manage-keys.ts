@@ -149,7 +149,7 @@ function isScope(sent: unknown): sent is KeyScope {
 /**
  * Refuses a key with operator scopes that the caller lacks. Otherwise a caller with `keys:write` could give itself all of them. The
  * same applies to rolling a key, because the caller gets a working secret. A caller can grant scopes of card programs without
- * having them: an operator who creates keys for a program's servers need not be able to move its money.
+ * having them: an operator who creates keys for a program's servers does not need to be able to move its money.
  *
  * @throws {Refusal} forbidden
  */

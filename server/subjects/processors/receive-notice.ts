@@ -10,9 +10,9 @@ import { insertNotice, readNotice, saidBy, toNotice } from '../../store/processo
 
 /**
  * receive_notice: stores a message that the processor sends without being asked. Its signature is already verified. A job handles
- * it later, so the adapter need not wait. A notice may come before the answer that it repeats. Repeating a notice changes nothing.
- * A different notice with the same id is refused, and recorded as a break for an operator. A notice about an attempt that this
- * connector does not have is also stored.
+ * it later, so the adapter does not have to wait. A notice may come before the answer that it repeats. Repeating a notice changes
+ * nothing. A different notice with the same id is refused, and recorded as a break for an operator. A notice about an attempt
+ * that this connector does not have is also stored.
  */
 export async function receiveNotice(
   { database, processors }: Service,

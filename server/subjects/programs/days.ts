@@ -140,7 +140,7 @@ async function drawUp(
   const rows = await surveyRows(database, readAccountsOfDay(of), SUM_MILLISECONDS);
   const orders = rows && (await surveyRows(database, readSettlementsOfDay(of), SUM_MILLISECONDS));
   if (rows === undefined || orders === undefined) {
-    // Not a 503: clients would repeat a long read in vain, because the postings of a day do not become fewer.
+    // Not a 503: clients would repeat a long read without success, because the postings of a day do not become fewer.
     const message =
       `The day ${day} has too many postings or orders to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Read the ` +
       "balances at its ends with 'as_of' of get_program and get_trial_balance instead.";
@@ -191,8 +191,8 @@ function drawUpSettlements(orders: readonly SettlementOfDay[]): DayRecord['settl
 const NO_ORDERS = { opening: 0, approved: 0, settled: 0, closing: 0 } as const;
 
 /**
- * Whether the day begins with what the report of the day before says, if that is closed. If a clock went back, a posting can have a time
- * of the closed day that its report does not have.
+ * Whether the day begins with the closing balances in the report of the previous day, if that day is closed. If a clock went
+ * back, a posting can have a time in the closed day without being in its report.
  */
 function follows(currencies: DayRecord['currencies'], before: object | null): boolean {
   if (before === null) return true;

@@ -40,7 +40,7 @@ export async function getTrialBalance(
   if (before === undefined) return { record: await drawUpTrialBalance(database, READ_MILLISECONDS) };
   const rows = await surveyRows(database, sumKindsAt(before), SUM_MILLISECONDS);
   if (rows === undefined) {
-    // Not a 503, because clients would repeat the service's longest read in vain: the number of postings only grows.
+    // Not a 503, because clients would repeat the service's longest read without success: the number of postings only grows.
     const message =
       `The ledger has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Sum the exported ` +
       "statements (export_postings) instead, or read single balances with 'as_of' of get_card and get_program.";

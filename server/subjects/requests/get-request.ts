@@ -24,7 +24,7 @@ import { isOfRow, type RequestFacts, type RequestSummary, summarize } from './su
 import { operationOf, type Reach, type RequestTrace, traceRequest } from './trace.ts';
 
 /**
- * get_request: returns the effects of a request in the card program. Throws `request_not_found`, also for a request of another
+ * get_request: returns the effects of a request in the card program. Throws `request_not_found`, even for a request of another
  * program. Like other reads of a program, it is not recorded in the audit log. `clock` is the database whose clock a sandbox can
  * move.
  */
@@ -77,7 +77,7 @@ export async function findRequest(
 
 /**
  * Returns the effects of a request in the card program of a call, with the checks and causes that only operators see. Throws
- * `request_not_found`, also for a request of another program.
+ * `request_not_found`, even for a request of another program.
  */
 export async function findRequestOfProgram(
   clock: Database | undefined,

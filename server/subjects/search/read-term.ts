@@ -17,7 +17,7 @@ export type Term = {
   readonly tokenHash: string;
   /** The possible amounts: one for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];
-  /** A part of a holder's name with an amount: `Priya 75`. */
+  /** Part of a holder's name with an amount: `Priya 75`. */
   readonly ofHolder: { readonly part: string; readonly amounts: readonly TermAmount[] } | undefined;
 };
 
@@ -50,7 +50,7 @@ const SIGNS: Readonly<Record<string, readonly string[]>> = {
   '¥': ['JPY', 'CNY'],
 };
 
-/** Minimum length of a part of a name. Shorter parts occur in too many names. */
+/** Minimum length of the searched part of a name. Shorter parts occur in too many names. */
 export const MIN_NAME_LENGTH = 3;
 
 export function readTerm(sent: string): Term {
@@ -67,7 +67,7 @@ export function readTerm(sent: string): Term {
   };
 }
 
-/** Reads an amount of one or two words, after or before a part of a name: `Priya 75`, `75 USD Priya`. */
+/** Reads an amount of one or two words, after or before part of a name: `Priya 75`, `75 USD Priya`. */
 function readOfHolder(text: string): Term['ofHolder'] {
   if (readAmounts(text).length > 0) return undefined;
   const words = text.split(/\s+/);

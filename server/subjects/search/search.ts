@@ -67,10 +67,10 @@ const COUNT = MAX_RESULTS + 1;
 /** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
 const MAX_AMOUNTS_EXAMINED = 20_000;
 
-/** Maximum number of holders that a search compares with a part of a name. It takes a few hundredths of a second. */
+/** Maximum number of holders that a search compares with part of a name. It takes a few hundredths of a second. */
 const MAX_HOLDERS_EXAMINED = 20_000;
 
-/** Maximum number of cards, newest first, whose transfers are searched by a part of a name and an amount. */
+/** Maximum number of cards, newest first, whose transfers are searched by part of a name and an amount. */
 const MAX_CARDS_OF_HOLDER = 50;
 
 /**

@@ -107,7 +107,7 @@ async function readTraffic({ database }: Service, scope: PreviewedScope): Promis
   };
 }
 
-/** Reads the same for one connector. Transfers are not counted by connector, so this counts its orders. */
+/** Reads the figures for one connector. Transfers are not counted by connector, so this counts its orders. */
 async function readOrders({ database }: Service, scope: PreviewedScope): Promise<Traffic> {
   const { hour, day } = begins();
   const found = toOrdersInScope(

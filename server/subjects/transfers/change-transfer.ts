@@ -37,7 +37,7 @@ export async function updateTransfer(
   service: TransferService,
   call: Call<'update_transfer'>,
 ): Promise<Reply<'update_transfer'>> {
-  // Applying a merge patch again is safe, so its response need not be stored under the key.
+  // Applying a merge patch again is safe, so its response does not have to be stored under the key.
   const change = { command: 'update' as const, metadata: call.body.metadata, ifMatch: call.ifMatch };
   const request = { ...toChange(call), key: null, ...change };
   return toTransferReply(service, call, await service.transfers.submit(request, call.deadline), 'no');

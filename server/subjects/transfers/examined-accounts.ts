@@ -26,8 +26,8 @@ type Examined = {
 };
 
 /**
- * The accounts that the decisions of a group have read, also for refusals. If the group has not locked them, all of them must still
- * be unchanged when the group is saved.
+ * The accounts that the decisions of a group have read, including decisions to refuse. If the group has not locked them, all of
+ * them must still be unchanged when the group is saved.
  */
 export class ExaminedAccounts {
   readonly #memory: Memory;

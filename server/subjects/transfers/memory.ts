@@ -21,9 +21,9 @@ const MAX_BACKWARDS_MILLISECONDS = 24 * 60 * 60 * 1000;
 const MAX_ACCOUNTS = 10_000;
 
 /**
- * A cache of the cards, accounts and counters after the last group of transfers, so that the next group need not read them. Another
- * process or operation may have changed them in the meantime. This is detected when a group is saved: the stored version of each
- * account that the group has read must equal the cached version.
+ * A cache of the cards, accounts and counters after the last group of transfers, so that the next group does not have to read
+ * them. Another process or operation may have changed them in the meantime. This is detected when a group is saved: the stored
+ * version of each account that the group has read must equal the cached version.
  */
 export class Memory {
   readonly #committed: CommittedCards;

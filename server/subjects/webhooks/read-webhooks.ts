@@ -68,7 +68,7 @@ export function listFailedAttempts(service: Service, call: Call<'list_failed_att
   return listFailuresOf(service, call, call.programId);
 }
 
-/** list_operator_failed_attempts: lists the failed attempts of all webhooks, also of operators, newest first. */
+/** list_operator_failed_attempts: lists the failed attempts of all webhooks, including operators' webhooks, newest first. */
 export function listOperatorFailedAttempts(
   service: Service,
   call: Call<'list_operator_failed_attempts'>,

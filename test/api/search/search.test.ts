@@ -106,12 +106,12 @@ describe('search', () => {
     expect(found).toEqual(Array(6).fill([`request ${made.refused} by id`]));
   });
 
-  test('finds a program by its id and by a part of its name', async () => {
+  test('finds a program by its id and by part of its name', async () => {
     expect(await find(programs.shop)).toEqual([`program ${programs.shop} by id`]);
     expect(await find('gift shop')).toEqual([`program ${programs.shop} by name`]);
   });
 
-  test('finds cards and keys by a part of a name in upper or lower case, only in the named program', async () => {
+  test('finds cards and keys by part of a name in upper or lower case, only in the named program', async () => {
     const shop = { programId: programs.shop };
     await client().cards.create({ card_id: 'held-1', holder_reference: 'Priya Raman' }, shop);
     await client().cards.create({ card_id: 'held-2', holder_reference: 'PRIYA' }, { programId: programs.yen });

@@ -31,7 +31,7 @@ const LOST: readonly (readonly [Exclude<Carrying, 'pass' | Promise<void>>, Fault
 
 const SERVICE = ['kill service', 'kill PostgreSQL', 'clock'] as const;
 
-/** Cells in which only a part of a request is written, or a request changes on the way. */
+/** Cells in which only part of a request is written, or a request changes on the way. */
 const WRITTEN: readonly Cell[] = [
   ...LOST.map(([carrying, fault]) => onLine(`write: ${carrying}`, `write: ${fault}`, first(carrying))),
   ...SERVICE.map((incident): Cell => {

@@ -94,7 +94,7 @@ test('checks the signature of a token', async () => {
 
 const { path: directory } = await useDirectory();
 
-test('is a part of the command doctor', async () => {
+test('is part of the command doctor', async () => {
   const claims = join(directory, 'claims.json');
   writeFileSync(claims, JSON.stringify({ sub: 'ada', groups: ['card-ops'] }));
   const { output } = await runCommand(['doctor', '--claims', claims, '--json', '--url', 'http://127.0.0.1:1024'], {

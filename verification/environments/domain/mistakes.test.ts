@@ -6,7 +6,7 @@ import { calendarAt } from '../../../test/harness/local-time.ts';
 import { findDifference } from './run.ts';
 import { type Decisions, DOMAIN } from './world.ts';
 
-/** Hides or changes a part of the data that a decision sees. */
+/** Hides or changes part of the data that a decision sees. */
 const blind =
   (changed: (view: TransferView) => Partial<TransferView>) =>
   (view: TransferView): TransferView => ({ ...view, ...changed(view) });

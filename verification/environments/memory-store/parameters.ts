@@ -21,7 +21,7 @@ export type Given = {
   readonly values: readonly Value[];
 };
 
-/** A part of a statement. Merged writes have several. */
+/** Part of a statement. Merged writes have several. */
 export type Part = { readonly name: string; readonly read: (values: readonly unknown[]) => Given };
 
 const RELATION = /unnest\(((?:\$\d+::[a-z]+(?:\(\d+\))?\[\](?:, )?)+)\) as (\w+)\(([\w, ]+)\)/g;

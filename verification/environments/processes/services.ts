@@ -212,7 +212,7 @@ export async function startTwoServices(
 }
 
 /**
- * Runs a part of a campaign on two services with a tally of their own, because other ledgers may run at the same time. Keeps the
+ * Runs part of a campaign on two services with a separate tally, because other ledgers may run at the same time. Keeps the
  * files of a ledger with a violation, except in the negative control.
  */
 export async function withTwoServices(

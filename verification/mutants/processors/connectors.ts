@@ -27,7 +27,7 @@ export const CONNECTORS: Mutants = {
     witnesses: [connector('longer than 64 KiB')],
   },
   'connector-another-amount': {
-    mistake: 'an approval of a part of the amount counts as an approval of the whole amount',
+    mistake: 'an approval of part of the amount counts as an approval of the whole amount',
     edits: { readAnswer: ['!== expected.amount', '> expected.amount'] },
     witnesses: [answers('about another')],
   },
