@@ -32,7 +32,9 @@ export const AccessRecord = Type.Object({
 });
 
 const FILTERS = {
-  scope: Type.Optional(literals(KEY_SCOPES, 'Only holders of this scope; `operator` includes the others of operators')),
+  scope: Type.Optional(
+    literals(KEY_SCOPES, 'Only holders of this scope; `operator` includes the other operator scopes'),
+  ),
   moves_money: Type.Optional(
     Type.Boolean({ description: 'true: only holders that can move money; false: only holders that cannot' }),
   ),

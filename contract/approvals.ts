@@ -32,13 +32,13 @@ export const RULED_FIELDS = ['name', 'limits', 'card_limits', 'funding_low_thres
 /** How many rules a policy can have. */
 const MAX_RULES = 100;
 
-/** How long a request can wait at most. Its body, which can contain data about a card holder, is kept for as long. */
+/** The longest time that a request can wait. Its body, which can contain data about a card holder, is kept for as long. */
 export const MAX_APPROVAL_HOURS = 720;
 
 const Json = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 const jsonOrNull = (description: string) => describedOrNull(Json, description);
 
-/** A request that waits for the approval of a second person, or has waited. */
+/** A request that waits or waited for the approval of a second person. */
 export const ApprovalRecord = Type.Object({
   approval_id: Type.String({ description: 'apr_ and 32 hex digits' }),
   status: literals(
@@ -200,7 +200,7 @@ export const APPROVALS = [
     id: 'list_approvals',
     method: 'GET',
     path: PATH,
-    summary: 'List the requests that wait for an approval, or have waited, newest first',
+    summary: 'List the requests that wait or waited for an approval, newest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({
@@ -229,7 +229,7 @@ export const APPROVALS = [
     id: 'approve_change',
     ...DECISION,
     path: `${ONE}/approve`,
-    summary: 'Approve a request of someone else, and carry it out',
+    summary: "Approve someone else's request, and carry it out",
     freshSignIn: true,
     body: ApproveChangeBody,
     movesMoney: true,

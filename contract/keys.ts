@@ -28,8 +28,8 @@ export const CreateKeyBody = Type.Object(
       Type.Array(literals(KEY_SCOPES, 'A scope'), {
         minItems: 1,
         description:
-          'What the key can do; required unless `role` is sent. Nothing is granted by default, and the scopes of operators, ' +
-          'from `operator:read` on, require `all_programs`',
+          'What the key can do; required unless `role` is sent. Nothing is granted by default, and the operator scopes, ' +
+          'which begin with `operator:read` in this list, require `all_programs`',
       }),
     ),
     role: Type.Optional(literals(ROLE_NAMES, 'The scopes of a role, instead of `scopes`')),
@@ -162,7 +162,7 @@ export const KEYS = [
     query: Type.Object({
       ...PageQuery.properties,
       scope: Type.Optional(
-        literals(KEY_SCOPES, 'Only keys that have this scope; `operator` includes the others of operators'),
+        literals(KEY_SCOPES, 'Only keys that have this scope; `operator` includes the other operator scopes'),
       ),
     }),
     reply: pageOf(KeyRecord),

@@ -3,7 +3,7 @@ import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME } from './samples.ts';
 import { moment, nullable, PageQuery, pageOf, textOrNull } from './schema-parts.ts';
 
-/** A person who has signed in with the OpenID provider, or as one of the examples of a sandbox. */
+/** A person who has signed in with the OpenID provider, or as one of the example people of a sandbox. */
 export const PersonRecord = Type.Object({
   person_id: Type.String({ description: 'per_ and 32 hex digits' }),
   issuer: Type.String({ description: 'URL of the OpenID provider, or `sandbox`' }),

@@ -16,7 +16,7 @@ export const addApprovals: AddCommands = (program, context) => {
   const approvals = program.command('approvals').description('requests that wait for the approval of a second person');
   addList<ApprovalRecord, Filters>(approvals, context, {
     name: 'list',
-    description: 'list the requests that wait, or have waited, for an approval',
+    description: 'list the requests that wait or waited for an approval',
     options: {
       status: { flag: '--status <status>', help: 'only this status', choices: APPROVAL_STATUSES },
       program_id: { flag: '--program-id <program_id>', help: 'only requests about this card program' },

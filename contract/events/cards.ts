@@ -36,7 +36,7 @@ export const CARD_EVENTS = {
   'card.erased': eventType({
     ...CARD,
     summary: 'The holder of a card was erased. If you have stored data about the holder, erase it, too.',
-    sent: ['erase_card_holder is called for a closed card, the first time.'],
+    sent: ['erase_card_holder is called for a closed card for the first time.'],
     notes: [
       'Erase these fields of earlier events about the card, its transfers and their reversals: holder_reference, ' +
         'last_four, description and metadata.',

@@ -85,7 +85,7 @@ export const PROGRAM_EVENTS = {
     sent: [
       'A transfer, a hold, the reversal of an unload, or a withdrawal takes the available funds, which is the balance without holds, from at or above the threshold to below it.',
       'update_program sets the threshold above the available funds, which were not low before.',
-      'It is not sent again until the funds have been at or above the threshold in between.',
+      'It is not sent again until the funds have been at or above the threshold.',
     ],
     data: FundingLowRecord,
     subject: 'program_id',

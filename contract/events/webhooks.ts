@@ -46,7 +46,7 @@ export const WEBHOOK_EVENTS = {
     ...WEBHOOK,
     summary: 'Nothing could be delivered to a webhook for an hour.',
     sent: ['Every delivery for an hour has failed. The event is not sent again until a delivery has succeeded.'],
-    notes: [TO_OTHERS, 'A webhook of operators has its event among the events of the service itself.', WHAT_TO_DO],
+    notes: [TO_OTHERS, "The event of an operators' webhook is among the events of the service itself.", WHAT_TO_DO],
     example: FAILING,
     sample: {
       reproduce: 'Create a webhook whose URL fails, cause an event, and wait for an hour.',

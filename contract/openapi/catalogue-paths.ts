@@ -28,7 +28,7 @@ const CATALOGUES: readonly Catalogue[] = [
     listing: {
       id: 'list_error_codes',
       summary: 'List the error codes with their explanations',
-      search: 'Only codes that match: words of the code, meaning, causes or message, or a status',
+      search: 'Only codes that match these words (in the code, meaning, causes or message) or this status',
     },
     entry: {
       id: 'explain_error_code',
@@ -45,7 +45,8 @@ const CATALOGUES: readonly Catalogue[] = [
     listing: {
       id: 'list_event_types',
       summary: 'List the types of events with their explanations',
-      search: 'Only types that match: words of the type, of when it is sent, or of the fields of its data',
+      search:
+        'Only types that match these words (in the type, in the text about when it is sent, or in the fields of its data)',
     },
     entry: {
       id: 'explain_event_type',

@@ -470,7 +470,7 @@ function streamContent(id: OperationId, item: object): JsonObject {
   const name = NAMES.get(JSON.stringify(item)) ?? 'record';
   const description =
     `Server-Sent Events, with \`Accept: text/event-stream\`: \`id\` is the ${resumeField}, \`event\` the type, and \`data\` an ` +
-    `${name} in one line. The stream begins after \`Last-Event-ID\` or \`after\`, without them with the next event. A ` +
+    `${name} in one line. The stream begins after \`Last-Event-ID\` or \`after\`. Without both, it begins with the next event. A ` +
     'comment every 15 seconds keeps the connection open.';
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }

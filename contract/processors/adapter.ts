@@ -42,7 +42,7 @@ export const AdapterOrder = Type.Object(
   {
     attempt_id: id(
       'pat',
-      'Id of the attempt, the key of the order towards the processor. It is the same in every request about the order and ' +
+      'Id of the attempt, which is the key of the order at the processor. It is the same in every request about the order and ' +
         'never used for another order',
     ),
     program_id: id('prog', 'Id of the card program'),

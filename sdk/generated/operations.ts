@@ -1118,8 +1118,8 @@ export type CreateKeyBody = {
   /** Purpose of the key. At most 100 characters. */
   readonly name: string;
   /**
-   * What the key can do; required unless `role` is sent. Nothing is granted by default, and the scopes of
-   * operators, from `operator:read` on, require `all_programs`.
+   * What the key can do; required unless `role` is sent. Nothing is granted by default, and the operator scopes,
+   * which begin with `operator:read` in this list, require `all_programs`.
    */
   readonly scopes?:
     | readonly (
@@ -1644,7 +1644,7 @@ export type EventPage = {
 
 /** The query of export_access. */
 export type ExportAccessQuery = {
-  /** Only holders of this scope; `operator` includes the others of operators. */
+  /** Only holders of this scope; `operator` includes the other operator scopes. */
   readonly scope?:
     | 'transfers:read'
     | 'transfers:write'
@@ -2259,7 +2259,7 @@ export type ListAccessQuery = {
   readonly limit?: number | undefined;
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
-  /** Only holders of this scope; `operator` includes the others of operators. */
+  /** Only holders of this scope; `operator` includes the other operator scopes. */
   readonly scope?:
     | 'transfers:read'
     | 'transfers:write'
@@ -2464,7 +2464,7 @@ export type ListKeysQuery = {
   readonly limit?: number | undefined;
   /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
-  /** Only keys that have this scope; `operator` includes the others of operators. */
+  /** Only keys that have this scope; `operator` includes the other operator scopes. */
   readonly scope?:
     | 'transfers:read'
     | 'transfers:write'
@@ -6109,8 +6109,8 @@ export type Operations = {
     readonly reply: TextChunks;
   };
   /**
-   * list_approvals: List the requests that wait for an approval, or have waited, newest first. Requires an
-   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   * list_approvals: List the requests that wait or waited for an approval, newest first. Requires an operator
+   * key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
    */
   readonly list_approvals: {
     readonly call: { readonly query?: ListApprovalsQuery | undefined; readonly options?: CallOptions | undefined };
@@ -6125,7 +6125,7 @@ export type Operations = {
     readonly reply: ApprovalRecord;
   };
   /**
-   * approve_change: Approve a request of someone else, and carry it out. Requires an operator key. Error codes:
+   * approve_change: Approve someone else's request, and carry it out. Requires an operator key. Error codes:
    * `approve_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`, `service_disabled`,
    * `unknown_approve_change`.
    */

@@ -945,8 +945,8 @@ export class ApprovalsResource {
   }
 
   /**
-   * list_approvals: List the requests that wait for an approval, or have waited, newest first. Requires an
-   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   * list_approvals: List the requests that wait or waited for an approval, newest first. Requires an operator
+   * key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
    */
   list(query: ListApprovalsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ApprovalRecord>>> {
     return this.#send('list_approvals', { query, options });
@@ -966,7 +966,7 @@ export class ApprovalsResource {
   }
 
   /**
-   * approve_change: Approve a request of someone else, and carry it out. Requires an operator key. Error codes:
+   * approve_change: Approve someone else's request, and carry it out. Requires an operator key. Error codes:
    * `approve_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`, `service_disabled`,
    * `unknown_approve_change`.
    */

@@ -46,7 +46,7 @@ export type HttpSettings = {
   /** How long `close` waits for requests in flight. Operations that meet their deadline can always finish. */
   readonly maxDrainMilliseconds: number;
   /**
-   * How long `close` still accepts requests, at most. During this time, the service reports that it is not ready, and every
+   * The longest time that `close` still accepts requests. During this time, the service reports that it is not ready, and every
    * response closes its connection. It ends early if no request arrives for {@link drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
