@@ -1,6 +1,6 @@
 // The simulator: a processor for the sandbox, in a separate process like a real one. The starting process writes one line
 // of settings to standard input, and reads one line with the simulator's addresses. The simulator ends when its input ends,
-// which also happens when the starting process is killed.
+// which also happens when the starting process is killed. With `settlement`, it writes a settlement file instead.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -9,6 +9,7 @@ import { Book } from './book.ts';
 import { sendNotice } from './notices.ts';
 import { Processor } from './processor.ts';
 import { serve } from './server.ts';
+import { settlementCommand } from './settlement.ts';
 
 export type SimulatorSettings = {
   /** The directory of the book. */
@@ -25,6 +26,8 @@ export type SimulatorAddresses = {
   readonly refused_port: number;
   readonly secret: string;
 };
+
+if (process.argv[2] === 'settlement') process.exit(settlementCommand(process.argv.slice(3)));
 
 // Ignores signals to the whole group, such as Ctrl-C. They are for the service, which may still be waiting for answers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

@@ -10,7 +10,7 @@ const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 
 export const addSandbox: AddCommands = (program, context) => {
   const sandbox = program
     .command('sandbox')
-    .description('reset the sandbox, simulate a database failure, move the clock, or play support');
+    .description('reset the sandbox, simulate a database failure, move the clock, or play support and processor');
   addCommand<KeyOption>(sandbox, context, {
     name: 'clock <ahead>',
     argument: 'offset from the current time: seconds, or a value such as 90m, 36h or 8d',
@@ -20,6 +20,13 @@ export const addSandbox: AddCommands = (program, context) => {
       show(await service.sandbox.moveClock({ seconds_ahead: readDuration(ahead) }, { idempotencyKey })),
   });
   addSandboxAnswer(sandbox, context);
+  addCommand<{ readonly plant?: string }>(sandbox, context, {
+    name: 'settlement-file',
+    description: 'write the settlement file that the simulator would send, and print its path',
+    notes: SETTLEMENT_NOTES,
+    options: { plant: { flag: '--plant <differences>', help: 'differences to plant, separated by commas' } },
+    run: (session, { plant = '' }) => runAdministration(session, 'sandbox-settlement', plant),
+  });
   addReset(sandbox, context);
   const database = sandbox.command('database').description("the sandbox's database server");
   addCommand(database, context, {
@@ -33,6 +40,14 @@ export const addSandbox: AddCommands = (program, context) => {
     run: async ({ service, show }) => show(await service.sandbox.startDatabase()),
   });
 };
+
+const SETTLEMENT_NOTES = `
+Runs in the folder of the sandbox. The file has every order that no earlier file
+has. The differences that you can plant, each in one order:
+  amount             the line has another amount
+  duplicate          the line is there twice
+  missing_in_ledger  a line more, about an unknown order
+  missing_in_file    the line is missing; the next file has it`;
 
 const RESET_NOTES = `
 Runs on the service's host, with the service's settings, while no

@@ -1,8 +1,10 @@
 import { constants, hostname } from 'node:os';
+import { join } from 'node:path';
 import { readPlainText } from '../../contract/reading/plain-text.ts';
 import { KEY_SCOPES } from '../../contract/scope.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { printable } from '../../domain/printable-text.ts';
+import { writeSettlementFile as writeSimulatorFile } from '../background/processors/start-simulator.ts';
 import {
   type CommandConfiguration,
   readConfiguration,
@@ -47,7 +49,7 @@ import {
 // Tasks on the service's host. They use the service's settings and need no key. The command line runs them as
 // administration.ts migrate | config | verify-books | verify-metadata | verify-audit [<hash>] | operator-key <name> |
 // approval-policy-remove | distribute [<host:port> | undo] | backup | backup-list | restore <to> <from> <timeline> |
-// sandbox-reset ask|sure | doctor [<port> [<file of claims>]].
+// sandbox-reset ask|sure | sandbox-settlement [<differences>] | doctor [<port> [<file of claims>]].
 
 /** Number of records that one statement of verify-metadata reads. */
 const METADATA_PORTION = 1000;
@@ -76,17 +78,25 @@ try {
   else if (task === 'backup-list') await listBackups(readConfiguration());
   else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
   else if (task === 'doctor') await examineHost(name ? Number(name) : undefined, from || undefined);
+  else if (task === 'sandbox-settlement') writeSettlementFile(readConfiguration(), name ?? '');
   else if (task === 'sandbox-reset') await resetSandbox(readConfiguration(), name === 'sure');
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-metadata, verify-audit, operator-key <name>, approval-policy-remove, distribute, backup, backup-list, restore <to>, sandbox-reset, or doctor.',
+      'The command is missing: migrate, config, verify-books, verify-metadata, verify-audit, operator-key <name>, approval-policy-remove, distribute, backup, backup-list, restore <to>, sandbox-reset, sandbox-settlement, or doctor.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
   process.stderr.write(`${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`);
   process.exitCode = 1;
+}
+
+/** Lets the simulator write a settlement file, and prints its path. `plants` are differences, separated by commas. */
+function writeSettlementFile({ mode, dataDirectory }: CommandConfiguration, plants: string): void {
+  if (mode === 'live') throw new StartupProblem('ledger-mode', 'MODE is live. Only a sandbox has the simulator.');
+  const words = plants.split(',').filter((word) => word !== '');
+  process.exitCode = writeSimulatorFile(join(dataDirectory, 'simulator'), words);
 }
 
 /** Exits on a signal, because only `exit` stops a PostgreSQL that this process has started. */

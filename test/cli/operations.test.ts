@@ -361,6 +361,7 @@ describe('operations and commands', () => {
       'completion',
       'runbook',
       'sandbox reset',
+      'sandbox settlement-file',
       'connector check',
       'errors codes',
       'errors explain',

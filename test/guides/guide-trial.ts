@@ -33,8 +33,8 @@ export type Trial = {
   readonly fails?: RegExp;
   /** Returns the id for `…` in a command, if it is not the last printed id of its kind. */
   readonly fillIn?: (command: string, output: string) => string;
-  /** Called before the first command, with the folder and the URL of the service. */
-  readonly prepare?: (folder: string, url: string) => Promise<void> | void;
+  /** Called before the first command, with the folder, and the URL and the data directory of the service. */
+  readonly prepare?: (folder: string, url: string, dataDirectory: string) => Promise<void> | void;
 };
 
 /** A Node that runs TypeScript directly. The reader's Node may be older. */
@@ -63,7 +63,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     if (service !== undefined) ports.set('8080', new URL(service().url).port);
     const environment = userEnvironment({ PORT: ports.get('8080') ?? '', ...trial.environment });
     if (trial.usesNpm !== true) environment.PATH = `${folder.quickNpx}${delimiter}${environment.PATH}`;
-    await trial.prepare?.(folder.path, `http://127.0.0.1:${ports.get('8080')}`);
+    await trial.prepare?.(folder.path, `http://127.0.0.1:${ports.get('8080')}`, service?.().directory ?? '');
     runner = new GuideRunner(folder.path, environment);
   });
   afterAll(async () => {

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { readAnswer } from '../../contract/processors/read-answer.ts';
 import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
-import { prepareSimulator } from '../../server/background/processors/start-simulator.ts';
+import { prepareSimulator, writeSettlementFile } from '../../server/background/processors/start-simulator.ts';
 import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { readBehavior } from '../../simulator/behavior.ts';
 import { checked, newSecret, noticeReceiver, order, simulated } from './simulated.ts';
@@ -270,7 +270,7 @@ test('waits for the end of another simulator on the same book', async () => {
 test('ends when the process that started it is killed', async () => {
   const { directory } = await simulated();
   const place = new URL('../../server/background/processors/start-simulator.ts', import.meta.url).pathname;
-  const program = `import { prepareSimulator } from ${JSON.stringify(place)};
+  const program = `import { prepareSimulator, writeSettlementFile } from ${JSON.stringify(place)};
     const simulator = prepareSimulator(${JSON.stringify({ directory, noticeUrl: null })});
     console.log((await simulator.running()).processId);
     setInterval(() => undefined, 1000);`;
@@ -288,4 +288,40 @@ test('reports the reason when a start fails', async () => {
   const simulator = prepareSimulator({ directory: '/dev/null/simulator', noticeUrl: null, secret: newSecret() });
   await expect(simulator.running()).rejects.toThrow(/could not be started.*(?:ENOTDIR|not a directory)/s);
   await simulator.stop();
+});
+
+test('writes each moved order into one settlement file, with the differences that were asked for', async () => {
+  const { call, directory } = await simulated();
+  const send = async (behavior: string): Promise<string> => {
+    const one = order(behavior);
+    await call('send', one);
+    return one.attempt_id;
+  };
+  const ids = [await send('approve'), await send('partial'), await send('cut'), await send('cut_before')];
+  ids.push(await send('approve'), await send('decline=51'));
+  const undone = order('approve');
+  await call('send', undone);
+  await call('reverse', undone);
+  const read = (number: number) =>
+    readFileSync(join(directory, `settlement-${number}.csv`), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(','));
+  const rows = (number: number) => read(number).map(([id, , kind, amount, , , status]) => [id, kind, amount, status]);
+  expect(writeSettlementFile(directory, ['nonsense'])).toBe(1);
+  expect(writeSettlementFile(directory, ['amount', 'duplicate', 'missing_in_file', 'missing_in_ledger'])).toBe(0);
+  expect(rows(1)).toEqual([
+    ['attempt_id', 'kind', 'amount', 'status'],
+    [ids[0], 'push', '1001', 'settled'],
+    [ids[1], 'push', '500', 'settled'],
+    [ids[1], 'push', '500', 'settled'],
+    [ids[4], 'push', '1000', 'settled'],
+    [`unknown_${ids[4]}`, 'push', '1000', 'settled'],
+    [undone.attempt_id, 'push', '1000', 'settled'],
+    [undone.attempt_id, 'push', '1000', 'reversed'],
+  ]);
+  expect(writeSettlementFile(directory, ['amount', 'amount'])).toBe(1);
+  expect(writeSettlementFile(directory, [])).toBe(0);
+  expect(rows(2).slice(1)).toEqual([[ids[2], 'push', '1000', 'settled']]);
+  expect(writeSettlementFile(directory, [])).toBe(1);
 });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { parseJson } from '../../../domain/parse-json.ts';
@@ -58,6 +58,12 @@ export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
       if (started !== undefined) await end(started.child);
     },
   };
+}
+
+/** Lets the simulator write a settlement file with these differences, and returns its exit code. It prints the path, or the problem. */
+export function writeSettlementFile(directory: string, differences: readonly string[]): number {
+  const command = [programAt('simulator/main'), 'settlement', directory, ...differences];
+  return spawnSync(process.execPath, command, { stdio: ['ignore', 'inherit', 'inherit'], env: {} }).status ?? 1;
 }
 
 async function start({ directory, noticeUrl, secret }: SimulatorParts) {
