@@ -80,8 +80,8 @@ const UPDATE = {
   errors: ['webhook_url_refused', 'webhook_not_found', 'precondition_failed'],
   failure: 'The webhook could not be updated',
   example: {
-    body: { rate: 50 },
-    reply: { ...EXAMPLE_WEBHOOK, rate: 50 },
+    body: { status: 'disabled' },
+    reply: { ...EXAMPLE_WEBHOOK, status: 'disabled', status_reason: 'requested' },
   },
 } as const;
 const DELETE = {
