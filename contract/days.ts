@@ -110,8 +110,8 @@ export const DayRecord = Type.Object({
     Type.Object({
       connector_id: Type.String({ description: 'The connector of the processor' }),
       currency,
-      pushed: described(DayOrders, 'Orders that moved money to cards'),
-      pulled: described(DayOrders, 'Orders that took money from cards'),
+      pushed: described(DayOrders, 'Orders of money to cards'),
+      pulled: described(DayOrders, 'Orders of money from cards'),
     }),
     {
       description:

@@ -62,7 +62,7 @@ export const SwitchRecord = Type.Object({
   ),
   program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
-  connector_id: textOrNull('The connector; null for all transfers, in this ledger and at processors'),
+  connector_id: textOrNull('The connector; null for all transfers'),
   disabled: Type.Boolean({ description: 'Whether it is disabled now' }),
   reason: textOrNull('Why it was changed; null without a reason'),
   actor: Type.String({ description: 'Who changed it last' }),
@@ -94,7 +94,7 @@ export const SwitchPreview = Type.Object({
   scope: literals(SWITCH_SCOPES, 'What the change would apply to'),
   program_id: textOrNull('The card program; null for all'),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer; null for all types')),
-  connector_id: textOrNull('The connector; null for all transfers, in this ledger and at processors'),
+  connector_id: textOrNull('The connector; null for all transfers'),
   in_force: Type.Array(SwitchRecord, {
     description: 'Settings that disable transfers in this scope now, the widest first; to enable it, enable each',
   }),

@@ -1506,9 +1506,9 @@ export type DayRecord = {
     readonly connector_id: string;
     /** Currency, as an ISO 4217 code. */
     readonly currency: string;
-    /** Orders that moved money to cards. */
+    /** Orders of money to cards. */
     readonly pushed: DayOrders;
-    /** Orders that took money from cards. */
+    /** Orders of money from cards. */
     readonly pulled: DayOrders;
   }[];
   /**
@@ -4244,7 +4244,7 @@ export type SwitchChangeRecord = {
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, in this ledger and at processors. */
+  /** The connector; null for all transfers. */
   readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
@@ -4266,7 +4266,7 @@ export type SwitchPreview = {
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, in this ledger and at processors. */
+  /** The connector; null for all transfers. */
   readonly connector_id: string | null;
   /** Settings that disable transfers in this scope now, the widest first; to enable it, enable each. */
   readonly in_force: readonly SwitchRecord[];
@@ -4331,7 +4331,7 @@ export type SwitchRecord = {
   readonly program_id: string | null;
   /** Type of transfer; null for all types. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** The connector; null for all transfers, in this ledger and at processors. */
+  /** The connector; null for all transfers. */
   readonly connector_id: string | null;
   /** Whether it is disabled now. */
   readonly disabled: boolean;
