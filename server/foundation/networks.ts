@@ -107,7 +107,7 @@ export function readNetwork(text: string): Network | undefined {
   return prefix <= bits ? [address, prefix] : undefined;
 }
 
-/** Returns the problem of an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
+/** Returns the problem with an entry of WEBHOOK_ALLOWED_NETWORKS, as the end of a sentence that begins with the entry. */
 export function findNetworkProblem(text: string): string | undefined {
   const network = readNetwork(text);
   if (network === undefined) return 'is neither an IP address nor a network such as 10.0.0.0/8';

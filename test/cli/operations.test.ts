@@ -90,7 +90,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer that is scheduled for another date is no duplicate, so the output leaves it out.
+    // A transfer that is scheduled for another date is not a duplicate, so the output leaves it out.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },

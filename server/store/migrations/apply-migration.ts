@@ -73,8 +73,8 @@ async function inTries(
 }
 
 /**
- * Ends autovacuums of our tables, which may run for hours and only end for a wait longer than our attempts. The lock requested
- * here holds up no one, because reads and writes do not conflict with it.
+ * Ends autovacuums of our tables. They may run for hours, and PostgreSQL ends them only for a session that waits longer than our
+ * attempts take. The lock requested here holds up no one, because reads and writes do not conflict with it.
  */
 async function endAutovacuum(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`select distinct quote_ident(relname) as name

@@ -17,8 +17,8 @@ import {
 const RECEIVED = columns({ newestId: nullable(UUID), firstAt: nullable(TIME), newestAt: nullable(TIME), now: TIME });
 
 /**
- * Reads when the first and the newest file of a connector arrived that count. Returns no row while a file is being compared or
- * undone, because what is missing then may be found in a moment.
+ * Reads the arrival times of a connector's first and newest file, without withdrawn files. Returns no row while a file is being
+ * compared or undone, because what is missing then may be found in a moment.
  */
 export const readFilesReceived = statement(
   'read_files_received',

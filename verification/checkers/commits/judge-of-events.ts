@@ -62,7 +62,7 @@ export class JudgeOfEvents {
     if (first !== undefined) this.#commits.set(first.event.batch_id, { number: this.#commits.size, funding });
   }
 
-  /** Checks that an event that shows the funds of a program shows them as the earlier events have left them. */
+  /** Checks the funds that an event shows. They must be the program's funds after all earlier events. */
   #compareFundsTold(events: readonly StoredRow[], placed: ReadonlyMap<string, bigint>): void {
     for (const told of events) {
       if (told.type !== 'program.updated') continue;
