@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { MAX_NOTE_CHARACTERS } from './processors/attempts.ts';
 import { EXAMPLE_LATER } from './samples.ts';
@@ -12,14 +12,22 @@ import {
   programId,
   raw,
   Sum,
+  sumOrNull,
   textOrNull,
 } from './schema-parts.ts';
 
-/** The same fields, or null. */
-const nullableFields = <Fields extends Record<string, TSchema>>(fields: Fields) =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, nullable(field)])) as {
-    [Name in keyof Fields]: ReturnType<typeof nullable<Fields[Name]>>;
-  };
+/** Fields with sums, from their descriptions. */
+const sumFields = <Name extends string>(fields: Readonly<Record<Name, string>>) =>
+  Object.fromEntries(Object.entries<string>(fields).map(([name, text]) => [name, Sum(text)])) as Record<
+    Name,
+    ReturnType<typeof Sum>
+  >;
+
+/** The same for lines that may lack the sums. `missing` says which lines do. */
+const sumFieldsOrNull = <Name extends string>(fields: Readonly<Record<Name, string>>, missing: string) =>
+  Object.fromEntries(
+    Object.entries<string>(fields).map(([name, text]) => [name, sumOrNull(`${text}; null in ${missing}`)]),
+  ) as Record<Name, ReturnType<typeof sumOrNull>>;
 
 const day = (description: string) => Type.String({ format: 'date', description });
 
@@ -28,16 +36,15 @@ const pastDay = (seconds: number, description: string) =>
   Type.String({ format: 'date', description, 'x-checked': { 'x-seconds-ago': seconds } });
 
 const LINE = {
-  funding: Sum('Funding of the card program'),
-  cards: Sum(
+  funding: 'Funding of the card program',
+  cards:
     'All cards together, including the money that processors have for cards: the negative of the sum of all other accounts',
-  ),
-  suspense: Sum('Money of late approvals, until their breaks are closed'),
-  loss: Sum('Losses that the operator bears'),
+  suspense: 'Money of late approvals, until their breaks are closed',
+  loss: 'Losses that the operator bears',
 };
 
 /** What the accounts of a card program have at an instant, in minor units. */
-export const DayBalances = Type.Object(LINE);
+export const DayBalances = Type.Object(sumFields(LINE));
 
 /** What the postings of one purpose have changed on a day, in minor units. */
 export const DayMovement = Type.Object({
@@ -46,18 +53,18 @@ export const DayMovement = Type.Object({
       'deposit, withdrawal, load, unload, reversal or correction. Late approvals are loads or unloads against suspense, and the last transfer of a closed card is an unload',
   }),
   postings: Type.Integer({ description: 'Number of postings' }),
-  ...LINE,
+  ...sumFields(LINE),
 });
 
 const ORDERS = {
-  opening: Sum('Approved before the day, and in no file when it began'),
-  approved: Sum('Approved on the day'),
-  settled: Sum('In files that arrived on the day'),
-  closing: Sum('In no file when the day ended'),
+  opening: 'Approved before the day, and in no file when it began',
+  approved: 'Approved on the day',
+  settled: 'In files that arrived on the day',
+  closing: 'In no file when the day ended',
 };
 
 /** Approved orders at a processor over a day, in minor units. */
-export const DayOrders = Type.Object(ORDERS);
+export const DayOrders = Type.Object(sumFields(ORDERS));
 
 const STATUS = literals(
   ['running', 'open', 'closed'],
@@ -75,9 +82,9 @@ const DayLineRecord = Type.Object({
     description: 'opening, closing, or the purpose of the postings; pushed or pulled for orders at a processor',
   }),
   postings: nullable(Type.Integer({ description: 'Number of postings; null in other lines' })),
-  ...nullableFields(LINE),
+  ...sumFieldsOrNull(LINE, 'lines of orders'),
   connector_id: textOrNull('The connector of the orders; null in other lines'),
-  ...nullableFields(ORDERS),
+  ...sumFieldsOrNull(ORDERS, 'other lines'),
 });
 
 /** A day of a card program, from its first millisecond to its last in the time zone of the program. */
