@@ -233,7 +233,8 @@ function asJson(value: object): string {
 export function tlsProblem(error: unknown, host: string): string | undefined {
   const code = codeOf(error) ?? '';
   if (code === 'CERT_HAS_EXPIRED') return 'The certificate has expired. Renew it.';
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `The certificate is not for ${host}. Use the name in it as URL.`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `The certificate is not for ${host}. Use the name in the certificate in the URL.`;
   if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
     return (
       `Node does not trust the authority of the certificate (${code}). ` +

@@ -11,8 +11,8 @@ export type CommandContext = {
   readonly writeAll: (chunks: AsyncIterable<string>) => Promise<void>;
   readonly writeError: (text: string) => void;
   /**
-   * Returns a signal that aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and on the
-   * second time, the process ends at once.
+   * Returns a signal that aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and the second
+   * time, the process ends at once.
    */
   readonly untilEnded: () => AbortSignal;
   /** Asks a question that is answered with y or n; undefined if input is not a terminal. */

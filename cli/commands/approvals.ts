@@ -43,7 +43,7 @@ export const addApprovals: AddCommands = (program, context) => {
   addCommand<Reason>(approvals, context, {
     name: 'approve <approval_id>',
     argument: APPROVAL_ID,
-    description: 'approve a request of someone else, and carry it out',
+    description: "approve someone else's request, and carry it out",
     options: { reason: { flag: '--reason <text>', help: 'why; recorded in the audit log' } },
     run: async (session, reason, approvalId) =>
       showDecided(session, await session.service.approvals.approve(approvalId, reason)),

@@ -46,7 +46,7 @@ Runs in the folder of the sandbox. The file has every order that no earlier file
 has. The differences that you can plant, each in one order:
   amount             the line has another amount
   duplicate          the line is there twice
-  missing_in_ledger  a line more, about an unknown order
+  missing_in_ledger  an extra line, about an unknown order
   missing_in_file    the line is missing; the next file has it`;
 
 const RESET_NOTES = `

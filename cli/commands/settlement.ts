@@ -105,7 +105,7 @@ async function importFile(session: Session, path: string, connectorId: string, w
     first += lines.length;
   }
   if (file.lines_received < lineCount) {
-    throw new InvalidArgument(`${printable(path)} has become shorter while it was imported: it had ${lineCount} lines`);
+    throw new InvalidArgument(`${printable(path)} became shorter while it was imported: it had ${lineCount} lines`);
   }
   for (let shown = 0; waits && (file.status === 'receiving' || file.status === 'matching'); ) {
     await sleep(POLL_MILLISECONDS);

@@ -115,7 +115,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'not_an_order',
     expected: 'An order whose amount is missing or not a whole number above 0 is refused with 400.',
-    why: 'With a guessed or rounded amount, money would move that no one ordered.',
+    why: 'With a guessed or rounded amount, the processor would move money that no one ordered.',
     check: async (trial) => {
       for (const amount of [undefined, 10.5, 0, -100, '100'])
         trial.expectRefusal(
