@@ -7,9 +7,8 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   // Without a running service or a database.
   unit: ['domain', 'contract', 'server', 'sdk', 'cli', 'console'],
   rules: ['test/rules'],
-  properties: ['verification/model', 'verification/environments/domain'],
-  // The commit path on a store in memory, in an order that a seed decides.
-  simulation: ['verification/environments/memory'],
+  // The model of the money rules, and the commit path on a store in memory, in an order that a seed decides.
+  simulation: ['verification/model', 'verification/environments/memory'],
   mutants: ['verification/mutants'],
   smoke: ['test/smoke'],
   sdk: ['test/sdk'],
@@ -158,10 +157,7 @@ export const DEEPER: readonly string[] = [
 ];
 
 /** Tests that other tests find mistakes: `npm test` runs them, `npm run check` the tests themselves. */
-export const PROOFS: readonly string[] = [
-  'verification/environments/domain/mistakes.test.ts',
-  'verification/environments/memory/mistakes.test.ts',
-];
+export const PROOFS: readonly string[] = ['verification/environments/memory/mistakes.test.ts'];
 
 const cores = availableParallelism();
 

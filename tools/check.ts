@@ -58,7 +58,7 @@ const QUICK: Checks = {
 };
 
 /** The suites of `npm run check`. */
-const QUICK_SUITES = ['unit', 'properties', 'simulation', 'smoke', 'contract'] as const;
+const QUICK_SUITES = ['unit', 'simulation', 'smoke', 'contract'] as const;
 
 /** `npm run check` sends generated requests that the document allows for this many seconds. */
 const QUICKLY = { CONTRACT_SECONDS: '10' } as const;

@@ -284,21 +284,12 @@ export const CAMPAIGNS: readonly Campaign[] = [
 /** Campaigns that are suites or separate programs. */
 export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
-    name: 'domain',
-    environment: 'domain',
-    nemesis: 'none',
-    generator: 'random histories of cards, transfers, holds, schedules, limits and clocks',
-    checkers: 'the model',
-    proves:
-      'domain and model agree on every refusal, balance, limit and status after every step; planted mistakes are found',
-    ring: 'npm test',
-    command: 'npm test -- properties',
-  },
-  {
     name: 'simulation',
     environment: 'memory',
     nemesis: 'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a lying processor',
-    generator: 'random requests from several callers, with retries under the same keys',
+    generator:
+      'random requests from several callers, with retries under the same keys, in several currencies and time zones; in one of five ' +
+      'schedules, stories in which the clock moves by hours and days',
     checkers: 'the model, and rules after every commit and response',
     proves:
       'each commit is allowed by the model and each refusal is true, in thousands of orders; planted mistakes are found',

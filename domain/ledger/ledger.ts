@@ -10,7 +10,7 @@ import { MAXIMUM_BALANCE } from './money.ts';
 
 // Invariant: The held and incoming amounts of accounts are the sum of the open holds
 // Kept by: `placeHold`, `releaseHold`; the hold's row is deleted with it
-// Tested by: the model in `verification/environments/domain`; the trial balance after every test
+// Tested by: `verification/environments/memory`, against the model; the trial balance after every test
 
 /** The purpose of an account. `world` is everything outside the service and the only kind without a minimum balance. */
 export type AccountKind =

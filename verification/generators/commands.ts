@@ -70,20 +70,20 @@ const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
 /** A processor moves no money between cards. */
 const TYPES_AT_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-/** How often commands request each status, usually and rarely, and how often a command gives it to a card without a request. */
-const STATUSES: Readonly<Record<CardStatus, readonly [usual: number, rare: number, put: number]>> = {
-  preactive: [0, 0, 1],
-  active: [2, 1, 9],
-  inactive: [2, 1, 1],
-  lost: [1, 0, 2],
-  stolen: [0, 1, 1],
-  fraud: [0, 1, 1],
-  expired: [0, 0, 1],
-  closed: [1, 1, 2],
+/** How often commands request each status, usually and rarely. */
+const STATUSES: Readonly<Record<CardStatus, readonly [usual: number, rare: number]>> = {
+  preactive: [0, 0],
+  active: [2, 1],
+  inactive: [2, 1],
+  lost: [1, 0],
+  stolen: [0, 1],
+  fraud: [0, 1],
+  expired: [0, 0],
+  closed: [1, 1],
 };
-const statusesBy = (column: 0 | 1 | 2): readonly CardStatus[] =>
+const statusesBy = (column: 0 | 1): readonly CardStatus[] =>
   CARD_STATUSES.flatMap((status) => new Array<CardStatus>(STATUSES[status][column]).fill(status));
-const [USUAL_STATUSES, RARE_STATUSES, PUT_STATUSES] = [statusesBy(0), statusesBy(1), statusesBy(2)];
+const [USUAL_STATUSES, RARE_STATUSES] = [statusesBy(0), statusesBy(1)];
 
 /** Draws the value of a limit. */
 export function drawLimit(random: Random, name: keyof typeof RANGES, scale: number): bigint {
@@ -119,13 +119,10 @@ export class Commands {
       case 'capture':
       case 'reverse':
       case 'cancel':
-      case 'expire':
-      case 'execute':
       case 'update_transfer':
         return this.#changeTransfer(does);
       case 'update_card':
       case 'limit_card':
-      case 'put_card_status':
         return this.#changeCard(does);
       case 'update_program':
         return this.#updateProgram();
@@ -194,7 +191,7 @@ export class Commands {
     const isEnding = times !== null && isHeld && random.chance(times.ending);
     const expiresAt = isEnding ? this.#soon(scheduledFor ?? now, times) : null;
     const capture = isHeld ? 'manual' : 'automatic';
-    const reference = random.chance(0.1) ? `order ${random.below(3)}` : null;
+    const reference = random.chance(this.#known.model === undefined ? 0.1 : 0.2) ? `order ${random.below(3)}` : null;
     const currency = this.#rarely(0.03) ? random.pick(cards).currency : null;
     const terms = { amount, currency, reference, capture, expiresAt, scheduledFor } as const;
     return {
@@ -223,7 +220,6 @@ export class Commands {
     const { id: transfer, program } = random.pick(
       random.chance(model === undefined ? 0.8 : 0.5) ? wanted.slice(-3) : wanted,
     );
-    if (does === 'expire' || does === 'execute') return { does, transfer };
     if (does === 'cancel') return { does, program, transfer };
     if (does === 'update_transfer') {
       this.#count += 1;
@@ -234,7 +230,9 @@ export class Commands {
 
   #part(transfer: string): bigint {
     const whole = this.#rarely(0.3) ? this.#known.model?.books.transfers.get(transfer)?.amount : undefined;
-    return whole === undefined ? this.#amount(20) : whole + this.#random.pick([-1n, 0n, 1n]) || 1n;
+    if (whole === undefined) return this.#amount(20);
+    const near = whole + this.#random.pick([-1n, 0n, 1n]) || 1n;
+    return near > LARGEST_AMOUNT ? LARGEST_AMOUNT : near;
   }
 
   /** The transfers for which a condition holds. */
@@ -246,12 +244,9 @@ export class Commands {
     });
   }
 
-  #changeCard(does: 'update_card' | 'limit_card' | 'put_card_status'): Command {
+  #changeCard(does: 'update_card' | 'limit_card'): Command {
     const random = this.#random;
     const [program, cards] = this.#program();
-    if (does === 'put_card_status') {
-      return { does, card: random.pick(cards).name, status: random.pick(PUT_STATUSES) };
-    }
     if (does === 'update_card') {
       const { name: card } = this.#card(cards);
       const expiresOn = this.#rarely(0.2) ? this.#dayAhead() : null;
@@ -307,9 +302,8 @@ export class Commands {
     const disabled = random.chance(0.5);
     const until = disabled && random.chance(0.5) ? this.#endOfSwitch() : null;
     const [own] = this.#program();
-    const program = this.#rarely(0.2) ? 'another' : own;
     const type = scope === 'service' || scope === 'program' ? null : scope;
-    const setting = { program: scope === 'service' ? null : program, type, disabled, until };
+    const setting = { program: scope === 'service' ? null : own, type, disabled, until };
     return { does: 'change_switch', program: own, setting };
   }
 
@@ -361,8 +355,6 @@ export function aheadInSeconds(random: Random): number {
 const APT = {
   capture: (transfer: Transfer, books: Books) => books.status(transfer) === 'pending',
   cancel: (transfer: Transfer, books: Books) => ['pending', 'scheduled'].includes(books.status(transfer)),
-  expire: (transfer: Transfer) => transfer.status === 'pending',
-  execute: ({ status, scheduledFor }: Transfer, { now }: Books) => status === 'scheduled' && (scheduledFor ?? 0) <= now,
   reverse: ({ captured, reversals }: Transfer) => captured > sum(reversals),
   update_transfer: () => true,
 };
@@ -376,11 +368,10 @@ export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   ],
   capture: [
     ...['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'limit_exceeded'],
-    ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated'),
+    // These cards have no holds.
+    ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated' && code !== 'card_closed'),
   ],
   cancel: ['invalid_transfer_status'],
-  expire: ['invalid_transfer_status'],
-  execute: ['invalid_transfer_status', 'service_disabled'],
   reverse: ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed', 'insufficient_funds'],
   update_card: ['card_not_found', 'invalid_card_status', 'card_not_empty'],
   withdraw: ['insufficient_funds', 'duplicate_reference'],

@@ -1,18 +1,29 @@
+import { CARD_STATUSES, type CardStatus } from '../../domain/cards/card.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import type { Random } from '../../test/harness/random.ts';
-import type { Opening, OpeningCard } from '../model/commands.ts';
+import type { Opening, OpeningCard, OpeningProgram } from '../model/commands.ts';
 import { LARGEST_AMOUNT, LARGEST_BALANCE } from '../model/model.ts';
 import { CARD_LIMITS, DAY, drawLimit, PERIOD_LIMITS } from './commands.ts';
 
 /** The scale of amounts in these openings. */
 export const SCALE = 20;
 
-/** Two cards in the currency of the program, two in another one. */
+/** The cards of each program. The first of two currencies is the program's. */
 const CARDS = [
-  ['ann', 'USD'],
-  ['bob', 'USD'],
-  ['eva', 'EUR'],
-  ['leo', 'EUR'],
+  [
+    ['ann', 0],
+    ['bob', 0],
+    ['eva', 1],
+    ['leo', 1],
+  ],
+  [['sue', 0]],
+] as const;
+
+/** Currencies with 2, 0 and 3 decimals. */
+const CURRENCIES = [
+  ['USD', 'EUR'],
+  ['JPY', 'USD'],
+  ['KWD', 'JPY'],
 ] as const;
 
 /** Times shortly before a change of the calendar, with their time zones. */
@@ -31,33 +42,41 @@ const BEGINNINGS = [
   ['America/Los_Angeles', '2027-01-31T23:00:00Z'],
 ] as const;
 
-/** Draws a program with four cards. Most have few limits. */
+/** Statuses of cards at the start. The service gives `preactive` and `expired` to no card. */
+const STATUSES = [...new Array<CardStatus>(15 * CARD_STATUSES.length).fill('active'), ...CARD_STATUSES];
+
+/** Draws two programs in one time zone, one with four cards and one with a single card. Most have few limits. */
 export function drawOpening(random: Random): Opening {
   const [zone, start] = random.pick(BEGINNINGS);
   const now = Date.parse(start);
+  return { now, programs: CARDS.map((cards) => drawProgram(random, { zone, now }, cards)) };
+}
+
+type Beginning = { readonly zone: string; readonly now: number };
+
+function drawProgram(random: Random, { zone, now }: Beginning, named: (typeof CARDS)[number]): OpeningProgram {
+  const [currency, other] = random.pick(CURRENCIES);
   const between = (least: number, most: number): bigint => BigInt(least + random.below(most - least));
-  const cards = CARDS.map(
-    ([name, currency]): OpeningCard => ({
-      ...{ name, currency, status: 'active', isElsewhere: false },
+  const cards = named.map(
+    ([name, index]): OpeningCard => ({
+      ...{ name, currency: index === 0 ? currency : other, status: random.pick(STATUSES), isElsewhere: false },
       limits: drawLimits(random),
       balance: random.chance(0.15) ? 0n : between(200, 4000),
       // One card in ten expires, within a few days.
       expiresOn: random.chance(0.1) ? new Date(now + random.below(4) * DAY).toISOString().slice(0, 10) : null,
     }),
   );
-  const usd = between(200, 8000);
-  const program = { ...{ name: 'Story', zone, currency: 'USD', threshold: null, webhooks: [] } };
-  const limits = drawLimits(random, PERIOD_LIMITS);
-  const rules = { limits, cardLimits: drawLimits(random) };
-  const funding = { USD: usd, EUR: between(200, 6000) };
-  if (!random.chance(0.08)) return { now, programs: [{ ...program, ...rules, funding, cards }] };
+  const own = between(200, 8000);
+  const rules = { limits: drawLimits(random, PERIOD_LIMITS), cardLimits: drawLimits(random) };
+  const program = { ...{ name: 'Story', zone, currency, threshold: null }, ...rules };
+  const funding = { [currency]: own, [other]: between(200, 6000) };
+  if (!random.chance(0.08)) return { ...program, funding, cards };
   // Almost all the money that can exist, so that accounts have no room for more. One card has more money than one transfer can
   // move.
-  const [rich, next, ...others] = cards as [OpeningCard, OpeningCard, OpeningCard, OpeningCard];
+  const [rich, ...others] = cards as [OpeningCard, ...OpeningCard[]];
   const balance = rich.balance + LARGEST_AMOUNT;
-  const riches = [{ ...rich, balance }, next, ...others];
-  const left = LARGEST_BALANCE - balance - next.balance - usd / 100n;
-  return { now, programs: [{ ...program, ...rules, funding: { ...funding, USD: left }, cards: riches }] };
+  const left = LARGEST_BALANCE - balance - (others[0]?.balance ?? 0n) - own / 100n;
+  return { ...program, funding: { ...funding, [currency]: left }, cards: [{ ...rich, balance }, ...others] };
 }
 
 /** Draws the limits of a card or of each card, or only some of them. Often none. */

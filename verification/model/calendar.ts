@@ -56,7 +56,7 @@ export function nextPeriodAfter(moment: number, period: Period, zone: string): n
   const nameAt = (time: number): string => periodOf(period, dayIn(zone, time));
   const name = nameAt(moment);
   return keepNext(`${zone} ${period} ${name}`, () => {
-    let inside = moment;
+    let inside = Math.floor(moment);
     while (nameAt(inside + 12 * HOUR) === name) inside += 12 * HOUR;
     return firstAfter(inside, inside + 12 * HOUR, (time) => nameAt(time) !== name);
   });

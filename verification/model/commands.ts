@@ -60,15 +60,8 @@ export type Request = { readonly program: string } & (
   | { readonly does: 'delete_webhook'; readonly webhook: string }
 );
 
-/**
- * A request, or something that happens without one: time passes, a background job changes a transfer, or a card gets a status that the
- * service would not give it. The rules must hold there too.
- */
-export type Command =
-  | Request
-  | { readonly does: 'expire' | 'execute'; readonly transfer: string }
-  | { readonly does: 'put_card_status'; readonly card: string; readonly status: CardStatus }
-  | { readonly does: 'wait_until'; readonly now: number };
+/** A request, or a later or earlier time. The clock of a sandbox can go back. */
+export type Command = Request | { readonly does: 'wait_until'; readonly now: number };
 
 /** The programs before the first command. The model calls a program by its number here. */
 export type Opening = { readonly now: number; readonly programs: readonly OpeningProgram[] };
@@ -82,8 +75,6 @@ export type OpeningProgram = {
   readonly threshold: bigint | null;
   /** The balances of the funding accounts, by currency. */
   readonly funding: Readonly<Record<string, bigint>>;
-  /** The ids of webhooks. */
-  readonly webhooks: readonly string[];
   readonly cards: readonly OpeningCard[];
 };
 

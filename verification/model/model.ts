@@ -117,6 +117,7 @@ export type LowFunding = { readonly program: string; readonly available: bigint;
 
 const no = (code: string, about: string | null = null): Refused => ({ code, about });
 const UNCHANGED = no('unchanged');
+const WAITS = no('invalid_transfer_status', 'waits for the processor');
 
 /**
  * The rules of money, written a second time as plainly as possible. It shares no code with the product. `refuse` answers and
@@ -390,10 +391,12 @@ export class Model {
     switch (change.does) {
       case 'capture':
         if (isDisabled) return no('service_disabled');
-        if (status !== 'pending' || waits) return this.#refuseStatus(transfer);
+        if (waits) return WAITS;
+        if (status !== 'pending') return this.#refuseStatus(transfer);
         return this.#refuseCapture(transfer, change.amount ?? transfer.amount);
       case 'cancel':
-        return (status === 'pending' && !waits) || status === 'scheduled' ? null : this.#refuseStatus(transfer);
+        if (waits) return WAITS;
+        return status === 'pending' || status === 'scheduled' ? null : this.#refuseStatus(transfer);
       case 'expire':
         return transfer.status === 'pending' && status === 'expired' ? null : no('invalid_transfer_status');
       case 'execute':
@@ -430,7 +433,6 @@ export class Model {
   /** The refusal for a transfer whose status does not allow the change, with the beginning of the message. */
   #refuseStatus(transfer: Transfer): Refused {
     const status = this.books.status(transfer);
-    if (transfer.isElsewhere && status === 'pending') return no('invalid_transfer_status', 'waits for the processor');
     const since = { completed: transfer.completedAt, expired: transfer.expiresAt };
     const time = status === 'completed' || status === 'expired' ? since[status] : null;
     const standing = time === null ? `is ${status}` : `has been ${status} since ${new Date(time).toISOString()}`;

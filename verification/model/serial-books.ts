@@ -1,6 +1,6 @@
 import type { TransferStatus } from '../../domain/transfers/transfer.ts';
 import { type Books, fundingOf, type Transfer, worldOf } from './books.ts';
-import { type Command, type Opening, withLimit } from './commands.ts';
+import { type Opening, type Request, withLimit } from './commands.ts';
 import { type Change, Model, type Refused } from './model.ts';
 
 /** The maximum number of webhooks of a program. */
@@ -24,11 +24,10 @@ export class SerialBooks {
   constructor({ now, programs }: Opening) {
     const { books } = this.model;
     books.now = now;
-    for (const [index, { name, funding, cards, webhooks, ...rules }] of programs.entries()) {
+    for (const [index, { name, funding, cards, ...rules }] of programs.entries()) {
       const program = String(index);
       this.names.set(program, name);
       books.programs.set(program, { ...rules });
-      for (const webhook of webhooks) this.webhooks.set(webhook, { program, status: 'enabled' });
       for (const [currency, amount] of Object.entries(funding)) {
         books.move(worldOf(program, currency), fundingOf(program, currency), amount);
       }
@@ -43,8 +42,8 @@ export class SerialBooks {
     return this.model.books;
   }
 
-  /** The refusal that a command would get at a time. `unchanged` is the code of a success that changes nothing. */
-  refuse(command: Command, at = this.books.now): Refused | null {
+  /** The refusal that a request would get at a time. `unchanged` is the code of a success that changes nothing. */
+  refuse(command: Request, at = this.books.now): Refused | null {
     const { books } = this;
     switch (command.does) {
       case 'update_transfer':
@@ -69,7 +68,7 @@ export class SerialBooks {
   }
 
   /** Carries out a command at a time. `newId` is the id of a new transfer or webhook. */
-  apply(command: Command, newId: string, at = this.books.now): void {
+  apply(command: Request, newId: string, at = this.books.now): void {
     const { books } = this;
     books.now = at;
     const change = this.#changeOf(command, newId);
@@ -93,24 +92,11 @@ export class SerialBooks {
         break;
       case 'update_program':
         if (command.name !== undefined) this.names.set(command.program, command.name);
-        break;
-      case 'put_card_status':
-        books.card(command.card).status = command.status;
-        break;
-      case 'wait_until':
-        books.now = command.now;
     }
   }
 
-  /** Carries out a command unless it is refused or changes nothing. Returns the refusal. */
-  perform(command: Command, newId: string): Refused | null {
-    const refused = this.refuse(command);
-    if (refused === null) this.apply(command, newId);
-    return refused?.code === 'unchanged' ? null : refused;
-  }
-
   /** Translates a command about money into a change of the model. Undefined for any other command. */
-  #changeOf(command: Command, newId: string): Change | undefined {
+  #changeOf(command: Request, newId: string): Change | undefined {
     switch (command.does) {
       case 'create':
         return { does: 'create', id: newId, asked: command.asked };
@@ -133,8 +119,6 @@ export class SerialBooks {
       case 'capture':
       case 'reverse':
       case 'cancel':
-      case 'expire':
-      case 'execute':
       case 'resolve':
       case 'deposit':
       case 'withdraw':

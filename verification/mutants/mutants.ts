@@ -12,6 +12,7 @@ import { CONNECTORS } from './processors/connectors.ts';
 import { READINESSES } from './readiness.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
+import { RULES } from './rules.ts';
 import { SESSIONS } from './sessions.ts';
 import { UPGRADES } from './upgrades.ts';
 import { FAILING, ORDER, OUTBOUND, SENDING } from './webhooks.ts';
@@ -163,7 +164,7 @@ const STALE_READS: Mutants = {
   },
 };
 
-/** Mistakes about money, holds and limits that the rules do not show. The model checks the rules (`verification/environments/domain`). */
+/** Mistakes about money and holds outside the rules. `RULES` has those in the rules. */
 const MONEY: Mutants = {
   'hold-kept-after-its-end': {
     mistake: 'the row of a captured hold is not deleted',
@@ -183,6 +184,7 @@ export const MUTANTS: readonly NamedMutant[] = [
   KEYS,
   SESSIONS,
   MONEY,
+  RULES,
   SECOND_PEOPLE,
   WALLS,
   CLOCKS,

@@ -6,11 +6,19 @@ import { Database } from '../../../server/store/connection/database.ts';
 import { PoolGroup } from '../../../server/store/connection/pool.ts';
 import { Standby } from '../../../server/store/connection/standby.ts';
 import { EPOCH, SimulatedTime } from '../../../verification/environments/memory/simulated-time.ts';
-import { firstRows, openTables, PROGRAMS, webhookRows } from '../../../verification/environments/memory/world.ts';
+import {
+  firstRows,
+  openTables,
+  PLACES,
+  PROGRAMS,
+  plainOpening,
+  webhookRows,
+} from '../../../verification/environments/memory/world.ts';
 import { Connection, Server } from '../../../verification/environments/memory-store/connection.ts';
 import { partsOf, type StoredRow } from '../../../verification/environments/memory-store/parameters.ts';
 import { STATEMENTS } from '../../../verification/environments/memory-store/statements.ts';
 import { type Tables, Transaction } from '../../../verification/environments/memory-store/transaction.ts';
+import type { Opening, OpeningProgram } from '../../../verification/model/commands.ts';
 import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 
@@ -134,8 +142,9 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const now = Math.floor(Date.now() / 1000) * 1000;
   await client.query(FREEZE_CLOCK);
   await client.query('update frozen_clock set now = $1', [new Date(now)]);
+  const opening = openingAt(now, elsewhere);
   for (const [table, rows] of Object.entries({
-    ...firstRows(new Date(now), elsewhere),
+    ...firstRows(opening, new Date(now)),
     ...webhookRows(new Date(now)),
   })) {
     const columns = Object.keys(rows[0] ?? {}).join(', ');
@@ -146,7 +155,7 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   }
   const time = new SimulatedTime(new Random(1));
   time.now = now - EPOCH;
-  const tables = openTables(new Date(now), undefined, elsewhere);
+  const tables = openTables(opening, new Date(now));
   const bugs: unknown[] = [];
   const simulated = new Server(tables, time, STATEMENTS, {
     onCommit: () => undefined,
@@ -172,7 +181,17 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
     const { rows } = await (await useTypedConnection()).query<StoredRow>(`select * from ${table}`);
     compareRows(table, tables.all(table), rows);
   };
-  return { server, client, now, time, tables, bugs, simulated, compared, database, pairWith, passTime, compareTable };
+  const compare = { pairWith, passTime, compareTable };
+  return { server, client, now, time, opening, tables, bugs, simulated, compared, database, ...compare };
+}
+
+/** Programs in two time zones. The first has funds in two currencies. */
+function openingAt(now: number, elsewhere: ReadonlySet<string> | undefined): Opening {
+  const [first, second] = [PLACES[1], PLACES[3]].map(
+    (place) => plainOpening(now, place, undefined, elsewhere).programs,
+  );
+  const [one, other] = [first?.[0], second?.[1]] as [OpeningProgram, OpeningProgram];
+  return { now, programs: [{ ...one, funding: { ...one.funding, USD: 50n } }, other] };
 }
 
 /** Opens the real {@link Database} on both stores. */

@@ -23,11 +23,12 @@ import { CallersKnow } from '../../../verification/environments/memory/callers.t
 import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
 import { handle } from '../../../verification/environments/memory/requests.ts';
 import { openService } from '../../../verification/environments/memory/service-process.ts';
-import { CURRENCY, PROGRAMS, programOf } from '../../../verification/environments/memory/world.ts';
+import { PROGRAMS, programOf } from '../../../verification/environments/memory/world.ts';
 import { PROCESSOR_STATEMENTS } from '../../../verification/environments/memory-store/processors.ts';
 import { STATEMENTS } from '../../../verification/environments/memory-store/statements.ts';
 import { Transaction } from '../../../verification/environments/memory-store/transaction.ts';
 import { Commands } from '../../../verification/generators/commands.ts';
+import { nextPeriodAfter } from '../../../verification/model/calendar.ts';
 import type { Request } from '../../../verification/model/commands.ts';
 import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
@@ -35,7 +36,7 @@ import { nextMillisecond, useBoth } from './both.ts';
 
 // Runs random histories, and waits for locks. `both.ts` describes what is compared.
 
-const { server, client, now, time, tables, bugs, simulated, compared, database, ...both } = await useBoth();
+const { server, client, now, time, opening, tables, bugs, simulated, compared, database, ...both } = await useBoth();
 const { pairWith, passTime, compareTable } = both;
 const service = openService(database, { batch: 64, waiting: 64 });
 
@@ -78,13 +79,13 @@ async function enableAll(): Promise<void> {
 
 test('random histories have the same results in PostgreSQL', async () => {
   const random = new Random(20_261_129);
-  const known = new CallersKnow(() => time.clock);
+  const known = new CallersKnow(() => time.clock, opening);
   const commands = new Commands(random, known, drawWorkload(random, EVERY_SUBJECT, { asksAll: true }));
   const refused = new Set<string>();
   let settled = 0;
   // Adds funding for many transfers.
-  for (const program of ['0', '1']) {
-    await ask({ does: 'deposit', program, currency: CURRENCY, amount: 2_000n, reference: null }, null);
+  for (const [index, { currency }] of opening.programs.entries()) {
+    await ask({ does: 'deposit', program: String(index), currency, amount: 2_000n, reference: null }, null);
   }
   for (let count = 0; count < 350; count += 1) {
     const wanted = commands.next() as Request;
@@ -109,18 +110,18 @@ test('random histories have the same results in PostgreSQL', async () => {
   const transferId = String(transfer?.transfer_id);
   await database.writeUnguarded(lockAccounts([], [{ programId: String(transfer?.program_id), transferId }], 'skip'));
   await database.read(readTransfer(String(transfer?.program_id), transferId));
-  // Just before the end of a day. The shown time must be on that day.
-  await passTime(DAY - (time.clock % DAY) - 0.4);
+  // Just before the end of a day, in both time zones. The shown time must be on that day.
   const ids = PROGRAMS.map(({ programId }) => programId);
-  for (const withDays of [true, false]) {
-    await database.read(readProgramRules(ids, withDays));
-    await database.read(readProgramRules(ids.slice(0, 1), withDays));
+  for (const { zone } of opening.programs) {
+    await passTime(nextPeriodAfter(time.clock, 'day', zone) - time.clock - 0.4);
+    for (const withDays of [true, false]) {
+      await database.read(readProgramRules(ids, withDays));
+      for (const id of ids) await database.read(readProgramRules([id], withDays));
+    }
   }
   expect(bugs).toEqual([]);
   for (const table of COMPARED) await compareTable(table);
 });
-
-const DAY = 86_400_000;
 
 /** The tables that must be equal in the end. */
 const COMPARED = [
@@ -211,7 +212,7 @@ test('the leases, cursors and health of webhooks are the same in PostgreSQL', as
 
 const card = (number: number) => ({
   programId: PROGRAMS[0]?.programId ?? '',
-  name: PROGRAMS[0]?.cards[number]?.name ?? '',
+  name: `card_1_${number + 1}`,
   withFunding: number === 0,
 });
 const name = (text: string) => ({ programId: card(0).programId, kind: 'reference', name: text }) as const;
@@ -230,7 +231,7 @@ const LOCKING: Readonly<Record<string, Statement>> = {
   'the switch alone': HOLD_SWITCH,
   'a program': lockProgram(card(0).programId),
   'the funds of a program': lockAllFunding(card(0).programId),
-  'the funds and the world': lockFundingAccounts(card(0).programId, 'USD'),
+  'the funds and the world': lockFundingAccounts(card(0).programId, 'JPY'),
   relay: HOLD_RELAY,
   'a webhook': lockWebhook(webhookId, null),
   'the version of a webhook': lockRevisions({ webhookIds: [webhookId] }),

@@ -1,20 +1,9 @@
-import { CURRENCY, nameOf, PROGRAMS } from '../../environments/memory/world.ts';
+import { nameOf } from '../../environments/memory/world.ts';
 import { timeOf } from '../../environments/memory-store/meaning.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
 import type { Tables } from '../../environments/memory-store/transaction.ts';
-import { fundingOf, suspenseOf } from '../../model/books.ts';
+import { dayIn } from '../../model/calendar.ts';
 import type { SerialBooks } from '../../model/serial-books.ts';
-
-/** The accounts of the serial books, by their names there. */
-const BOOKED: ReadonlyMap<string, string> = new Map(
-  PROGRAMS.flatMap(({ fundingId, cards }, index) => [
-    [fundingOf(String(index), CURRENCY), fundingId] as const,
-    ...cards.map(({ name, accountId }) => [name, accountId] as const),
-  ]),
-);
-
-/** The serial books identify an account by its name, the rows by its id. */
-const NAMES: ReadonlyMap<unknown, string> = new Map([...BOOKED].map(([name, id]) => [id, name]));
 
 /** Compares committed rows with the serial books, and says every problem. */
 export class JudgeOfRows {
@@ -33,49 +22,51 @@ export class JudgeOfRows {
 export class JudgeOfAccounts extends JudgeOfRows {
   /** Compares all accounts and counters with the books. */
   compare(): void {
-    const sums = new Map<unknown, bigint>();
-    for (const { program_id, balance } of this.tables.all('account')) {
-      sums.set(program_id, (sums.get(program_id) ?? 0n) + (balance as bigint));
-    }
-    for (const [id, sum] of sums) if (sum !== 0n) this.say(`the balances of program ${id} add up to ${sum}`);
-    for (const [name, row] of this.#stored()) {
+    const sums = new Map<string, bigint>();
+    for (const row of this.tables.all('account')) {
+      const { program_id, currency, balance, held, incoming, sequence } = row;
+      const whole = `${program_id} in ${currency}`;
+      sums.set(whole, (sums.get(whole) ?? 0n) + (balance as bigint));
+      const name = this.#nameOf(row);
       const book = this.books.books.sums(name);
-      const isEqual = row?.balance === book.balance && row?.held === book.held && row?.incoming === book.incoming;
-      if (isEqual) continue;
-      const found = `${row?.balance}/${row?.held}/${row?.incoming}`;
-      this.say(`${name} has ${found} instead of ${book.balance}/${book.held}/${book.incoming}`);
+      const found = [balance, held, incoming, sequence].join('/');
+      const expected = [book.balance, book.held, book.incoming, book.lines].join('/');
+      if (found !== expected) this.say(`${name} has ${found} instead of ${expected}`);
     }
+    for (const [whole, sum] of sums) if (sum !== 0n) this.say(`the balances of program ${whole} add up to ${sum}`);
     this.compareCounts();
   }
 
-  /** Compares the stored counters of limits with the books. */
+  /** The name of an account in the books. */
+  #nameOf({ kind, owner_id, program_id, currency }: StoredRow): string {
+    if (kind === 'card' || kind === 'clearing') return String(this.tables.newest('card', String(owner_id))?.name);
+    return `${kind} ${nameOf(program_id)} ${currency}`;
+  }
+
+  /** Compares the stored counters of limits with the books. A counter is of a local day, and begins with it. */
   compareCounts(): void {
-    const stored = new Map<string, string>();
+    const stored = new Map<string, Map<string, string>>();
     for (const { account_id, direction, day_start, amount, count } of this.tables.all('limit_counter')) {
-      stored.set(`${NAMES.get(account_id)} ${direction} ${dayOf(day_start)}`, `${amount} in ${count}`);
+      const row = this.tables.newest('account', String(account_id)) as StoredRow;
+      const { zone } = this.books.books.program(nameOf(row.program_id));
+      const [start, name] = [timeOf(day_start), this.#nameOf(row)];
+      const day = dayIn(zone, start);
+      if (dayIn(zone, start - 1) === day) this.say(`a day of ${name} begins late, at ${new Date(start).toISOString()}`);
+      const own = stored.get(name) ?? new Map<string, string>();
+      stored.set(name, own.set(`${direction} ${day}`, `${amount} in ${count}`));
     }
-    for (const name of BOOKED.keys()) {
-      for (const [counted, { amount, count }] of this.books.books.sums(name).counted) {
-        const key = `${name} ${counted}`;
-        const found = stored.get(key) ?? '0 in 0';
-        if (found !== `${amount} in ${count}`) this.say(`${key} counts ${found} instead of ${amount} in ${count}`);
-        stored.delete(key);
+    for (const row of this.tables.all('account')) {
+      const name = this.#nameOf(row);
+      const counted = new Map(
+        [...this.books.books.sums(name).counted].map(([key, used]) => [key, `${used.amount} in ${used.count}`]),
+      );
+      const found = stored.get(name) ?? new Map<string, string>();
+      for (const key of new Set([...counted.keys(), ...found.keys()])) {
+        const [is, expected] = [found.get(key) ?? NONE, counted.get(key) ?? NONE];
+        if (is !== expected) this.say(`${name} ${key} counts ${is} instead of ${expected}`);
       }
     }
-    for (const [key, found] of stored) this.say(`${key} counts ${found}, but should count nothing`);
-  }
-
-  /** The accounts to compare, by their names in the books. */
-  *#stored(): Generator<readonly [name: string, row: StoredRow | undefined]> {
-    for (const [name, accountId] of BOOKED) yield [name, this.tables.newest('account', accountId)];
-    for (const row of this.tables.all('account')) {
-      if (row.kind !== 'suspense') continue;
-      yield [suspenseOf(nameOf(row.program_id), CURRENCY), row];
-    }
   }
 }
 
-/** The start of a day. Days are in UTC here. */
-function dayOf(start: unknown): string {
-  return new Date(timeOf(start)).toISOString().slice(0, 'YYYY-MM-DD'.length);
-}
+const NONE = '0 in 0';

@@ -1,6 +1,7 @@
 import { PERIODS, type Period } from '../../../domain/ledger/limits.ts';
 import { READ_DAYS } from '../../../server/store/ledger/limits.ts';
-import { calendarAt as localCalendarAt } from '../../../test/harness/local-time.ts';
+import { dayIn, calendarAt as localCalendarAt } from '../../../test/harness/local-time.ts';
+import { memoized } from '../../model/calendar.ts';
 import { cardsOf, raiseVersion, shown } from './accounts.ts';
 import { type Meaning, type Meanings, NOTHING } from './meaning.ts';
 import { columnsOf, type StoredRow } from './parameters.ts';
@@ -40,34 +41,38 @@ function countedDays(transaction: Transaction, accountId: unknown): readonly unk
     .map((row) => [row.direction, (row.day_start as Date).getTime(), String(row.amount), String(row.count)]);
 }
 
-/** The calendar of a day in UTC. Every program of the simulation has this time zone. */
+/** The calendar of a program's time zone. */
 type Calendar = { readonly today: string; readonly periods: Readonly<Record<`${Period}_${'start' | 'end'}`, bigint>> };
 
-/** The calendar of the last day used. Few schedules have two. */
-let lastCalendar: readonly [day: number, Calendar] | undefined;
+const keepCalendar = memoized<Calendar>();
 
-export function calendarAt(time: number): Calendar {
-  const day = Math.floor(time / DAY) * DAY;
-  if (lastCalendar?.[0] === day) return lastCalendar[1];
-  const found = localCalendarAt(day, 'UTC');
-  const bounds = PERIODS.flatMap((period) => [
-    [`${period}_start`, BigInt(found[period].start)],
-    [`${period}_end`, BigInt(found[period].end)],
-  ]);
-  const calendar = { today: new Date(day).toISOString().slice(0, 10), periods: Object.fromEntries(bounds) };
-  lastCalendar = [day, calendar];
-  return calendar;
+export function calendarAt(time: number, zone: unknown): Calendar {
+  const today = dayIn(String(zone), time);
+  return keepCalendar(`${zone} ${today}`, () => {
+    const found = localCalendarAt(time, String(zone));
+    const bounds = PERIODS.flatMap((period) => [
+      [`${period}_start`, BigInt(found[period].start)],
+      [`${period}_end`, BigInt(found[period].end)],
+    ]);
+    return { today, periods: Object.fromEntries(bounds) };
+  });
+}
+
+/** Today in the time zone of a program. */
+export function todayOf(transaction: Transaction, programId: unknown): string {
+  return calendarAt(transaction.clock(), transaction.find('program', String(programId))?.time_zone).today;
 }
 
 const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {
   const time = Math.floor(transaction.clock());
-  const calendar = calendarAt(time);
   const disabled = disabledScopes(transaction);
   return rows('wanted').flatMap(({ program_id: id }) => {
     const program = transaction.find('program', String(id));
     if (program === undefined) return [];
     const { program_id, currency, limits, card_limits, funding_low_threshold } = program;
-    const funding = transaction.scan('account', (row) => row.owner_id === id && row.kind === 'funding');
+    const calendar = calendarAt(time, program.time_zone);
+    const isFunding = (row: StoredRow): boolean =>
+      row.owner_id === id && row.kind === 'funding' && row.currency === currency;
     return [
       {
         now: BigInt(time),
@@ -79,7 +84,7 @@ const readRules: Meaning = (transaction, { rows, values: [withDays] }) => {
         used:
           limits === null || withDays === false
             ? null
-            : funding.flatMap((account) => countedDays(transaction, account.account_id)),
+            : transaction.scan('account', isFunding).flatMap((account) => countedDays(transaction, account.account_id)),
       },
     ];
   });
@@ -136,7 +141,7 @@ export const CARD_STATEMENTS: Meanings = {
       {
         ...columnsOf(card, FOR_DECISION),
         ...{ holder_reference, last_four, metadata, created_at, updated_at },
-        today: calendarAt(transaction.clock()).today,
+        today: todayOf(transaction, programId),
         ...{ kind, balance, held, incoming, floor, sequence, version },
       },
     ];

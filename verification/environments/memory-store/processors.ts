@@ -1,6 +1,6 @@
 import { refuseChanged, shown } from './accounts.ts';
 import { BREAKER_STATEMENTS } from './breakers.ts';
-import { calendarAt } from './cards.ts';
+import { todayOf } from './cards.ts';
 import { type Meanings, NOTHING, timeOf } from './meaning.ts';
 import { NOTICE_STATEMENTS } from './notices.ts';
 import { columnsOf, type Given, type StoredRow } from './parameters.ts';
@@ -89,7 +89,7 @@ function claimed(transaction: Transaction, attempt: StoredRow): StoredRow {
     ...attempt,
     ...{ card_name: card.name, card_status: card.status, expires_on: card.expires_on },
     ...{ processor_token: card.processor_token, transfer_type: type },
-    today: calendarAt(transaction.clock()).today,
+    today: todayOf(transaction, program_id),
     is_disabled: isDisabled(transaction, program_id, type),
     now: new Date(transaction.clock()),
   };
@@ -249,7 +249,8 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   *create_suspense_account(transaction, { values: [programId, accountId, currency, floor] }) {
     // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`suspense ${programId} ${currency}`);
-    const isThere = (row: StoredRow): boolean => row.owner_id === programId && row.kind === 'suspense';
+    const isThere = (row: StoredRow): boolean =>
+      row.owner_id === programId && row.kind === 'suspense' && row.currency === currency;
     if (transaction.scanNewest('account', isThere).length > 0) return NOTHING;
     yield* transaction.insert('account', String(accountId), {
       ...{ program_id: programId, account_id: accountId, kind: 'suspense', owner_id: programId, currency },

@@ -1,5 +1,5 @@
 import { ACCOUNT_COLUMNS, raiseVersion } from './accounts.ts';
-import { calendarAt } from './cards.ts';
+import { todayOf } from './cards.ts';
 import { databaseError } from './database-error.ts';
 import { type Meanings, NOTHING } from './meaning.ts';
 import { columnsOf, type StoredRow } from './parameters.ts';
@@ -15,19 +15,24 @@ const MOVEMENT = [
   ...(['actor', 'created_at'] as const),
 ];
 
-/** The funding accounts of a program, optionally with its world account, in the order of their ids. */
-function fundsOf(transaction: Transaction, programId: unknown, withWorld: boolean): readonly StoredRow[] {
-  const isWanted = ({ owner_id, kind }: StoredRow): boolean =>
-    owner_id === programId && (kind === 'funding' || (withWorld && kind === 'world'));
+/** Accounts of a program, by kind and in one currency or all, in the order of their ids. */
+function fundsOf(
+  transaction: Transaction,
+  programId: unknown,
+  kinds: readonly unknown[] = ['funding'],
+  currency?: unknown,
+): readonly StoredRow[] {
+  const isWanted = (row: StoredRow): boolean =>
+    row.owner_id === programId && kinds.includes(row.kind) && (currency === undefined || row.currency === currency);
   return transaction
     .scan('account', isWanted)
     .toSorted((one, other) => (String(one.account_id) < String(other.account_id) ? -1 : 1));
 }
 
-function* lockFunds(transaction: Transaction, programId: unknown, withWorld: boolean): Run<readonly StoredRow[]> {
+function* lockFunds(...of: Parameters<typeof fundsOf>): Run<readonly StoredRow[]> {
   const locked: StoredRow[] = [];
-  for (const { account_id } of fundsOf(transaction, programId, withWorld)) {
-    const row = yield* transaction.lockRow('account', String(account_id));
+  for (const { account_id } of fundsOf(...of)) {
+    const row = yield* of[0].lockRow('account', String(account_id));
     if (row !== undefined) locked.push(row);
   }
   return locked;
@@ -35,18 +40,15 @@ function* lockFunds(transaction: Transaction, programId: unknown, withWorld: boo
 
 const asJson = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
 
-/** Card programs, their funds, deposits and withdrawals. Every program has one currency here. */
+/** Card programs, their funds, deposits and withdrawals. */
 export const PROGRAM_STATEMENTS: Meanings = {
   read_program(transaction, { values: [programId] }) {
     const program = transaction.find('program', String(programId));
     if (program === undefined) return NOTHING;
-    const { today } = calendarAt(transaction.clock());
-    const funding = fundsOf(transaction, programId, false).map(({ currency, balance, held }) => ({
-      currency,
-      balance: String(balance),
-      held: String(held),
-    }));
-    return [{ ...columnsOf(program, PROGRAM), today, funding }];
+    const funding = fundsOf(transaction, programId)
+      .map(({ currency, balance, held }) => ({ currency, balance: String(balance), held: String(held) }))
+      .sort((one, other) => (String(one.currency) < String(other.currency) ? -1 : 1));
+    return [{ ...columnsOf(program, PROGRAM), today: todayOf(transaction, programId), funding }];
   },
 
   *lock_program(transaction, { values: [programId] }) {
@@ -55,19 +57,20 @@ export const PROGRAM_STATEMENTS: Meanings = {
   },
 
   *lock_all_funding(transaction, { values: [programId] }) {
-    return (yield* lockFunds(transaction, programId, false)).map(() => ({}));
+    return (yield* lockFunds(transaction, programId)).map(() => ({}));
   },
 
-  *lock_funding_accounts(transaction, { values: [programId] }) {
-    return (yield* lockFunds(transaction, programId, true)).map((row) => columnsOf(row, ACCOUNT_COLUMNS));
+  *lock_funding_accounts(transaction, { values: [programId, currency] }) {
+    const locked = yield* lockFunds(transaction, programId, ['funding', 'world'], currency);
+    return locked.map((row) => columnsOf(row, ACCOUNT_COLUMNS));
   },
 
-  read_funding_account(transaction, { values: [programId] }) {
-    return fundsOf(transaction, programId, false).map(({ account_id }) => ({ account_id }));
+  read_funding_account(transaction, { values: [programId, currency] }) {
+    return fundsOf(transaction, programId, ['funding'], currency).map(({ account_id }) => ({ account_id }));
   },
 
   *raise_funding_versions(transaction, { values: [programId] }) {
-    for (const { account_id } of fundsOf(transaction, programId, false)) yield* raiseVersion(transaction, account_id);
+    for (const { account_id } of fundsOf(transaction, programId)) yield* raiseVersion(transaction, account_id);
     return NOTHING;
   },
 

@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Random } from '../../../test/harness/random.ts';
 import { Commands, type Known, type Workload } from '../../generators/commands.ts';
-import type { Request } from '../../model/commands.ts';
+import type { Opening, Request } from '../../model/commands.ts';
+import type { Model } from '../../model/model.ts';
 import type { Watcher } from '../memory-store/connection.ts';
 import type { Attempt, Judge, Wish } from './judge.ts';
-import { drawWorkload, type Subjects } from './profile.ts';
+import { drawWorkload, type Profile, STORY } from './profile.ts';
 import { canHaveKey, describeRequest } from './requests.ts';
 import type { ServiceProcess } from './service-process.ts';
 import type { SimulatedTime } from './simulated-time.ts';
-import { CURRENCY, PROGRAMS } from './world.ts';
+import { PROGRAMS } from './world.ts';
 
 /** The time limit of a request, the same as over HTTP. */
 const REQUEST_MILLISECONDS = 5_000;
@@ -28,6 +29,8 @@ export class Callers {
   readonly #note: Watcher['onStep'];
   readonly #known: CallersKnow;
   readonly #commands: Commands;
+  /** Whether callers wait for each other. Each command then suits the state of the model. */
+  readonly #isStory: boolean;
   #left: number;
   /** The longest pause before a new request, in milliseconds. */
   readonly #pace: number;
@@ -42,7 +45,7 @@ export class Callers {
     random: Random,
     time: SimulatedTime,
     judge: Judge,
-    { wishes, pace, subjects, findResolvable }: Asked,
+    { wishes, pace, subjects, isStory, findResolvable }: Asked,
     note: Watcher['onStep'],
   ) {
     this.#random = random;
@@ -51,11 +54,15 @@ export class Callers {
     this.#left = wishes;
     this.#pace = pace;
     this.#note = note;
-    this.#known = new CallersKnow(() => time.clock);
-    this.#commands = new Commands(random, this.#known, drawWorkload(random, subjects, { findResolvable }));
+    this.#isStory = isStory;
+    this.#known = new CallersKnow(() => time.clock, judge.opening, isStory ? judge.model : undefined);
+    const workload = isStory ? STORY : drawWorkload(random, subjects, { findResolvable });
+    this.#commands = new Commands(random, this.#known, workload);
   }
 
   get canAsk(): boolean {
+    // The relay finds events by their times, so the clock does not move before they have their positions.
+    if (this.#isStory && !(this.areAnswered && this.#judge.areEventsPlaced)) return false;
     return (this.#left > 0 && !this.#isPausing) || this.#again.length > 0;
   }
 
@@ -80,10 +87,16 @@ export class Callers {
     const random = this.#random;
     this.#left -= 1;
     if (this.#pace > 0) this.#pause();
-    const ask = this.#commands.next() as Request;
+    const ask = this.#commands.next();
+    if (ask.does === 'wait_until') {
+      this.#note?.(`the clock moves to ${new Date(ask.now).toISOString()}`);
+      this.#judge.onClock(ask);
+      this.#time.setClock(ask.now);
+      return;
+    }
     if (ask.does === 'resolve') this.#judge.processors.noteResolution(ask.attempt, ask.wasExecuted);
     const key = canHaveKey(ask) && random.chance(0.5) ? `key ${this.#left}` : null;
-    const wish: Wish = { ask, key, possible: new Set(), committed: undefined, isOver: false };
+    const wish: Wish = { ask, key, possible: new Map(), committed: undefined, isOver: false };
     this.#judge.onWish(wish);
     this.#send(process, wish, 1);
   }
@@ -141,17 +154,12 @@ export class Callers {
 }
 
 /** How many requests callers send, the longest pause before each, and what they are about. */
-export type Asked = { readonly wishes: number; readonly pace: number; readonly subjects: Subjects } & Pick<
-  Workload,
-  'findResolvable'
->;
+export type Asked = Pick<Profile, 'wishes' | 'pace' | 'subjects' | 'isStory'> & Pick<Workload, 'findResolvable'>;
 
 /** What callers know: the programs, and the transfers and webhooks whose creation was answered. */
 export class CallersKnow implements Known {
-  readonly programs = PROGRAMS.map(({ cards }, index) => ({
-    program: String(index),
-    cards: cards.map(({ name }) => ({ name, currency: CURRENCY })),
-  }));
+  readonly programs: Known['programs'];
+  readonly model?: Model;
   readonly transfers: { readonly id: string; readonly program: string }[] = [];
   readonly webhooks = PROGRAMS.map(({ webhookId }, index) => ({
     id: toWireId('wh', webhookId),
@@ -159,8 +167,10 @@ export class CallersKnow implements Known {
   }));
   readonly #clock: () => number;
 
-  constructor(clock: () => number) {
+  constructor(clock: () => number, { programs }: Opening, model?: Model) {
     this.#clock = clock;
+    this.programs = programs.map(({ cards }, index) => ({ program: String(index), cards }));
+    if (model !== undefined) this.model = model;
   }
 
   get now(): number {

@@ -1,28 +1,30 @@
 import { toWireId } from '../../../domain/identifier.ts';
-import type { Limits } from '../../../domain/ledger/limits.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { TRANSFER_MOVES, type TransferStatus } from '../../../domain/transfers/transfer.ts';
 import { type AnyReply, OperationFailure } from '../../../server/calls/call.ts';
 import { payloadOf } from '../../../test/fixtures/stored-events.ts';
 import { JudgeOfAccounts } from '../../checkers/commits/judge-of-accounts.ts';
 import { JudgeOfEvents } from '../../checkers/commits/judge-of-events.ts';
 import { JudgeOfProcessors } from '../../checkers/commits/judge-of-processors.ts';
 import { JudgeOfWebhooks } from '../../checkers/commits/judge-of-webhooks.ts';
+import { Coverage } from '../../generators/commands.ts';
 import { sum } from '../../model/books.ts';
-import type { Opening, Request } from '../../model/commands.ts';
+import type { Command, Opening, Request } from '../../model/commands.ts';
+import type { Model } from '../../model/model.ts';
 import { SerialBooks } from '../../model/serial-books.ts';
 import { NOTHING, timeOf } from '../memory-store/meaning.ts';
 import { type StoredRow, toUuid } from '../memory-store/parameters.ts';
 import type { Tables, Written } from '../memory-store/transaction.ts';
 import { isOfWebhook, type ReadEvent, read, readEntry, showsProgram, sorted } from './read-event.ts';
 import { describeRequest, isOfOperators, movesMoney } from './requests.ts';
-import { CURRENCY, nameOf, PROGRAMS, programOf } from './world.ts';
+import { nameOf, PROGRAMS } from './world.ts';
 
 /** A caller's request with all of its retries. */
 export type Wish = {
   readonly ask: Request;
   readonly key: string | null;
-  /** The codes of refusals that were correct at some time since the request was first sent. */
-  readonly possible: Set<string>;
+  /** The refusals that were correct at some time since the request was first sent: their codes, and parts of their messages. */
+  readonly possible: Map<string, Set<string>>;
   /** The payload of the event that was committed for it. Undefined until then. */
   committed: string | undefined;
   isOver: boolean;
@@ -44,6 +46,9 @@ export type Attempt = {
 const LATE_MILLISECONDS = 4_000;
 
 const HOUR = 3_600_000;
+
+/** More than the seconds after which transfers of schedules are due. In stories they are due after hours. */
+const SOON_MILLISECONDS = 10_000;
 
 /** The fields of a transfer that must be equal in its last event and its row. */
 const TOLD = ['status', 'outcome', 'captured_amount', 'metadata', 'error', 'updated_at'] as const;
@@ -72,16 +77,30 @@ export class Judge {
   readonly processors: JudgeOfProcessors;
   readonly #clock: () => number;
 
+  readonly opening: Opening;
+  readonly #coverage: Coverage;
+
   /** `clock`: the database's clock, in milliseconds since 1970. */
-  constructor(tables: Tables, clock: () => number) {
+  constructor(tables: Tables, opening: Opening, clock: () => number, coverage = new Coverage()) {
     this.#tables = tables;
     this.#clock = clock;
-    this.#books = new SerialBooks(openingOf(tables, clock()));
+    this.opening = opening;
+    this.#coverage = coverage;
+    this.#books = new SerialBooks(opening);
+    for (const [index, { webhookId }] of PROGRAMS.entries())
+      this.#books.webhooks.set(toWireId('wh', webhookId), { program: String(index), status: 'enabled' });
     const say = (problem: string): void => this.say(problem);
     this.#webhooks = new JudgeOfWebhooks(tables, this.#books, say);
     this.#events = new JudgeOfEvents(tables, say);
     this.#accounts = new JudgeOfAccounts(tables, this.#books, say);
     this.processors = new JudgeOfProcessors(tables, this.#books, say);
+  }
+
+  /** The state as the model sees it now. */
+  get model(): Model {
+    const { model } = this.#books;
+    model.books.now = this.#clock();
+    return model;
   }
 
   say(problem: string): void {
@@ -95,6 +114,17 @@ export class Judge {
 
   onAttempt(attempt: Attempt): void {
     this.#attempts.set(attempt.requestId, attempt);
+  }
+
+  get areEventsPlaced(): boolean {
+    return this.#tables.all('write_batch').every((row) => row.relayed === true || row.abandoned === true);
+  }
+
+  /** Called before the clock moves to another time. */
+  onClock(command: Extract<Command, { does: 'wait_until' }>): void {
+    this.#coverage.note(command, null);
+    for (const { zone } of this.opening.programs) this.#coverage.noteTime(this.#clock(), command.now, zone);
+    this.#updatedAt.clear();
   }
 
   /** Called after a commit. */
@@ -135,6 +165,7 @@ export class Judge {
     if (!('thrown' in answer)) {
       if (committed === undefined && !possible.has('unchanged'))
         this.say(`${about()} got its response before its commit`);
+      this.#coverage.note(ask, null);
       const json = 'json' in answer ? answer.json : undefined;
       if (json !== undefined && committed !== undefined && json !== committed && showsEvent(ask)) {
         this.say(`${about()} got the response ${json}, but its event is ${committed}`);
@@ -153,9 +184,12 @@ export class Judge {
       attempt.isToldNo = true;
       // The time of the last check is in the past.
       this.#notePossible(wish, this.#clock());
-      if (isMine) this.say(`${about()} was refused with ${thrown.code}, but carried out`);
-      else if (!possible.has(thrown.code) && !this.#wasDown(wish, thrown.code) && !this.#isInDoubt(wish, thrown.code))
-        this.say(`${about()} was refused with ${thrown.code}, which was never correct`);
+      const { code, message } = thrown;
+      const part = [...(possible.get(code) ?? [])].find((one) => message.includes(one));
+      this.#coverage.note(ask, { code, about: part ?? null });
+      if (isMine) this.say(`${about()} was refused with ${code}, but carried out`);
+      else if (part === undefined && !this.#wasDown(wish, code) && !this.#isInDoubt(wish, code))
+        this.say(`${about()} was refused with ${code} (${message}), which was never correct`);
       return;
     }
     if (!(thrown instanceof OperationFailure)) {
@@ -183,13 +217,14 @@ export class Judge {
     this.#webhooks.onDelivered(webhookId, position);
   }
 
-  /** Whether more will happen: a hold ends within an hour, or a scheduled transfer does not wait for the switch. */
+  /** Whether more will happen soon: a hold ends, or a scheduled transfer does not wait for the switch. */
   get isSomethingDue(): boolean {
     const now = this.#clock();
-    const isSoon = (row: StoredRow): boolean => timeOf(row.expires_at) < now + HOUR;
-    if (this.#tables.all('hold').some(isSoon)) return true;
-    return this.#tables.all('transfer').some(({ status, transfer_id }) => {
-      return status === 'scheduled' && !this.#books.waits(toWireId('tr', String(transfer_id)), now);
+    const isSoon = (time: unknown): boolean => timeOf(time) < now + SOON_MILLISECONDS;
+    if (this.#tables.all('hold').some((row) => isSoon(row.expires_at))) return true;
+    return this.#tables.all('transfer').some(({ status, scheduled_for, transfer_id }) => {
+      const isScheduled = status === 'scheduled' && isSoon(scheduled_for);
+      return isScheduled && !this.#books.waits(toWireId('tr', String(transfer_id)), now);
     });
   }
 
@@ -263,8 +298,25 @@ export class Judge {
     wish.committed = payloadOf(event);
     this.#committedBy.add(requestId);
     const newId = ask.does === 'update_card' ? this.#sweep : String(record.transfer_id ?? record.webhook_id);
+    const id = 'transfer' in ask ? ask.transfer : String(event.subject_id);
+    const from = this.#books.books.transfers.get(id)?.status ?? null;
     this.#books.apply(ask, newId, at);
+    this.#checkMove(id, from, ask.does, event);
     this.#noteAllPossible(at);
+  }
+
+  /** Checks that the table of the domain has the move of a transfer, and that its event has the right type. */
+  #checkMove(id: string, from: TransferStatus | null, does: string, { type }: StoredRow): void {
+    const to = this.#books.books.transfers.get(id)?.status;
+    if (to === undefined || does === 'update_transfer') return;
+    const command = does === 'resolve' ? 'report' : does;
+    this.#coverage.count(`moved ${from} ${command} ${to}`);
+    if (!TRANSFER_MOVES.some((move) => move.from === from && move.command === command && move.to === to))
+      this.say(`${id} has made the move ${from} ${command} ${to}`);
+    const expected = command === 'reverse' ? 'reversal.completed' : `transfer.${to}`;
+    // A processor's report can also leave the transfer pending.
+    if (type !== expected && command !== 'report')
+      this.say(`${id} became ${to} by ${command}, but its event is ${type}`);
   }
 
   /** Takes a change that a job has carried out. */
@@ -276,7 +328,10 @@ export class Judge {
     }
     const { status, error } = record as { readonly status: never; readonly error: { readonly Code: string } | null };
     this.#noteAllPossible(at);
+    const from = this.#books.books.transfers.get(id)?.status ?? null;
     const problem = this.#books.settle(id, status, error?.Code, at);
+    const isOfJob = from === 'scheduled' || event.type === 'transfer.expired';
+    this.#checkMove(id, from, !isOfJob ? 'report' : from === 'pending' ? 'expire' : 'execute', event);
     if (problem !== undefined) this.say(`${id} was settled (${event.type}), but ${problem}`);
     this.#noteAllPossible(at);
   }
@@ -300,7 +355,8 @@ export class Judge {
     const told = events.findLast(
       ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
     );
-    const funds = this.#tables.newest('account', programOf(index).fundingId) ?? {};
+    const isFunding = ({ owner_id, kind }: StoredRow): boolean => owner_id === row.program_id && kind === 'funding';
+    const funds = this.#tables.all('account').filter(isFunding);
     if (told === undefined || !showsProgram(told, row, funds))
       this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
   }
@@ -311,10 +367,14 @@ export class Judge {
     const book = this.#books.books.transfers.get(id);
     if (book !== undefined) {
       const reversed = sum(book.reversals);
-      const isEqual =
-        row.status === book.status && row.captured_amount === book.captured && row.reversed_amount === reversed;
-      // Nothing was captured of a hold.
-      if (!isEqual) this.say(`${id} is ${row.status} ${row.captured_amount} ${row.reversed_amount} in the database`);
+      const { status, captured_amount, reversed_amount, error, expires_at, completed_at } = row;
+      const { Code = null } = (error ?? {}) as { readonly Code?: string };
+      const times = [expires_at, completed_at].map((time) => time && timeOf(time));
+      const { captured, errorCode, expiresAt, completedAt, isElsewhere } = book;
+      // The books do not know why a processor has declined.
+      const found = [status, captured_amount, reversed_amount, isElsewhere ? errorCode : Code, ...times].join(' ');
+      const expected = [book.status, captured, reversed, errorCode, expiresAt, completedAt].join(' ');
+      if (found !== expected) this.say(`${id} is ${found} in the database instead of ${expected}`);
       const metadata = JSON.stringify(this.#books.metadata.get(id) ?? {});
       if (JSON.stringify(row.metadata) !== metadata)
         this.say(`${id} has the metadata ${JSON.stringify(row.metadata)} instead of ${metadata}`);
@@ -350,13 +410,17 @@ export class Judge {
 
   #compareCard(row: StoredRow, events: readonly ReadEvent[]): void {
     const last = events.findLast(({ event }) => event.subject_id === row.name);
-    const status = this.#books.books.cards.get(String(row.name))?.status;
-    if (status !== row.status) this.say(`the card ${row.name} is ${row.status} instead of ${status}`);
+    const { status, expiresOn } = this.#books.books.card(String(row.name));
+    if (status !== row.status || expiresOn !== row.expires_on)
+      this.say(`the card ${row.name} is ${row.status} until ${row.expires_on} instead of ${status} until ${expiresOn}`);
     if (last === undefined) return;
     const { event, record } = last;
     const updatedAt = (row.updated_at as Date).toISOString();
+    const { books } = this.#books;
+    // The card may have expired since then.
+    books.now = timeOf(event.created_at);
     const isEqual =
-      record.status === row.status &&
+      record.status === books.cardStatus(String(row.name)) &&
       record.holder_reference === row.holder_reference &&
       sorted(record.metadata) === sorted(row.metadata) &&
       record.updated_at === updatedAt;
@@ -367,8 +431,10 @@ export class Judge {
   }
 
   #notePossible(wish: Wish, at: number): void {
-    const code = this.#books.refuse(wish.ask, at)?.code;
-    if (code !== undefined) wish.possible.add(code);
+    const refused = this.#books.refuse(wish.ask, at);
+    if (refused === null) return;
+    const abouts = wish.possible.get(refused.code) ?? new Set();
+    wish.possible.set(refused.code, abouts.add(refused.about ?? ''));
   }
 
   /**
@@ -382,38 +448,6 @@ export class Judge {
       this.#notePossible(wish, this.#clock());
     }
   }
-}
-
-/** The initial programs, read from the tables. */
-function openingOf(tables: Tables, now: number): Opening {
-  const balanceOf = (accountId: string): bigint => tables.newest('account', accountId)?.balance as bigint;
-  const programs = PROGRAMS.map(({ programId, fundingId, webhookId, cards }) => {
-    const program = tables.newest('program', programId);
-    return {
-      ...{ name: String(program?.name), zone: 'UTC', currency: CURRENCY },
-      threshold: program?.funding_low_threshold as bigint | null,
-      limits: limitsOf(program?.limits),
-      cardLimits: limitsOf(program?.card_limits),
-      webhooks: [toWireId('wh', webhookId)],
-      funding: { [CURRENCY]: balanceOf(fundingId) },
-      cards: cards.map(({ name, cardId, accountId }) => ({
-        ...{ name, currency: CURRENCY, status: 'active' as const, expiresOn: null, limits: null },
-        balance: balanceOf(accountId),
-        isElsewhere: tables.newest('card', cardId)?.connector_id !== null,
-      })),
-    };
-  });
-  return { now, programs };
-}
-
-/** The model's form of the limits of a row. */
-function limitsOf(stored: unknown): Limits | null {
-  if (stored === null || stored === undefined) return null;
-  const { maximum_balance = null, ...directions } = stored as Readonly<Record<string, number | object | null>>;
-  const inward = (limits: unknown): object =>
-    Object.fromEntries(Object.entries(limits ?? {}).map(([name, value]) => [name, BigInt(value)]));
-  const maximumBalance = typeof maximum_balance === 'number' ? BigInt(maximum_balance) : null;
-  return { in: inward(directions.in), out: inward(directions.out), maximumBalance };
 }
 
 /** Whether the response of a success equals the payload of its event. Only responses contain secrets. */

@@ -25,9 +25,9 @@ const MISTAKES = [
  */
 const MAX_SCHEDULES = 3_000;
 
-test.each(MISTAKES)('finds the mistake: $name', async ({ seed, hasProcessor = false, ...mistake }) => {
-  const { problems } = await runSchedule(seed, { mistake, hasProcessor });
+test.each(MISTAKES)('finds the mistake: $name', async ({ seed, hasProcessor = false, isStory = false, ...mistake }) => {
+  const { problems } = await runSchedule(seed, { mistake, hasProcessor, isStory });
   if (problems.length > 0) return;
-  const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, { mistake, hasProcessor });
+  const { failed } = await runCampaign(1, { schedules: MAX_SCHEDULES }, { mistake, hasProcessor, isStory });
   expect(failed, 'no schedule found it').toBeDefined();
 });

@@ -1,5 +1,8 @@
+import type { DirectionLimits, Limits } from '../../../domain/ledger/limits.ts';
 import { Random } from '../../../test/harness/random.ts';
-import { aheadInSeconds, type Kind, type Workload } from '../../generators/commands.ts';
+import { aheadInSeconds, DAY, HOUR, type Kind, type Workload, weighed } from '../../generators/commands.ts';
+import { SCALE } from '../../generators/openings.ts';
+import { nextPeriodAfter } from '../../model/calendar.ts';
 import { drawProcessor, type ProcessorProfile } from './processor-profile.ts';
 import type { ProgramLimits } from './world.ts';
 
@@ -56,6 +59,23 @@ export function drawWorkload(
   };
 }
 
+/** The commands of a story. Times are hours and days ahead. */
+export const STORY: Workload = {
+  kinds: weighed({
+    ...{ create: 30, capture: 24, cancel: 4, reverse: 11, update_transfer: 1, wait_until: 22 },
+    ...{ update_card: 12, limit_card: 12, update_program: 3, change_switch: 2, deposit: 3 },
+  }),
+  ...{ scale: SCALE, manual: 0.5, members: ['limit', 'cardLimit'], namesMovements: false },
+  times: {
+    scheduled: 0.25,
+    ending: 0.5,
+    ahead: (random) => {
+      if (random.chance(0.05)) return random.pick([-1, 0, 1, 90 * DAY, 90 * DAY + 1, 366 * DAY, 366 * DAY + 1]);
+      return (1 + random.below(3 * 24)) * HOUR;
+    },
+  },
+};
+
 /** The parameters of a schedule, drawn from its seed. Some schedules have many faults, and some have none. */
 export type Profile = {
   readonly processes: number;
@@ -71,6 +91,11 @@ export type Profile = {
   readonly expiries: number;
   /** The chance that a receiver fails. */
   readonly failing: number;
+  /**
+   * Whether this is a story: one process without faults carries out one request after the other, the clock moves by hours and days in
+   * between, and each request suits the state.
+   */
+  readonly isStory: boolean;
   /** Whether callers mostly wait for each other's responses. */
   readonly isPatient: boolean;
   /** The chance that a listener of the lane throws. */
@@ -83,10 +108,13 @@ export type Profile = {
   readonly processor: ProcessorProfile | undefined;
 };
 
-/** A time shortly before the end of a day, and sometimes of longer periods of limits. */
-export const EVES: readonly number[] = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'].map((day) =>
-  Date.parse(`${day}T23:59:58.800Z`),
-);
+/** The days on which schedules begin, which are the last ones of a week or a month. */
+export const EVES = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'] as const;
+
+/** A time shortly before the end of a day in a time zone. */
+export function endOf(day: string, zone: string): number {
+  return nextPeriodAfter(Date.parse(`${day}T05:00:00Z`), 'day', zone) - 1_200;
+}
 
 function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
   const drawn = {
@@ -104,14 +132,15 @@ const MAX_PACE_MILLISECONDS = 250;
 
 /** The initial limits of programs in schedules about limits. A few transfers use them up. */
 export const LIMITS: readonly ProgramLimits[] = [
-  { limits: null, card_limits: { in: { daily_amount: 40, weekly_count: 4 }, out: { daily_count: 2 } } },
-  { limits: { in: { daily_amount: 60 }, out: { daily_count: 3 } }, card_limits: { maximum_balance: 55 } },
-  {
-    limits: { in: { weekly_amount: 80, daily_count: 4 } },
-    card_limits: { in: { daily_count: 2 }, maximum_balance: 60 },
-  },
-  { limits: { out: { monthly_amount: 50 } }, card_limits: { out: { daily_amount: 25, monthly_count: 4 } } },
+  { limits: null, cardLimits: limits({ daily_amount: 40n, weekly_count: 4n }, { daily_count: 2n }) },
+  { limits: limits({ daily_amount: 60n }, { daily_count: 3n }), cardLimits: limits({}, {}, 55n) },
+  { limits: limits({ weekly_amount: 80n, daily_count: 4n }, {}), cardLimits: limits({ daily_count: 2n }, {}, 60n) },
+  { limits: limits({}, { monthly_amount: 50n }), cardLimits: limits({}, { daily_amount: 25n, monthly_count: 4n }) },
 ];
+
+function limits(incoming: DirectionLimits, out: DirectionLimits, maximumBalance: bigint | null = null): Limits {
+  return { in: incoming, out, maximumBalance };
+}
 
 /** The share of schedules with a processor. They take longer than the others. */
 const WITH_PROCESSOR = 0.1;
@@ -141,16 +170,25 @@ function draw(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubje
     isPatient: random.chance(0.3),
     throws: rate(0.3, 0.5),
     failing: rate(0.5, 0.4),
-    ...{ pace, subjects, processor: undefined },
+    ...{ pace, subjects, isStory: false, processor: undefined },
   };
 }
 
-/**
- * Draws the parameters of a schedule. The steps continue with `random`. `hasProcessor` gives some cards a processor in
- * any case.
- */
-export function drawProfile(seed: number, random: Random, hasProcessor: boolean): Profile {
+/** The share of schedules that are stories. */
+const STORIES = 0.2;
+
+/** Whether to draw a certain kind of schedule in any case. */
+export type Forced = { readonly hasProcessor?: boolean; readonly isStory?: boolean };
+
+/** Draws the parameters of a schedule. The steps continue with `random`. */
+export function drawProfile(seed: number, random: Random, { hasProcessor = false, isStory = false }: Forced): Profile {
   const own = new Random(seed, 8);
+  if (isStory || (!hasProcessor && new Random(seed, 61).chance(STORIES))) {
+    const wishes = 5 + random.below(random.chance(0.25) ? 16 : 36);
+    const calm = { processes: 1, cuts: 0, freezes: 0, deaths: 0, hurry: 0, delivers: false, expiries: 0, failing: 0 };
+    const told = { isStory: true, isPatient: false, throws: 0, processor: undefined };
+    return { ...calm, ...told, wishes, pace: random.pick([1, 100, 500]), subjects: EVERY_SUBJECT };
+  }
   // In this series of numbers no seed of `verification/mutants/simulation/` has a processor. A processor would change their schedules.
   const isDrawn = new Random(seed, 59).chance(WITH_PROCESSOR);
   const processor = drawProcessor(own, hasProcessor || isDrawn ? 1 : 0);

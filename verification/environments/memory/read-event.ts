@@ -19,10 +19,14 @@ export function read(event: StoredRow): ReadEvent {
 }
 
 /** Whether an event shows a program and its funds correctly. */
-export function showsProgram({ record }: ReadEvent, program: StoredRow, { balance, held }: StoredRow): boolean {
-  const { currency, name, funding_low_threshold: threshold } = program;
-  const available = (balance as bigint) - (held as bigint);
-  const funding = [{ currency, balance: Number(balance), available: Number(available) }];
+export function showsProgram({ record }: ReadEvent, program: StoredRow, funds: readonly StoredRow[]): boolean {
+  const { name, funding_low_threshold: threshold } = program;
+  const funding = funds
+    .map(({ currency, balance, held }) => {
+      const available = (balance as bigint) - (held as bigint);
+      return { currency, balance: Number(balance), available: Number(available) };
+    })
+    .sort((one, other) => (String(one.currency) < String(other.currency) ? -1 : 1));
   return (
     record.name === name &&
     record.funding_low_threshold === (threshold === null ? null : Number(threshold)) &&

@@ -148,8 +148,9 @@ function membersOf(request: Request): Members {
       return { params: { program_id: idOf(request) }, body: asProgram(request) };
     case 'deposit':
     case 'withdraw': {
-      const { amount, reference } = request;
-      return { params: { program_id: idOf(request) }, body: { amount: asSent(amount), ...given({ reference }) } };
+      const { amount, reference, currency } = request;
+      const body = { amount: asSent(amount), currency, ...given({ reference }) };
+      return { params: { program_id: idOf(request) }, body };
     }
     case 'change_switch': {
       const { program, type, disabled, until } = request.setting;

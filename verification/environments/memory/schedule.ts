@@ -1,4 +1,7 @@
 import { Random } from '../../../test/harness/random.ts';
+import type { Coverage } from '../../generators/commands.ts';
+import { drawOpening } from '../../generators/openings.ts';
+import type { Opening } from '../../model/commands.ts';
 import { type Connection, Server } from '../memory-store/connection.ts';
 import type { Meanings } from '../memory-store/meaning.ts';
 import type { StoredRow } from '../memory-store/parameters.ts';
@@ -8,10 +11,10 @@ import { Callers } from './callers.ts';
 import { Judge } from './judge.ts';
 import { SimulatedProcessor } from './processor.ts';
 import type { ProcessorProfile } from './processor-profile.ts';
-import { drawProfile, EVES, LIMITS, type Profile } from './profile.ts';
+import { drawProfile, EVES, endOf, type Forced, LIMITS, type Profile } from './profile.ts';
 import { type LaneListeners, ServiceProcess } from './service-process.ts';
 import { inSimulatedTime, SimulatedTime, settle } from './simulated-time.ts';
-import { CARDS_AT_PROCESSOR, openTables } from './world.ts';
+import { CARDS_AT_PROCESSOR, openTables, PLACES, plainOpening } from './world.ts';
 
 /** The result of a schedule. */
 export type ScheduleResult = {
@@ -51,22 +54,25 @@ export function runSchedule(seed: number, options: Options = {}): Promise<Schedu
   return inSimulatedTime(() => run(seed, options));
 }
 
-export type Options = {
+export type Options = Forced & {
   readonly traced?: boolean;
   readonly mistake?: Mistake | undefined;
-  /** Whether the schedule has a processor in any case. */
-  readonly hasProcessor?: boolean;
+  /** Counts what stories produce. */
+  readonly coverage?: Coverage;
 };
 
 async function run(seed: number, options: Options): Promise<ScheduleResult> {
   const { traced = false, mistake } = options;
-  const time = new SimulatedTime(new Random(seed, 1), new Random(seed, 5).pick(EVES));
+  const random = new Random(seed, 2);
+  const profile = drawProfile(seed, random, options);
+  const opening = drawOpeningFor(seed, profile);
+  const time = new SimulatedTime(new Random(seed, 1), opening.now);
   time.begin();
   const correct = mistake?.make?.();
   const { stackTraceLimit } = Error;
   // Most schedules have failures, and capturing their stacks would take longer than everything else.
   if (!traced) Error.stackTraceLimit = 0;
-  const schedule = new Schedule(seed, time, options);
+  const schedule = new Schedule(seed, { time, random, profile, opening }, options);
   const onUnhandled = (error: unknown): void => schedule.say('nobody handles', error);
   process.on('unhandledRejection', onUnhandled);
   try {
@@ -77,6 +83,23 @@ async function run(seed: number, options: Options): Promise<ScheduleResult> {
     correct?.();
   }
 }
+
+/** Draws the programs and cards at the beginning of a schedule. */
+function drawOpeningFor(seed: number, { isStory, subjects, processor }: Profile): Opening {
+  if (isStory) return drawOpening(new Random(seed, 10));
+  const place = new Random(seed, 10).pick(PLACES);
+  const limits = subjects.limits ? new Random(seed, 7).pick(LIMITS) : undefined;
+  const now = endOf(new Random(seed, 5).pick(EVES), place[1]);
+  return plainOpening(now, place, limits, processor && CARDS_AT_PROCESSOR);
+}
+
+/** The basis of a schedule, drawn from its seed. */
+type Drawn = {
+  readonly time: SimulatedTime;
+  readonly random: Random;
+  readonly profile: Profile;
+  readonly opening: Opening;
+};
 
 /** Decides the next step, until nothing is left to do. */
 class Schedule {
@@ -97,16 +120,15 @@ class Schedule {
   /** When the last request got its response. */
   #lastAnswer = 0;
 
-  constructor(seed: number, time: SimulatedTime, { traced = false, mistake, hasProcessor = false }: Options) {
+  constructor(seed: number, { time, random, profile, opening }: Drawn, { traced = false, mistake, coverage }: Options) {
     this.#seed = seed;
     this.#time = time;
-    this.#random = new Random(seed, 2);
-    this.#profile = drawProfile(seed, this.#random, hasProcessor);
-    const { processor: drawn } = this.#profile;
+    this.#random = random;
+    this.#profile = profile;
+    const { processor: drawn } = profile;
     this.#trace = traced ? [] : undefined;
-    const limits = this.#profile.subjects.limits ? new Random(seed, 7).pick(LIMITS) : undefined;
-    const tables = openTables(new Date(time.epoch - 1000), limits, drawn && CARDS_AT_PROCESSOR);
-    this.#judge = new Judge(tables, () => time.clock);
+    const tables = openTables(opening, new Date(opening.now - 1000));
+    this.#judge = new Judge(tables, opening, () => time.clock, coverage);
     const note = traced ? (step: string): void => this.#note(step) : undefined;
     const statements = { ...STATEMENTS, ...mistake?.statements };
     this.#server = new Server(tables, time, statements, {
@@ -304,7 +326,7 @@ class Schedule {
     if (this.#profile.subjects.due && this.#judge.isSomethingDue) return false;
     if (this.#processor !== undefined && !this.#judge.processors.isSettled) return false;
     if (this.#processor !== undefined && this.#processor.next < Number.POSITIVE_INFINITY) return false;
-    return tables.all('write_batch').every((row) => row.relayed === true || row.abandoned === true);
+    return this.#judge.areEventsPlaced;
   }
 
   #note(step: string): void {

@@ -60,8 +60,8 @@ export function realTime(): number {
 export class SimulatedTime {
   /** Milliseconds since the schedule began. `performance.now()` returns them. */
   now = 0;
-  /** The database's time when the schedule began, in milliseconds since 1970. */
-  readonly epoch: number;
+  /** The database's time when `now` was 0, in milliseconds since 1970. */
+  epoch: number;
   readonly #random: Random;
   readonly #timers = new Set<Timer>();
   #order = 0;
@@ -87,6 +87,12 @@ export class SimulatedTime {
     setDatabaseTime(this.epoch, 0);
     // Random bytes left over from the previous schedule would change the ids of this one.
     while (!this.#isRefilled) newId();
+  }
+
+  /** Sets the database's clock, later or earlier. Timers continue as before. */
+  setClock(clock: number): void {
+    this.epoch = Math.round(clock) - this.now;
+    setDatabaseTime(this.clock, this.now);
   }
 
   /** Calls back after a time, like `setTimeout`. */

@@ -1,6 +1,9 @@
+import type { Limits } from '../../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import { SHARDS } from '../../../server/store/webhooks/shard.ts';
 import { shardOf } from '../../../server/store/webhooks/webhook.ts';
+import { sum } from '../../model/books.ts';
+import type { Opening, OpeningCard, OpeningProgram } from '../../model/commands.ts';
 import type { StoredRow } from '../memory-store/parameters.ts';
 import { Tables, Transaction } from '../memory-store/transaction.ts';
 
@@ -8,35 +11,12 @@ import { Tables, Transaction } from '../memory-store/transaction.ts';
 const idOf = (kind: number, number: number): string =>
   `00000000-0000-7000-8${String(kind).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
 
-/** The initial funding of each program. It is low, so that some transfers are refused. */
-const FUNDING = 100n;
+/** A card program. A number follows from its place in an {@link Opening}. */
+export type SimulatedProgram = { readonly programId: string; readonly webhookId: string };
 
-/** The initial balance of each card. */
-const ON_CARD = 30n;
-
-/** The currency of both programs. */
-export const CURRENCY = 'USD';
-
-/** A card program with its cards. They exist from the start. */
-export type SimulatedProgram = {
-  readonly programId: string;
-  readonly worldId: string;
-  readonly fundingId: string;
-  readonly webhookId: string;
-  readonly cards: readonly { readonly cardId: string; readonly accountId: string; readonly name: string }[];
-};
-
-/** Two programs: one with three busy cards, and one with a single card. */
-export const PROGRAMS: readonly SimulatedProgram[] = [3, 1].map((cards, index) => ({
+export const PROGRAMS: readonly SimulatedProgram[] = [0, 1].map((index) => ({
   programId: idOf(1, index + 1),
-  worldId: idOf(2, index * 10 + 9),
-  fundingId: idOf(2, index * 10),
   webhookId: idOf(4, index + 1),
-  cards: Array.from({ length: cards }, (_, number) => ({
-    cardId: idOf(3, index * 10 + number + 1),
-    accountId: idOf(2, index * 10 + number + 1),
-    name: `card_${index + 1}_${number + 1}`,
-  })),
 }));
 
 /** A program by its name in the model, which is its number. */
@@ -57,48 +37,86 @@ export const CONNECTOR_ID = 'processor';
 /** The cards whose money is at a processor, in schedules with a processor: two of the busy ones. */
 export const CARDS_AT_PROCESSOR: ReadonlySet<string> = new Set(['card_1_2', 'card_1_3']);
 
-const NO_CARDS: ReadonlySet<string> = new Set();
+/** The currencies and time zones of programs: currencies with 2, 0 and 3 decimals, and zones with half hours and summer time. */
+export const PLACES = [
+  ['USD', 'UTC'],
+  ['JPY', 'Asia/Kathmandu'],
+  ['KWD', 'Pacific/Auckland'],
+  ['EUR', 'America/Havana'],
+] as const;
 
-/** The rows of the programs, by table, created at this time. The money of some cards is at a processor. */
-export function firstRows(
-  createdAt: Date,
-  elsewhere: ReadonlySet<string> = NO_CARDS,
-): Readonly<Record<string, readonly StoredRow[]>> {
+/** The limits of a program: for its cards together (`limits`), and for each card (`cardLimits`). */
+export type ProgramLimits = Pick<OpeningProgram, 'limits' | 'cardLimits'>;
+
+/** Two programs, one with three busy cards and one with a single card. Little money, so that some transfers are refused. */
+export function plainOpening(
+  now: number,
+  [currency, zone]: (typeof PLACES)[number],
+  limits: ProgramLimits = { limits: null, cardLimits: null },
+  elsewhere: ReadonlySet<string> = new Set(),
+): Opening {
+  const cardOf = (name: string): OpeningCard => {
+    const isElsewhere = elsewhere.has(name);
+    const balance = isElsewhere ? 0n : 30n;
+    return { name, currency, status: 'active', expiresOn: null, limits: null, balance, isElsewhere };
+  };
+  const programs = [['card_1_1', 'card_1_2', 'card_1_3'], ['card_2_1']].map((names) => ({
+    ...{ name: 'Simulated', zone, currency, threshold: null, ...limits },
+    ...{ funding: { [currency]: 100n }, cards: names.map(cardOf) },
+  }));
+  return { now, programs };
+}
+
+/** The rows of the programs, by table, created at this time. */
+export function firstRows({ programs }: Opening, createdAt: Date): Readonly<Record<string, readonly StoredRow[]>> {
   const rows = { program: [] as StoredRow[], account: [] as StoredRow[], card: [] as StoredRow[] };
-  for (const { programId, worldId, fundingId, cards } of PROGRAMS) {
-    const common = { program_id: programId, currency: CURRENCY, created_at: createdAt };
-    const zero = { held: 0n, incoming: 0n, sequence: 0n, version: 0n };
-    const given = FUNDING + ON_CARD * BigInt(cards.filter(({ name }) => !elsewhere.has(name)).length);
+  for (const [index, { name, zone, currency, threshold, limits, cardLimits, funding, cards }] of programs.entries()) {
+    const { programId } = programOf(String(index));
+    const common = { program_id: programId, created_at: createdAt };
     rows.program.push({
       ...common,
-      ...{ name: 'Simulated', time_zone: 'UTC', limits: null, card_limits: null, funding_low_threshold: null },
-      metadata: {},
+      ...{ name, currency, time_zone: zone, limits: asRow(limits), card_limits: asRow(cardLimits) },
+      ...{ funding_low_threshold: threshold, metadata: {} },
     });
-    const account = (account_id: string, kind: string, owner_id: string, balance: bigint, floor: bigint | null): void =>
-      void rows.account.push({ ...common, ...zero, account_id, kind, owner_id, balance, floor });
-    account(worldId, 'world', programId, -given, null);
-    account(fundingId, 'funding', programId, FUNDING, 0n);
-    for (const { cardId, accountId, name } of cards) {
-      const isElsewhere = elsewhere.has(name);
-      if (isElsewhere) account(accountId, 'clearing', cardId, 0n, -MAXIMUM_BALANCE);
-      else account(accountId, 'card', cardId, ON_CARD, 0n);
+    const add = (number: number, kind: string, currency: string, balance: bigint, more: StoredRow = {}): string => {
+      const account_id = idOf(2, number);
+      // Each initial balance is one line on the statement of its account.
+      const sums = { balance, held: 0n, incoming: 0n, sequence: balance === 0n ? 0n : 1n, version: 0n };
+      rows.account.push({ ...common, account_id, kind, owner_id: programId, currency, floor: 0n, ...sums, ...more });
+      return account_id;
+    };
+    const fundingIds = new Map<string, string>();
+    for (const [place, [currency, balance]] of Object.entries(funding).entries()) {
+      const own = [balance, ...cards.filter((card) => card.currency === currency).map((card) => card.balance)];
+      const lines = BigInt(own.filter((each) => each > 0n).length);
+      add(place * 100 + index * 10 + 9, 'world', currency, -sum(own), { floor: null, sequence: lines });
+      fundingIds.set(currency, add(place * 100 + index * 10, 'funding', currency, balance));
+    }
+    for (const [number, card] of cards.entries()) {
+      const { name, currency, status, expiresOn: expires_on, balance, isElsewhere } = card;
+      const card_id = idOf(3, index * 10 + number + 1);
+      const floor = isElsewhere ? -MAXIMUM_BALANCE : 0n;
+      const kind = isElsewhere ? 'clearing' : 'card';
+      const account_id = add(index * 10 + number + 1, kind, currency, balance, { owner_id: card_id, floor });
       rows.card.push({
-        ...common,
-        ...{ card_id: cardId, name, status: 'active', account_id: accountId, funding_account_id: fundingId },
-        ...{
-          expires_on: null,
-          limits: null,
-          connector_id: isElsewhere ? CONNECTOR_ID : null,
-          processor_token: isElsewhere ? `token of ${name}` : null,
-          holder_reference: `holder of ${name}`,
-          last_four: '1234',
-        },
-        metadata: { tier: 'gold' },
-        updated_at: createdAt,
+        ...{ ...common, card_id, name, currency, status, account_id, funding_account_id: fundingIds.get(currency) },
+        ...{ expires_on, limits: asRow(card.limits), holder_reference: `holder of ${name}`, last_four: '1234' },
+        connector_id: isElsewhere ? CONNECTOR_ID : null,
+        processor_token: isElsewhere ? `token of ${name}` : null,
+        ...{ metadata: { tier: 'gold' }, updated_at: createdAt },
       });
     }
   }
   return rows;
+}
+
+/** Limits as a row has them. */
+function asRow(limits: Limits | null): unknown {
+  if (limits === null) return null;
+  const { in: incoming, out, maximumBalance } = limits;
+  const most = maximumBalance === null ? {} : { maximum_balance: maximumBalance };
+  const plain = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value);
+  return JSON.parse(JSON.stringify({ in: incoming, out, ...most }, plain));
 }
 
 /** A webhook for each program. Its next failure pauses it. */
@@ -130,25 +148,13 @@ const KEYS: Readonly<Record<string, string>> = {
   webhook_state: 'webhook_id',
 };
 
-/** The limits of a program: for its cards together (`limits`), and for each card (`card_limits`). */
-export type ProgramLimits = { readonly limits: StoredRow | null; readonly card_limits: StoredRow | null };
-
-const UNLIMITED: ProgramLimits = { limits: null, card_limits: null };
-
 /** Tables that contain the programs. */
-export function openTables(
-  createdAt: Date,
-  limits: ProgramLimits = UNLIMITED,
-  elsewhere: ReadonlySet<string> = NO_CARDS,
-): Tables {
+export function openTables(opening: Opening, createdAt: Date): Tables {
   const tables = new Tables();
   const transaction = new Transaction(tables, () => createdAt.getTime());
-  const first = { ...firstRows(createdAt, elsewhere), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
+  const first = { ...firstRows(opening, createdAt), ...webhookRows(createdAt), webhook_shard: SHARD_ROWS };
   for (const [table, rows] of Object.entries(first)) {
-    for (const row of rows) {
-      const opened = table === 'program' ? { ...row, ...limits } : row;
-      [...transaction.insert(table, String(row[KEYS[table] ?? '']), opened)];
-    }
+    for (const row of rows) [...transaction.insert(table, String(row[KEYS[table] ?? '']), row)];
   }
   transaction.commit();
   return tables;

@@ -57,7 +57,7 @@ export const GUARD: readonly NamedMistake[] = [
 export const COMMIT: readonly NamedMistake[] = [
   {
     name: 'accounts are read before they are locked',
-    seed: 11,
+    seed: 25,
     statements: {
       lock_accounts_of_cards: meaning('read_accounts_of_cards_and_transfers'),
       lock_accounts_of_cards_and_transfers: meaning('read_accounts_of_cards_and_transfers'),
@@ -88,7 +88,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
   {
     name: 'a lost COMMIT is looked up without a fence',
-    seed: 54,
+    seed: 248,
     statements: {
       abandon_batch: () => NOTHING,
       look_up_batch: (transaction, { values: [batchId] }) => [
@@ -155,7 +155,7 @@ export const RELAY: readonly NamedMistake[] = [
   },
   {
     name: 'transactions are numbered in the order of their ids',
-    seed: 11,
+    seed: 26,
     statements: {
       relay_events: (transaction, sent) =>
         meaning('relay_events')(

@@ -1,3 +1,4 @@
+import type { Forced } from '../../environments/memory/profile.ts';
 import type { Mistake } from '../../environments/memory/schedule.ts';
 import type { Meaning } from '../../environments/memory-store/meaning.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
@@ -8,7 +9,7 @@ import type { Transaction } from '../../environments/memory-store/transaction.ts
  * A mistake that the simulation must find. The schedule of `seed` once found it and is tried first. Other schedules run
  * only if that one no longer finds it.
  */
-export type NamedMistake = Mistake & { readonly name: string; readonly seed: number; readonly hasProcessor?: true };
+export type NamedMistake = Mistake & { readonly name: string; readonly seed: number } & Forced;
 
 /** Replaces a method of the service. */
 export function change<Of extends object, Name extends keyof Of>(

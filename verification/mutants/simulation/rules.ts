@@ -1,7 +1,9 @@
 import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
-import { NOT_EVALUATED } from '../../../domain/transfers/transfer-view.ts';
+import { NOT_EVALUATED, type TransferView } from '../../../domain/transfers/transfer-view.ts';
+import { Books } from '../../../server/subjects/transfers/decide.ts';
 import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-accounts.ts';
 import { Memory } from '../../../server/subjects/transfers/memory.ts';
+import { calendarAt } from '../../../test/harness/local-time.ts';
 import { type Meaning, type Meanings, NOTHING, timeOf } from '../../environments/memory-store/meaning.ts';
 import type { StoredRow } from '../../environments/memory-store/parameters.ts';
 import type { Transaction } from '../../environments/memory-store/transaction.ts';
@@ -29,6 +31,16 @@ function readingRules(changed: (row: StoredRow, transaction: Transaction) => Sto
       return rows.map((row) => changed(row, transaction));
     };
   return Object.fromEntries(['read_program_rules', 'read_rules_of_programs'].map((name) => [name, readChanged(name)]));
+}
+
+/** Changes the rules of programs that a new transfer sees. */
+function blind(changed: (view: TransferView) => Partial<TransferView['rules']>): () => () => void {
+  return change(Books.prototype, 'view', (before) => {
+    return function (this: Books, request) {
+      const view = before.call(this, request);
+      return { ...view, rules: { ...view.rules, ...changed(view) } };
+    };
+  });
 }
 
 /** Holds that end, and scheduled transfers. */
@@ -66,6 +78,16 @@ export const DUE: readonly NamedMistake[] = [
 /** Limits. */
 export const LIMITS: readonly NamedMistake[] = [
   {
+    name: 'days begin at midnight in UTC',
+    ...{ seed: 2, isStory: true },
+    make: blind(({ now }) => ({ calendar: calendarAt(now, 'UTC') })),
+  },
+  {
+    name: 'the limits of a program apply to its cards in another currency',
+    ...{ seed: 32, isStory: true },
+    make: blind(({ card, rules }) => ({ currency: card?.currency ?? rules.currency })),
+  },
+  {
     name: 'an addition to an existing counter is not written',
     seed: 1,
     statements: { update_counters: () => NOTHING },
@@ -96,7 +118,7 @@ export const LIMITS: readonly NamedMistake[] = [
   },
   {
     name: 'a decision counts on a different day from its time',
-    seed: 543,
+    seed: 364,
     statements: readingRules((row, { clock }) => ({ ...row, now: BigInt(Math.round(clock())) })),
   },
   {
@@ -110,12 +132,12 @@ export const LIMITS: readonly NamedMistake[] = [
 export const SWITCH: readonly NamedMistake[] = [
   {
     name: 'a change of the switch does not wait for transfers',
-    seed: 12,
+    seed: 63,
     statements: { hold_switch: () => NOTHING },
   },
   {
     name: 'transfers do not take the shared lock of the switch',
-    seed: 12,
+    seed: 63,
     statements: {
       share_switch_and_lock_names: meaning('lock_names'),
       share_switch_and_lock_free_names: (transaction, { values: [hashes] }) =>
@@ -134,7 +156,7 @@ export const SWITCH: readonly NamedMistake[] = [
 export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   {
     name: 'a change of a program does not lock the funding accounts that its event shows',
-    seed: 11,
+    seed: 113,
     statements: { lock_all_funding: () => NOTHING },
   },
   {
@@ -146,13 +168,13 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
     name: 'a deposit changes funding accounts without locking them',
     seed: 19,
     statements: {
-      lock_funding_accounts: (transaction, { values: [programId] }) =>
-        transaction.scan('account', ({ owner_id, kind }) => owner_id === programId && kind !== 'card'),
+      lock_funding_accounts: (transaction, { values: [programId, currency] }) =>
+        transaction.scan('account', (row) => row.owner_id === programId && row.currency === currency),
     },
   },
   {
     name: 'a withdrawal that makes the funds low sends no event',
-    seed: 28,
+    seed: 115,
     statements: { read_funding_threshold: () => [{ funding_low_threshold: null }] },
   },
 ];

@@ -37,7 +37,7 @@ export const DELIVERY: readonly NamedMistake[] = [
 export const WEBHOOKS: readonly NamedMistake[] = [
   {
     name: 'a change of a webhook does not lock it',
-    seed: 12,
+    seed: 34,
     statements: { lock_webhook: () => [{}] },
   },
   {
