@@ -57,10 +57,11 @@ export const DayMovement = Type.Object({
 });
 
 const ORDERS = {
-  opening: 'Approved before the day, and in no file when it began',
+  opening: 'Approved before the day, and open when it began: in no file, and not resolved',
   approved: 'Approved on the day',
-  settled: 'In files that arrived on the day',
-  closing: 'In no file when the day ended',
+  settled: 'In files that were compared on the day',
+  resolved: 'Resolved by a break on the day: it was booked as missing, or has another break',
+  closing: 'Open when the day ended',
 };
 
 /** Approved orders at a processor over a day, in minor units. */
@@ -171,8 +172,8 @@ const CLOSED = {
     {
       connector_id: 'increase',
       currency: 'USD',
-      pushed: { opening: 70_000, approved: 1000, settled: 60_000, closing: 11_000 },
-      pulled: { opening: 0, approved: 0, settled: 0, closing: 0 },
+      pushed: { opening: 70_000, approved: 1000, settled: 60_000, resolved: 0, closing: 11_000 },
+      pulled: { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0 },
     },
   ],
   open_breaks: 0,
@@ -211,7 +212,7 @@ export const DAYS = [
     example: {
       reply: {
         ...{ day: CLOSED.day, status: CLOSED.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
-        ...{ connector_id: null, opening: null, approved: null, settled: null, closing: null },
+        ...{ connector_id: null, opening: null, approved: null, settled: null, resolved: null, closing: null },
       },
     },
   }),

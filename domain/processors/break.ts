@@ -52,6 +52,8 @@ export function bookingsOf(found: Difference): readonly Booking[] {
   const { kind, attempt, statedAmount } = found;
   if (attempt === null) return [];
   if (kind === 'late_approval') return bookingsOfLateApproval(attempt, found.bookedAgainst);
+  // If a file has the order after all, that is a contradiction, which has its own bookings.
+  if (kind === 'missing_in_file' && found.bookedAgainst !== null) return [];
   if (statedAmount === null || !isEnded(attempt.status)) return [];
   const gap = statedAmount - movedInBooks(attempt);
   if (gap === 0n) return [];

@@ -44,7 +44,8 @@ export type Finding =
 
 /**
  * Compares a line with the attempt that it names. `isSettled` says whether an earlier line of a file that counts has settled the
- * attempt. `first` is the outcome of the first comparison. The books may agree now only because of that comparison.
+ * attempt. `first` is the outcome of the first comparison, if it was stored because it changes the books: they may agree now only
+ * because of that comparison.
  */
 export function findingOf(
   line: SettlementLine,
@@ -52,7 +53,6 @@ export function findingOf(
   isSettled: boolean,
   first: LineOutcome | null = null,
 ): Finding {
-  if (first === 'matched' || first === 'duplicate') return { outcome: first };
   if (attempt === undefined) return { outcome: 'missing_in_ledger' };
   if (line.currency !== attempt.currency) return { outcome: 'differs', stated: null };
   const isAgain = line.status === 'settled' && isSettled;
@@ -85,11 +85,11 @@ export type TimeRange = { readonly from: number; readonly until: number };
 
 // Invariant: An order is missing only if a file has arrived that should have it
 // Kept by: `ordersDue`
-// Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/settlement.test.ts`
+// Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/unsettled.test.ts`
 
 /**
  * Returns when orders were approved that should be in a settlement file by now. For those in `inFiles`, a file has arrived since
- * they were due. For those in `inNext`, none has. Orders from before the first file do not count.
+ * they were due. For those in `inNext`, none has: the newest file is itself older than orders may take. Orders from before the first file do not count.
  */
 export function ordersDue(
   { firstAt, newestAt }: FilesReceived,
@@ -98,10 +98,10 @@ export function ordersDue(
 ): { readonly inFiles: TimeRange; readonly inNext: TimeRange } {
   const within = withinHours * HOUR;
   const dueInNewest = newestAt - within;
-  return {
-    inFiles: { from: firstAt, until: dueInNewest },
-    inNext: { from: dueInNewest < firstAt ? firstAt : dueInNewest, until: now - within },
-  };
+  const from = dueInNewest < firstAt ? firstAt : dueInNewest;
+  // While the newest file is young, the next one is not late.
+  const isLate = newestAt <= now - within;
+  return { inFiles: { from: firstAt, until: dueInNewest }, inNext: { from, until: isLate ? now - within : from } };
 }
 
 /** A line in words, such as `push of 10.00 USD`. */

@@ -107,7 +107,11 @@ export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
 function withContradiction({ attempt }: MoneyFacts, { moved, sentence }: MoneySummary): MoneySummary {
   const { contradictedAt = null, contradiction = null, contradictionBreakId = null } = attempt ?? {};
   if (!attempt || contradictedAt === null || contradiction === null || contradictionBreakId === null) {
-    return { moved, sentence };
+    const isBookedBack = attempt?.status === 'approved' && moved === 'yes' && movedInBooks(attempt) === 0n;
+    if (!isBookedBack) return { moved, sentence };
+    const missing = `no settlement file of the processor '${attempt.connectorId}' had the order`;
+    const booked = `${sentence} But ${missing}, and an operator of the service booked the money back where it came from.`;
+    return { moved: 'moved_back', sentence: booked };
   }
   const said = `the processor '${attempt.connectorId}' said ${contradictionInWords(contradiction)}`;
   const when = `${sentence} But at ${momentOf(contradictedAt)} ${said}`;

@@ -1436,8 +1436,8 @@ export type DayMovement = {
 /** Day orders. */
 export type DayOrders = {
   /**
-   * Approved before the day, and in no file when it began; a string of its digits beyond 9,007,199,254,740,991
-   * (2^53 - 1) or its negative, where not every JSON parser is exact.
+   * Approved before the day, and open when it began: in no file, and not resolved; a string of its digits beyond
+   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
    */
   readonly opening: number | string;
   /**
@@ -1446,13 +1446,18 @@ export type DayOrders = {
    */
   readonly approved: number | string;
   /**
-   * In files that arrived on the day; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
+   * In files that were compared on the day; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
    * negative, where not every JSON parser is exact.
    */
   readonly settled: number | string;
   /**
-   * In no file when the day ended; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its
-   * negative, where not every JSON parser is exact.
+   * Resolved by a break on the day: it was booked as missing, or has another break; a string of its digits beyond
+   * 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact.
+   */
+  readonly resolved: number | string;
+  /**
+   * Open when the day ended; a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative,
+   * where not every JSON parser is exact.
    */
   readonly closing: number | string;
 };

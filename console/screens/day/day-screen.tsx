@@ -191,7 +191,7 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
     { connector, currency, direction: 'To cards', ...pushed },
     { connector, currency, direction: 'From cards', ...pulled },
   ]);
-  const sum = (title: string, name: 'opening' | 'approved' | 'settled' | 'closing'): Column<Sums> => ({
+  const sum = (title: string, name: keyof Orders['pushed']): Column<Sums> => ({
     title,
     align: 'end',
     cell: ({ currency, [name]: amount }) => formatDigits(amount, currency),
@@ -207,6 +207,7 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
           sum('When the day began', 'opening'),
           sum('Approved', 'approved'),
           sum('Settled', 'settled'),
+          sum('Has a break', 'resolved'),
           sum('When it ended', 'closing'),
         ]}
         rows={rows}

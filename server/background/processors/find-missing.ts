@@ -45,14 +45,13 @@ async function findMissing(
   { connectorId, traits: { settledWithinHours } }: Connector,
   signal: AbortSignal,
 ): Promise<void> {
-  if (settledWithinHours === null) return;
   const [row] = await database.read(readFilesReceived({ connectorId }));
   if (row === undefined) return;
   const { newestId, firstAt, newestAt, now } = toFilesReceived(row);
   const newest = newestId === null ? null : toWireId('stl', newestId);
   const closing = closeFoundBreaks({ connectorId, newestId: newest, count: PORTION });
   while (!signal.aborted && (await database.write(closing)).length === PORTION);
-  if (newest === null || firstAt === null || newestAt === null) return;
+  if (settledWithinHours === null || newest === null || firstAt === null || newestAt === null) return;
   const { inFiles, inNext } = ordersDue({ firstAt, newestAt }, settledWithinHours, now);
   await insertMissing(database, connectorId, inFiles, `in no settlement file by ${timeOf(newestAt)}`, signal);
   if (isEmpty(inNext)) return;

@@ -13,13 +13,17 @@ import {
   insertDuplicates,
   insertMissing,
   type LineBreak,
+  lockBreaksOfAttempts,
+  lockComparedAttempts,
   lockSettlementFile,
   markSettled,
   readOpenFiles,
   readSettlementLines,
   releaseSettlementFile,
   type SettlementFile,
+  settleMissing,
   toComparedLine,
+  toCorrected,
   toSettlementFile,
   unmarkSettled,
   updateSettlementFile,
@@ -34,6 +38,10 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 // Kept by: only one process at a time claims a file. It first stores the outcomes of a portion, then applies them, which it can
 //   repeat, and then counts the lines in one transaction
 // Tested by: `test/api/processors/settlement.test.ts`
+
+// Invariant: If a booking changes an attempt while a line about it is compared, the line is compared again
+// Kept by: the locks of its breaks and of the attempt, under which the booked amount is read again
+// Tested by: `test/api/processors/unsettled.test.ts`
 
 /** Maximum delay before the job finds a file that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -106,23 +114,24 @@ async function compareClaimed(
   const compared = compare(rows.map(toComparedLine));
   if (compared.some(leavesWork)) {
     // Stored first, so that a process that takes over finds the same outcomes.
-    await parts.database.write(beginLines({ fileId, sent: compared.map(outcomeOf) }));
+    await parts.database.write(beginLines({ fileId, sent: compared.filter(leavesWork).map(outcomeOf) }));
     const isDone = await carryOut(compared.filter(leavesWork), signal, (one) => record(parts, traits, file, one));
     if (!isDone) return void (await parts.database.write(releaseSettlementFile({ fileId })));
   }
-  await changeUnlessChanged(parts, file, () => {
-    const linesExamined = after + compared.length;
-    const status = linesExamined === file.lineCount ? 'matched' : file.status;
-    const attempts = compared.flatMap(({ line, finding }) =>
-      line.attempt === undefined || !settles(line, finding) ? [] : [line.attempt],
-    );
-    return [
-      writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
-      ...(attempts.length === 0 ? [] : [markSettled({ fileId, sent: attempts })]),
-      ...breaksOf(file, compared),
-      updateSettlementFile({ ...file, linesExamined, status }),
-    ];
-  });
+  const linesExamined = after + compared.length;
+  const status = linesExamined === file.lineCount ? 'matched' : file.status;
+  const settled = compared.flatMap(({ line, finding }) =>
+    line.attempt === undefined || !settles(line, finding) ? [] : [line.attempt],
+  );
+  const attemptIds = settled.map(({ attemptId }) => attemptId);
+  const marks = [markSettled({ fileId, sent: settled }), settleMissing({ connectorId, attemptIds })];
+  const isWritten = await changeUnlessChanged(parts, file, settled, () => [
+    writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
+    ...(settled.length === 0 ? [] : marks),
+    ...breaksOf(file, compared),
+    updateSettlementFile({ ...file, linesExamined, status }),
+  ]);
+  if (!isWritten) await parts.database.write(releaseSettlementFile({ fileId }));
 }
 
 /**
@@ -261,7 +270,7 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
   const until = Math.min(after + PORTION, linesReceived);
   if (withdrawnBy === null) throw new Error('a settlement file without an author of its withdrawal is being withdrawn');
   if (after < linesReceived) {
-    await changeUnlessChanged(parts, file, () => [
+    await changeUnlessChanged(parts, file, [], () => [
       unmarkSettled({ fileId, after, until }),
       updateSettlementFile({ ...file, linesExamined: until }),
     ]);
@@ -271,22 +280,33 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
   const closing = { fileId, closedBy: withdrawnBy, note, count: PORTION };
   const closed = await parts.database.write(closeBreaksOfFile(closing));
   if (closed.length === PORTION) return;
-  await changeUnlessChanged(parts, file, () => [updateSettlementFile({ ...file, status: 'withdrawn' })]);
+  await changeUnlessChanged(parts, file, [], () => [updateSettlementFile({ ...file, status: 'withdrawn' })]);
 }
 
-/** Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read. */
+/**
+ * Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read, or a booking has
+ * changed one of the attempts. Returns whether it wrote.
+ */
 function changeUnlessChanged(
   { database }: ReportParts,
-  { fileId, status, linesExamined }: SettlementFile,
+  { fileId, connectorId, status, linesExamined }: SettlementFile,
+  attempts: readonly Attempt[],
   writes: () => readonly Statement[],
-): Promise<void> {
-  const load = { files: lockSettlementFile({ fileId }) };
+): Promise<boolean> {
+  const corrected = new Map(attempts.map(({ attemptId, correctedAmount }) => [attemptId, correctedAmount]));
+  const attemptIds = [...corrected.keys()];
+  const load = {
+    files: lockSettlementFile({ fileId }),
+    breaks: attemptIds.length === 0 ? null : lockBreaksOfAttempts({ connectorId, attemptIds }),
+    attempts: attemptIds.length === 0 ? null : lockComparedAttempts({ attemptIds }),
+  };
   const deadline = performance.now() + DEADLINE_MILLISECONDS;
-  return transact<void, keyof typeof load>(database, deadline, load, ({ files: [row] }) => {
+  return transact<boolean, keyof typeof load>(database, deadline, load, ({ files: [row], attempts: locked }) => {
     const known = row === undefined ? undefined : toSettlementFile(row);
-    if (known?.status !== status || known.linesExamined !== linesExamined) {
-      return { result: undefined, writes: [], readsOnly: true };
+    const isUnchanged = locked.map(toCorrected).every((now) => corrected.get(now.attemptId) === now.correctedAmount);
+    if (known?.status !== status || known.linesExamined !== linesExamined || !isUnchanged) {
+      return { result: false, writes: [], readsOnly: true };
     }
-    return { result: undefined, writes: writes() };
+    return { result: true, writes: writes() };
   });
 }

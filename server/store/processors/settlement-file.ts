@@ -24,6 +24,7 @@ import {
 } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
 import { MAX_FOUND_CHARACTERS } from './contradiction.ts';
+import { closedByService } from './unsettled.ts';
 
 export type FileStatus = 'receiving' | 'matching' | 'matched' | 'withdrawing' | 'withdrawn';
 
@@ -246,7 +247,7 @@ export function toComparedLine(row: Row): ComparedLine {
 
 const OUTCOME = columns({ lineNumber: INTEGER, attemptId: nullable(UUID), outcome: word<LineOutcome>() });
 
-/** Stores the outcomes of lines, unless they are stored already. */
+/** Stores the outcomes of lines that change the books, unless they are stored already. */
 export const beginLines = statement(
   'begin_settlement_lines',
   { fileId: UUID, sent: rows(OUTCOME.pick('lineNumber', 'outcome')) },
@@ -273,22 +274,49 @@ export const writeLineOutcomes = statement(
 
 const NAMED_ATTEMPT = columns({ programId: UUID, attemptId: UUID });
 
-/** Notes on attempts that a file has settled them. Locks the attempts in the order of their ids. */
+/** Locks the breaks of attempts, in the order in which bookings lock: breaks before attempts. */
+export const lockBreaksOfAttempts = statement(
+  'lock_breaks_of_attempts',
+  { connectorId: TEXT, attemptIds: many(UUID) },
+  `select break_id from processor_break where connector_id = :connectorId and attempt_id = any (:attemptIds)
+    order by break_id for no key update`,
+);
+
+/** Locks attempts and reads how far bookings have changed them. */
+export const lockComparedAttempts = statement(
+  'lock_compared_attempts',
+  { attemptIds: many(UUID) },
+  `select attempt_id, corrected_amount from processor_attempt where attempt_id = any (:attemptIds)
+    order by attempt_id for no key update`,
+);
+
+const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT });
+
+export const toCorrected = CORRECTED.read;
+
+/**
+ * Closes the open breaks of attempts that were missing and that a file has. Whether a break is open or not, nothing is left to book
+ * in it unless it was booked before: the file says that the processor has moved the amount.
+ */
+export const settleMissing = statement(
+  'settle_breaks_missing_in_file',
+  { connectorId: TEXT, attemptIds: many(UUID) },
+  `update processor_break set stated_amount = amount, ${closedByService("'A settlement file has the order.'")}
+    where connector_id = :connectorId and attempt_id = any (:attemptIds) and kind = 'missing_in_file'`,
+);
+
+/** Notes on locked attempts that a file has settled them. */
 export const markSettled = statement(
   'mark_attempts_settled',
   { fileId: UUID, sent: rows(NAMED_ATTEMPT) },
-  `with ordered as materialized (
-      select processor_attempt.program_id, processor_attempt.attempt_id
-      from :sent join processor_attempt using (program_id, attempt_id)
-      where settlement_file_id is null
-      order by attempt_id for no key update of processor_attempt
-    )
-    update processor_attempt set settlement_file_id = :fileId from ordered
-    where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
+  `update processor_attempt set settlement_file_id = :fileId from :sent
+    where processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
+      and settlement_file_id is null`,
 );
 
 /**
- * Removes the notes that the lines between two numbers have left on attempts. The first number is exclusive, the last inclusive.
+ * Removes the notes that the lines between two numbers have left on attempts, and says again in their breaks that the processor has
+ * moved nothing. The first number is exclusive, the last inclusive.
  */
 export const unmarkSettled = statement(
   'unmark_attempts_settled',
@@ -301,6 +329,10 @@ export const unmarkSettled = statement(
         )
         and settlement_file_id = :fileId
       order by attempt_id for no key update
+    ), restated as (
+      update processor_break set stated_amount = 0 from ordered
+      where processor_break.program_id = ordered.program_id and processor_break.attempt_id = ordered.attempt_id
+        and kind = 'missing_in_file'
     )
     update processor_attempt set settlement_file_id = null from ordered
     where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,

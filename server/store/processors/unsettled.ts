@@ -34,11 +34,17 @@ export const toFilesReceived = RECEIVED.read;
 /** The name of the author of what the service closes by itself. */
 const SERVICE = 'service';
 
-/** SQL: whether an attempt has a contradiction. Its break already has the difference. */
+/** SQL: closes breaks, unless they are closed already. */
+export const closedByService = (resolution: string): string => `closed_at = coalesce(closed_at, service_now()),
+      resolution = case when closed_at is null then ${resolution} else resolution end,
+      closed_by = coalesce(closed_by, '${SERVICE}')`;
+
+/** SQL: whether another break has the difference of an attempt, or has had it until it was booked. */
 const IS_CONTRADICTED = `exists (
         select from processor_break as contradiction
         where contradiction.connector_id = processor_attempt.connector_id
           and contradiction.attempt_id = processor_attempt.attempt_id and contradiction.kind = 'contradiction'
+          and (contradiction.closed_at is null or contradiction.stated_amount is distinct from contradiction.amount)
       )`;
 
 /** SQL: whether an approved attempt is in no settlement file. */
@@ -84,8 +90,10 @@ export const insertMissingInFile = statement(
     select sent.break_id, 'missing_in_file', :connectorId, program_id, attempt_id, transfer_id, amount, currency, status, :found, 0,
       service_now()
     from :sent join processor_attempt using (program_id, attempt_id) where ${IS_UNSETTLED}
+    -- Waits for a file that is settling the attempt at this moment.
+    for share of processor_attempt
     on conflict (connector_id, attempt_id, kind) where attempt_id is not null do update
-      set found = excluded.found, closed_at = null, closed_by = null, resolution = null
+      set found = excluded.found, stated_amount = 0, closed_at = null, closed_by = null, resolution = null
       where known.closed_by = '${SERVICE}'`,
 );
 
@@ -106,18 +114,23 @@ const FILE_MISSING = columns({ breakId: UUID, connectorId: TEXT, sentAttemptId: 
 
 export type FileMissing = RowOf<typeof FILE_MISSING.columns>;
 
-/** Inserts the break of a file that has not arrived, unless it is known. `sentAttemptId` is the id of the newest file, as its key. */
+/**
+ * Inserts the break of a file that has not arrived, unless it is known. `sentAttemptId` is the id of the newest file, as its key. If
+ * the service has closed the break because of a file that was withdrawn later, it reopens.
+ */
 export const insertFileMissing = statement(
   'insert_break_file_missing',
   FILE_MISSING.columns,
-  `insert into processor_break (${FILE_MISSING.names}, kind, created_at)
+  `insert into processor_break as known (${FILE_MISSING.names}, kind, created_at)
     values (:breakId, :connectorId, :sentAttemptId, :expected, :found, 'file_missing', service_now())
-    on conflict (connector_id, sent_attempt_id) where sent_attempt_id is not null do nothing`,
+    on conflict (connector_id, sent_attempt_id) where sent_attempt_id is not null do update
+      set closed_at = null, closed_by = null, resolution = null
+      where known.closed_by = '${SERVICE}'`,
 );
 
 /**
- * Closes open breaks about what was missing and has arrived: orders that a file has or that are no longer approved, and files
- * before the newest one. At most `count`. Returns their rows.
+ * Closes open breaks about orders that are no longer missing because they have another break or are no longer approved, and about
+ * files before the newest one. At most `count`. Returns their rows.
  */
 export const closeFoundBreaks = statement(
   'close_found_breaks',
@@ -126,13 +139,13 @@ export const closeFoundBreaks = statement(
       select processor_break.break_id from processor_break left join processor_attempt using (program_id, attempt_id)
       where processor_break.connector_id = :connectorId and closed_at is null and (
         processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED})
-        or processor_break.kind = 'file_missing' and sent_attempt_id is distinct from :newestId
+        or processor_break.kind = 'file_missing' and sent_attempt_id <> :newestId
       )
       order by processor_break.break_id limit :count for no key update of processor_break
     )
-    update processor_break set closed_at = service_now(), closed_by = '${SERVICE}',
-      resolution = case kind when 'file_missing' then 'A settlement file has arrived.'
-        else 'The order is in a settlement file, has another break, or is no longer approved.' end
+    update processor_break set stated_amount = null, ${closedByService(
+      "case kind when 'file_missing' then 'A settlement file has arrived.' else 'The order has another break, or is no longer approved.' end",
+    )}
     from found where processor_break.break_id = found.break_id
     returning processor_break.break_id`,
 );
@@ -144,20 +157,32 @@ const SETTLEMENT = columns({
   opening: SUM,
   approved: SUM,
   settled: SUM,
+  resolved: SUM,
   closing: SUM,
 });
 
 /**
- * The approved orders of a program in one direction at a connector, in minor units: those that no file had when the day began, those
- * that were approved and those that files settled on the day, and those that no file had when it ended.
+ * The approved orders of a program in one direction at a connector, in minor units: those that were open when the day began, those
+ * that were approved, settled by a file or resolved by a break on the day, and those that were open when it ended.
  */
 export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
 
 export const toSettlementOfDay = SETTLEMENT.read;
 
+/** SQL: since when another break has an order, or since when it is booked as missing. */
+const RESOLVED = `select min(case resolving.kind when 'contradiction' then resolving.created_at else resolving.closed_at end) as resolved_at
+      from processor_break as resolving
+      where resolving.connector_id = processor_attempt.connector_id and resolving.attempt_id = processor_attempt.attempt_id
+        and (
+          resolving.kind = 'contradiction'
+            and (resolving.closed_at is null or resolving.stated_amount is distinct from resolving.amount)
+          or resolving.kind = 'missing_in_file' and resolving.booked_against is not null
+        )`;
+
 /**
- * Reads the orders of a program over a day, for connectors that have had a file. An order is settled when its file arrived, or when
- * it was approved if that was later: a line can be the approval. Orders from before the first file count only if a file has them.
+ * Reads the orders of a program over a day, for connectors that have had a file. A file settles its orders when it has been compared, so
+ * a day that is over does not change. An order whose approval came after its file is settled when it is approved. Orders from before the
+ * first file count only if a file has them.
  */
 export const readSettlementsOfDay = statement(
   'read_settlements_of_day',
@@ -165,19 +190,26 @@ export const readSettlementsOfDay = statement(
   `with received as materialized (
       select connector_id, min(created_at) as first_at from settlement_file where status <> 'withdrawn' group by connector_id
     ), orders as (
-      select connector_id, currency, kind, amount, updated_at as approved_at, null::timestamptz as settled_at
+      select processor_attempt.*, null::timestamptz as settled_at
       from received join processor_attempt using (connector_id)
       where program_id = :programId and ${IS_UNSETTLED} and updated_at > first_at and updated_at < :endsAt
       union all
-      select processor_attempt.connector_id, currency, kind, amount, updated_at, greatest(settlement_file.created_at, updated_at)
+      select processor_attempt.*, case when matched_at is not null then greatest(matched_at, updated_at) end
       from settlement_file join processor_attempt on settlement_file_id = file_id
-      where program_id = :programId and settlement_file_id is not null and processor_attempt.status = 'approved'
-        and greatest(settlement_file.created_at, updated_at) >= :beginsAt and updated_at < :endsAt
+      where program_id = :programId and (matched_at is null or matched_at >= :beginsAt)
+        and processor_attempt.status = 'approved' and updated_at < :endsAt
+    ), dated as (
+      select connector_id, currency, kind, amount, updated_at as approved_at, settled_at, resolved_at,
+        least(settled_at, resolved_at) as ended_at
+      from orders as processor_attempt cross join lateral (${RESOLVED}) as resolution
     )
     select connector_id, currency, kind,
-      coalesce(sum(amount) filter (where approved_at < :beginsAt), 0) as opening,
+      coalesce(sum(amount) filter (where approved_at < :beginsAt and coalesce(ended_at >= :beginsAt, true)), 0) as opening,
       coalesce(sum(amount) filter (where approved_at >= :beginsAt), 0) as approved,
-      coalesce(sum(amount) filter (where settled_at < :endsAt), 0) as settled,
-      coalesce(sum(amount) filter (where settled_at is null or settled_at >= :endsAt), 0) as closing
-    from orders group by connector_id, currency, kind order by connector_id, currency, kind desc`,
+      coalesce(sum(amount) filter (where ended_at = settled_at and ended_at >= :beginsAt and ended_at < :endsAt), 0) as settled,
+      coalesce(sum(amount) filter (
+        where ended_at is distinct from settled_at and ended_at >= :beginsAt and ended_at < :endsAt
+      ), 0) as resolved,
+      coalesce(sum(amount) filter (where coalesce(ended_at >= :endsAt, true)), 0) as closing
+    from dated group by connector_id, currency, kind order by connector_id, currency, kind desc`,
 );

@@ -127,7 +127,7 @@ function whyNot({ bookedAgainst, kind }: Break, bookings: readonly Booking[]): s
   if (choices !== '') return `The difference of this break can only be booked against ${choices}.`;
   if (bookedAgainst !== null)
     return `The difference of this break is already booked against '${bookedAgainst}'. ${omit}`;
-  const isAboutMoney = kind === 'late_approval' || kind === 'contradiction';
+  const isAboutMoney = kind === 'late_approval' || kind === 'contradiction' || kind === 'missing_in_file';
   if (!isAboutMoney) return `A break of the kind '${kind}' is not about money that can be booked. ${omit}`;
   return `This break has no difference that can be booked: the books say what the processor says, or it is not known. ${omit}`;
 }

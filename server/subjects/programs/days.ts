@@ -47,7 +47,7 @@ export async function exportDay(service: Service, call: Call<'export_day'>): Pro
 // An export reads each page when it is requested. A report is one page of accounts and one of orders.
 async function* linesOf({ program_id, day, status, adds_up, currencies, settlements }: DayRecord): Pages {
   const of = { program_id, day, status, adds_up };
-  const noOrders = { connector_id: null, opening: null, approved: null, settled: null, closing: null };
+  const noOrders = { connector_id: null, opening: null, approved: null, settled: null, resolved: null, closing: null };
   const noAccounts = { postings: null, funding: null, cards: null, suspense: null, loss: null };
   yield currencies.flatMap(({ currency, opening, movements, closing }) => [
     { ...of, currency, line: 'opening', postings: null, ...opening, ...noOrders },
@@ -107,7 +107,8 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
 
 /** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
 function closedIn({ report }: DayBounds): DayRecord | undefined {
-  return report === null ? undefined : (report as DayRecord);
+  // A day that was closed before this field existed lacks it.
+  return report === null ? undefined : { settlements: [], ...(report as DayRecord) };
 }
 
 function requireBounds([row]: readonly Row[]): DayBounds {
@@ -181,6 +182,7 @@ function drawUpSettlements(orders: readonly SettlementOfDay[]): DayRecord['settl
       opening: toWireSum(sums.opening),
       approved: toWireSum(sums.approved),
       settled: toWireSum(sums.settled),
+      resolved: toWireSum(sums.resolved),
       closing: toWireSum(sums.closing),
     };
     both.set(key, { ...known, [kind === 'push' ? 'pushed' : 'pulled']: shown });
@@ -188,7 +190,7 @@ function drawUpSettlements(orders: readonly SettlementOfDay[]): DayRecord['settl
   return [...both.values()];
 }
 
-const NO_ORDERS = { opening: 0, approved: 0, settled: 0, closing: 0 } as const;
+const NO_ORDERS = { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0 } as const;
 
 /**
  * Whether the day begins with the closing balances in the report of the previous day, if that day is closed. If a clock went

@@ -1,25 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { DayRecord } from '../../../contract/days.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
-import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
-import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
-import type { Refusal } from '../../../domain/refusal.ts';
-import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
-import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
-import { openHttpConnector } from '../../../server/background/processors/http-connector.ts';
-import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
-import { simulatorSettings } from '../../../server/background/processors/simulator-connector.ts';
-import { answered, attemptOf, report, SilentProcessors, stepFor } from '../../fixtures/processors.ts';
-import { waitFor } from '../../harness/process.ts';
+import { answered, report, stepFor } from '../../fixtures/processors.ts';
 import { Random } from '../../harness/random.ts';
-import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
-const server = await useServer();
-const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-const client = await useConnection(server.connection);
+const { ledger, client, createFile, add, show, withdraw, match, settle, breaksOf, attempt } = await useSettlements();
 
 /**
  * The number of random files. The proof of the design uses a thousand:
@@ -27,103 +16,6 @@ const client = await useConnection(server.connection);
  */
 const FILES = Number(process.env.SETTLEMENT_FILES ?? 12);
 const SEED = Number(process.env.SETTLEMENT_SEED ?? 20_261_130);
-
-const bodyOf = async <Body>(reply: Promise<{ readonly body: string }>): Promise<Body> =>
-  JSON.parse((await reply).body) as Body;
-
-type Line = Readonly<Record<string, unknown>>;
-
-const createFile = (lines: readonly Line[], more: object = {}) => {
-  const sha256 = createHash('sha256').update(JSON.stringify(lines)).update(JSON.stringify(more)).digest('hex');
-  const body = { connector_id: 'simulator', name: 'settlement.csv', sha256, line_count: lines.length, ...more };
-  return bodyOf<SettlementFileRecord>(ledger.call('create_settlement_file', body));
-};
-
-const add = (fileId: string, first_line: number, lines: readonly unknown[]) =>
-  bodyOf<SettlementFileRecord>(
-    ledger.call('add_settlement_lines', { first_line, lines }, { params: { file_id: fileId } }),
-  );
-
-const show = (fileId: string) =>
-  bodyOf<SettlementFileRecord>(ledger.call('get_settlement_file', {}, { params: { file_id: fileId } }));
-
-const withdraw = (fileId: string, note = 'The wrong file.') =>
-  bodyOf<SettlementFileRecord>(ledger.call('withdraw_settlement_file', { note }, { params: { file_id: fileId } }));
-
-const refusal = (attempted: Promise<unknown>) =>
-  attempted.then(
-    () => undefined,
-    ({ code, message, details }: Refusal) => ({ code, message, field: details.field }),
-  );
-
-/** Runs a job in two processes until its work is done, while `meanwhile` runs. */
-async function runJob(
-  start: typeof startMatchingSettlements,
-  isDone: () => Promise<boolean>,
-  meanwhile: () => Promise<void> = async () => undefined,
-): Promise<void> {
-  const connector = openHttpConnector(simulatorSettings());
-  const { database, service } = ledger;
-  const parts = { database, transfers: service.transfers, onFailure: () => undefined };
-  const jobs = [1, 2].map(() => start(new Map([['simulator', connector]]), parts));
-  for (const job of jobs) job.wake();
-  await meanwhile();
-  await waitFor('the end of the work', isDone, 120_000);
-  await Promise.all(jobs.map((job) => job.stop()));
-  connector.close();
-}
-
-/** Compares the files until none is left. */
-function match(meanwhile?: () => Promise<void>): Promise<void> {
-  const open = "select from settlement_file where status in ('matching', 'withdrawing')";
-  return runJob(startMatchingSettlements, async () => (await client.query(open)).rowCount === 0, meanwhile);
-}
-
-async function settle(lines: readonly Line[]): Promise<SettlementFileRecord> {
-  const { file_id: fileId } = await createFile(lines);
-  await add(fileId, 1, lines);
-  await match();
-  return show(fileId);
-}
-
-const breaksOf = async (kind: string, more: object = {}): Promise<readonly BreakRecord[]> => {
-  const all: BreakRecord[] = [];
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const query = { kind, limit: 100, ...more, ...(cursor === undefined ? {} : { cursor }) };
-    const page = await bodyOf<{ data: readonly BreakRecord[]; next_cursor: string | null }>(
-      ledger.call('list_breaks', query),
-    );
-    all.push(...page.data);
-    cursor = page.next_cursor;
-  }
-  return all;
-};
-
-type Status = 'approved' | 'declined' | 'sent';
-
-/** Makes an attempt of a load or an unload with this status. */
-async function attempt(status: Status, type: 'load' | 'unload' = 'load'): Promise<Attempt> {
-  const card_id = `card-${randomUUID()}`;
-  await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
-  const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
-    ledger.call('create_transfer', { amount: 1000, card_id, type }),
-  );
-  const ready = await attemptOf(ledger, id);
-  const reference = { processorReference: `ref-${ready.attemptId}` };
-  if (status === 'approved') await report(ledger, ready, stepFor(ready, 'notice', answered('approved', reference)));
-  if (status === 'declined')
-    await report(ledger, ready, stepFor(ready, 'notice', answered('declined', { code: '51' })));
-  return attemptOf(ledger, id);
-}
-
-const lineOf = ({ attemptId, kind, amount, currency }: Attempt, more: object = {}): Line => ({
-  attempt_id: toWireId('pat', attemptId),
-  kind,
-  amount: Number(amount),
-  currency,
-  settled_on: '2026-11-30',
-  ...more,
-});
 
 describe('importing a file', () => {
   const LINES = [1, 2, 3, 4].map((index) => ({
@@ -471,124 +363,4 @@ test('makes a break from a line about an attempt in reversal, because an approva
   expect(data.filter((one) => one.attempt_id === toWireId('pat', about.attemptId))).toMatchObject([
     { expected: 'reversing', found: expect.stringContaining('push of 10.00 USD') },
   ]);
-});
-
-describe('what no file has', () => {
-  /** Changes when an order was approved. */
-  const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
-    client.query("update processor_attempt set updated_at = now() - $2 * interval '1 hour' where attempt_id = $1", [
-      attemptId,
-      hours,
-    ]);
-
-  /** Changes when all files arrived, so that the newest arrived this long ago, and the first one 100 hours earlier. */
-  const filesArrived = async (hours: number): Promise<void> => {
-    await client.query("update settlement_file set created_at = now() - $1 * interval '1 hour'", [hours]);
-    await client.query(
-      `update settlement_file set created_at = created_at - interval '100 hours'
-        where file_id = (select min(file_id::text)::uuid from settlement_file where status = 'matched')`,
-    );
-  };
-
-  const about = async (kind: string, { attemptId }: Attempt, query: object = {}): Promise<readonly BreakRecord[]> =>
-    (await breaksOf(kind, query)).filter(({ attempt_id: id }) => id === toWireId('pat', attemptId));
-
-  const untilOpen = (of: Attempt, count: number): Promise<void> =>
-    runJob(startFindingMissing, async () => (await about('missing_in_file', of)).length === count);
-
-  test('finds approved orders that no file has in time, and closes their breaks when a file has them', async () => {
-    const [late, fresh, ancient, other, refused] = await Promise.all(
-      (['approved', 'approved', 'approved', 'approved', 'declined'] as const).map((status) => attempt(status)),
-    );
-    if (!late || !fresh || !ancient || !other || !refused) throw new Error('an attempt is missing');
-    await settle([lineOf(other, { amount: 700 })]);
-    await filesArrived(0);
-    for (const one of [late, other, refused]) await approvedBefore(one, 49);
-    await approvedBefore(fresh, 47);
-    await approvedBefore(ancient, 101);
-    await untilOpen(late, 1);
-    expect((await breaksOf('missing_in_file')).map(({ attempt_id: id }) => id)).toEqual([
-      toWireId('pat', late.attemptId),
-    ]);
-    const [found] = await about('missing_in_file', late);
-    expect(found).toMatchObject({ amount: 1000, currency: 'USD', expected: 'approved' });
-    expect(found?.found).toMatch(/^in no settlement file by 20\d\d-/);
-    expect(found?.bookings.map(({ from, to, amount }) => [from, to, amount])).toEqual([
-      ['clearing', 'funding', 1000],
-      ['clearing', 'loss', 1000],
-    ]);
-    const file = await settle([lineOf(late)]);
-    await untilOpen(late, 0);
-    expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'service' }]);
-    await withdraw(file.file_id);
-    await match();
-    await untilOpen(late, 1);
-    await settle([lineOf(late), lineOf(late)]);
-    await untilOpen(late, 0);
-  });
-
-  test('offers to book the order again if a file has it after all', async () => {
-    const late = await attempt('approved');
-    await settle([lineOf(await attempt('approved'))]);
-    await filesArrived(0);
-    await approvedBefore(late, 49);
-    await untilOpen(late, 1);
-    const [found] = await about('missing_in_file', late);
-    const close = { note: 'It never left.', book_against: 'funding', amount: 1000 };
-    await ledger.call('close_break', close, { params: { break_id: found?.break_id ?? '' } });
-    expect((await settle([lineOf(late)])).outcomes).toMatchObject({ reported: 1 });
-    expect(await about('contradiction', late)).toMatchObject([
-      { bookings: [{ from: 'funding', to: 'clearing', amount: 1000 }, { from: 'loss' }] },
-    ]);
-    expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'sandbox' }]);
-  });
-
-  test('notices that no file arrives although orders are due, until one arrives', async () => {
-    const waiting = await attempt('approved');
-    const { file_id: newest } = await settle([lineOf(await attempt('approved'))]);
-    await filesArrived(50);
-    await approvedBefore(waiting, 49);
-    await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 1);
-    expect(await breaksOf('file_missing')).toMatchObject([
-      { attempt_id: null, amount: null, currency: null, found: expect.stringContaining(`none since ${newest} of 20`) },
-    ]);
-    expect(await about('missing_in_file', waiting)).toEqual([]);
-    await settle([lineOf(waiting)]);
-    await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
-  });
-
-  test('reports the orders of a day until a file has them', async () => {
-    const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
-    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
-    const query = { day: new Date(noon).toISOString().slice(0, 10) };
-    const orders = async () => {
-      const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
-      return settlements
-        .flatMap(({ pushed, pulled }) => [...Object.values(pushed), ...Object.values(pulled)])
-        .map(Number);
-    };
-    const [waiting, settledNow, settledThen, pulled] = await Promise.all([
-      ...[1, 2, 3].map(() => attempt('approved')),
-      attempt('approved', 'unload'),
-    ]);
-    if (!waiting || !settledNow || !settledThen || !pulled) throw new Error('an attempt is missing');
-    const then = await settle([lineOf(settledThen), lineOf(pulled)]);
-    await settle([lineOf(settledNow)]);
-    await filesArrived(0);
-    const before = await orders();
-    const move = (attempts: readonly Attempt[], hours: number) =>
-      client.query(
-        "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
-        [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
-      );
-    await move([waiting, pulled], -20);
-    await move([settledNow, settledThen], 0);
-    await client.query('update settlement_file set created_at = $1 where file_id = $2', [
-      new Date(noon + 3_600_000),
-      fromWireId('stl', then.file_id),
-    ]);
-    const after = await orders();
-    // For each direction: at the beginning, approved, settled, at the end.
-    expect(after.map((sum, index) => sum - (before[index] ?? 0))).toEqual([1000, 2000, 1000, 2000, 1000, 0, 1000, 0]);
-  });
 });

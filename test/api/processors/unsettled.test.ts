@@ -1,0 +1,267 @@
+import { expect, test } from 'vitest';
+import type { DayRecord } from '../../../contract/days.ts';
+import type { BreakRecord } from '../../../contract/processors/breaks.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import type { Attempt } from '../../../domain/processors/attempt.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
+import { waitFor } from '../../harness/process.ts';
+import { bodyOf, lineOf, refusal, useSettlements } from './settlements.ts';
+
+// Approved orders that no settlement file has, and settlement files that do not arrive.
+
+const { ledger, client, createFile, add, withdraw, runJob, match, settle, breaksOf, attempt } = await useSettlements();
+
+/** Changes when an order was approved. */
+const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
+  client.query("update processor_attempt set updated_at = now() - $2 * interval '1 hour' where attempt_id = $1", [
+    attemptId,
+    hours,
+  ]);
+
+/** Changes when all files arrived, so that the newest arrived this long ago, and the first one 100 hours earlier. */
+const filesArrived = async (hours: number): Promise<void> => {
+  await client.query("update settlement_file set created_at = now() - $1 * interval '1 hour'", [hours]);
+  await client.query(
+    `update settlement_file set created_at = created_at - interval '100 hours'
+      where file_id = (select min(file_id::text)::uuid from settlement_file where status = 'matched')`,
+  );
+};
+
+const about = async (kind: string, { attemptId }: Attempt, query: object = {}): Promise<readonly BreakRecord[]> =>
+  (await breaksOf(kind, query)).filter(({ attempt_id: id }) => id === toWireId('pat', attemptId));
+
+const untilOpen = (of: Attempt, count: number): Promise<void> =>
+  runJob(startFindingMissing, async () => (await about('missing_in_file', of)).length === count);
+
+test('finds approved orders that no file has in time, and closes their breaks when a file has them', async () => {
+  const [late, fresh, ancient, other, refused] = await Promise.all(
+    (['approved', 'approved', 'approved', 'approved', 'declined'] as const).map((status) => attempt(status)),
+  );
+  if (!late || !fresh || !ancient || !other || !refused) throw new Error('an attempt is missing');
+  await settle([lineOf(other, { amount: 700 })]);
+  await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(0);
+  for (const one of [late, other, refused]) await approvedBefore(one, 49);
+  await approvedBefore(fresh, 47);
+  await approvedBefore(ancient, 101);
+  await untilOpen(late, 1);
+  expect((await breaksOf('missing_in_file')).map(({ attempt_id: id }) => id)).toEqual([
+    toWireId('pat', late.attemptId),
+  ]);
+  const [found] = await about('missing_in_file', late);
+  expect(found).toMatchObject({ amount: 1000, currency: 'USD', expected: 'approved' });
+  expect(found?.found).toMatch(/^in no settlement file by 20\d\d-/);
+  expect(found?.bookings.map(({ from, to, amount }) => [from, to, amount])).toEqual([
+    ['clearing', 'funding', 1000],
+    ['clearing', 'loss', 1000],
+  ]);
+  const file = await settle([lineOf(late)]);
+  await untilOpen(late, 0);
+  expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'service' }]);
+  await withdraw(file.file_id);
+  await match();
+  await untilOpen(late, 1);
+  await settle([lineOf(late), lineOf(late)]);
+  await untilOpen(late, 0);
+});
+
+test('offers to book the order again if a file has it after all', async () => {
+  const late = await attempt('approved');
+  await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(0);
+  await approvedBefore(late, 49);
+  await untilOpen(late, 1);
+  const [found] = await about('missing_in_file', late);
+  const close = { note: 'It never left.', book_against: 'funding', amount: 1000 };
+  await ledger.call('close_break', close, { params: { break_id: found?.break_id ?? '' } });
+  expect((await settle([lineOf(late)])).outcomes).toMatchObject({ reported: 1 });
+  expect(await about('contradiction', late)).toMatchObject([
+    { bookings: [{ from: 'funding', to: 'clearing', amount: 1000 }, { from: 'loss' }] },
+  ]);
+  expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'sandbox' }]);
+});
+
+test('notices that no file arrives although orders are due, until one arrives', async () => {
+  const waiting = await attempt('approved');
+  const { file_id: newest } = await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(50);
+  await approvedBefore(waiting, 49);
+  await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 1);
+  expect(await breaksOf('file_missing')).toMatchObject([
+    { attempt_id: null, amount: null, currency: null, found: expect.stringContaining(`none since ${newest} of 20`) },
+  ]);
+  expect(await about('missing_in_file', waiting)).toEqual([]);
+  await settle([lineOf(waiting)]);
+  await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
+});
+
+/** Makes an approved order that is missing, and returns it with its break. */
+async function missingOrder(): Promise<{ readonly late: Attempt; readonly found: BreakRecord }> {
+  const late = await attempt('approved');
+  await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(0);
+  await approvedBefore(late, 49);
+  await untilOpen(late, 1);
+  const [found] = await about('missing_in_file', late);
+  if (found === undefined) throw new Error('the order has no break');
+  return { late, found };
+}
+
+/** Books the difference of a break against the funding. */
+const book = ({ break_id }: BreakRecord) =>
+  ledger.call(
+    'close_break',
+    { note: 'It never left.', book_against: 'funding', amount: 1000 },
+    { params: { break_id } },
+  );
+
+const NOTHING_TO_BOOK = { code: 'close_break_schema', field: '/book_against' };
+
+test('books an order that was missing only while no file has it', async () => {
+  const { late, found } = await missingOrder();
+  await settle([lineOf(late)]);
+  const [closed] = await about('missing_in_file', late, { status: 'closed' });
+  expect(closed).toMatchObject({ closed_by: 'service', note: 'A settlement file has the order.', bookings: [] });
+  expect(await refusal(book(found))).toMatchObject(NOTHING_TO_BOOK);
+});
+
+test('books an order that was missing once, even if a file has it later and the booking is sent again', async () => {
+  const { late, found } = await missingOrder();
+  await book(found);
+  const { money } = await bodyOf<{ money: { moved: string } }>(
+    ledger.call('get_transfer_timeline', {}, { params: { transfer_id: found.transfer_id ?? '' } }),
+  );
+  expect(money.moved).toBe('moved_back');
+  await settle([lineOf(late)]);
+  const [back] = await about('contradiction', late);
+  if (back === undefined) throw new Error('the order has no contradiction');
+  await book(back);
+  await book(found);
+  const { rows } = await client.query('select corrected_amount from processor_attempt where attempt_id = $1', [
+    late.attemptId,
+  ]);
+  expect(rows).toEqual([{ corrected_amount: '0' }]);
+});
+
+// The file and the booking both wait for the lock of the break, in this order.
+test.each([
+  ['the file', ['match', 'book']],
+  ['the booking', ['book', 'match']],
+] as const)(
+  'if a file has a missing order while a person books it, and %s comes first, the books say what the file says',
+  async (_name, order) => {
+    const { late, found } = await missingOrder();
+    const lines = [lineOf(late)];
+    const { file_id: fileId } = await createFile(lines);
+    await add(fileId, 1, lines);
+    const waiting = async (): Promise<number> => {
+      const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      return (await client.query(text)).rowCount ?? 0;
+    };
+    const starts = { match: () => match(), book: () => refusal(book(found)) };
+    await client.query('begin');
+    await client.query('select from processor_break where break_id = $1 for update', [
+      fromWireId('brk', found.break_id),
+    ]);
+    const results: Promise<unknown>[] = [];
+    for (const name of order) {
+      results.push(starts[name]());
+      await waitFor('the lock of the break', async () => (await waiting()) === results.length);
+    }
+    await client.query('commit');
+    const outcomes = await Promise.all(results);
+    const refused = outcomes[order.indexOf('book')];
+    if (order[0] === 'match') expect(refused).toMatchObject(NOTHING_TO_BOOK);
+    else expect(refused).toBeUndefined();
+    const contradictions = await about('contradiction', late);
+    expect(contradictions.map(({ bookings }) => bookings.length)).toEqual(order[0] === 'match' ? [] : [2]);
+  },
+);
+
+test('reports an order as missing that the processor contradicted and then confirmed', async () => {
+  const { late } = await missingOrder();
+  await client.query(
+    `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, amount, currency, expected, found,
+        stated_amount, created_at, closed_at, closed_by)
+      select gen_random_uuid(), 'contradiction', connector_id, program_id, attempt_id, amount, currency, 'approved',
+        'declined, approved', amount, now(), now(), 'sandbox' from processor_attempt where attempt_id = $1`,
+    [late.attemptId],
+  );
+  // The job has finished a round when it has found another order.
+  const witness = await attempt('approved');
+  await approvedBefore(witness, 49);
+  await untilOpen(witness, 1);
+  expect(await about('missing_in_file', late)).toHaveLength(1);
+});
+
+test('notices again that no file arrives after the newest one was withdrawn', async () => {
+  const waiting = await attempt('approved');
+  await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(50);
+  await approvedBefore(waiting, 49);
+  const untilLate = (count: number) =>
+    runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === count);
+  await untilLate(1);
+  const wrong = await settle([lineOf(await attempt('approved'))]);
+  await untilLate(0);
+  await withdraw(wrong.file_id);
+  await match();
+  await untilLate(1);
+});
+
+test('does not call a file late while the newest one is young', async () => {
+  const waiting = await attempt('approved');
+  const late = await attempt('approved');
+  await settle([lineOf(await attempt('approved'))]);
+  await filesArrived(1);
+  await approvedBefore(waiting, 48.5);
+  await approvedBefore(late, 50);
+  // The job has finished a round when it has found the other order.
+  await untilOpen(late, 1);
+  expect(await breaksOf('file_missing')).toEqual([]);
+});
+
+test('reports the orders of a day until a file has them', async () => {
+  const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
+  const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+  const query = { day: new Date(noon).toISOString().slice(0, 10) };
+  const orders = async () => {
+    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    return settlements
+      .flatMap(({ pushed, pulled }) => [...Object.values(pushed), ...Object.values(pulled)])
+      .map(Number);
+  };
+  const [waiting, settledNow, settledThen, booked, pulled] = await Promise.all([
+    ...[1, 2, 3, 4].map(() => attempt('approved')),
+    attempt('approved', 'unload'),
+  ]);
+  if (!waiting || !settledNow || !settledThen || !booked || !pulled) throw new Error('an attempt is missing');
+  const then = await settle([lineOf(settledThen), lineOf(pulled)]);
+  await settle([lineOf(settledNow)]);
+  await filesArrived(0);
+  const before = await orders();
+  const move = (attempts: readonly Attempt[], hours: number) =>
+    client.query(
+      "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
+      [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
+    );
+  await move([waiting, pulled, booked], -20);
+  await move([settledNow, settledThen], 0);
+  await client.query('update settlement_file set matched_at = $1 where file_id = $2', [
+    new Date(noon + 3_600_000),
+    fromWireId('stl', then.file_id),
+  ]);
+  await untilOpen(booked, 1);
+  const [found] = await about('missing_in_file', booked);
+  if (found === undefined) throw new Error('the order has no break');
+  await book(found);
+  await client.query('update processor_break set closed_at = $1 where break_id = $2', [
+    new Date(noon + 7_200_000),
+    fromWireId('brk', found.break_id),
+  ]);
+  const after = await orders();
+  // For each direction: at the beginning, approved, settled, resolved, at the end.
+  const changes = after.map((sum, index) => sum - (before[index] ?? 0));
+  expect(changes).toEqual([2000, 2000, 1000, 1000, 2000, 1000, 0, 1000, 0, 0]);
+});
