@@ -107,8 +107,10 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
 
 /** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
 function closedIn({ report }: DayBounds): DayRecord | undefined {
-  // A day that was closed before this field existed lacks it.
-  return report === null ? undefined : { settlements: [], ...(report as DayRecord) };
+  if (report === null) return undefined;
+  // Reports that were stored before settlements existed lack them.
+  const { settlements = [], ...stored } = report as Omit<DayRecord, 'settlements'> & Partial<DayRecord>;
+  return { ...stored, settlements };
 }
 
 function requireBounds([row]: readonly Row[]): DayBounds {
