@@ -105,7 +105,7 @@ export type CallContext = {
   readonly sandboxBehavior?: string | undefined;
   /** Set if the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;
-  /** When the response is due, by `performance.now()`, in milliseconds. */
+  /** When the response is due: a time of `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
    * Whether the caller is known to be gone. It has disconnected, or has received a response because the result comes too late.

@@ -51,7 +51,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #contention = new Contention();
   readonly #lockingPath: LockingPath<Item, Outcome, Name>;
   #chain: Chain<Item, Outcome, Name> | undefined;
-  /** The earliest time of the next chain, by `performance.now()`. */
+  /** The earliest time of the next chain, from `performance.now()`. */
   #chainAgainAt = 0;
   #pauseMilliseconds = FIRST_PAUSE_MILLISECONDS;
   #waiting: Pending<Item, Outcome>[] = [];

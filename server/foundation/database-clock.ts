@@ -9,7 +9,7 @@ export function databaseTime(): number {
   return Math.round(origin + performance.now());
 }
 
-/** Sets the clock to a reading of the database's clock. `readAt` is the time of the reading by `performance.now()`. */
+/** Sets the clock to a reading of the database's clock. `readAt` is the time of the reading, from `performance.now()`. */
 export function setDatabaseTime(reading: number, readAt: number): void {
   origin = reading - readAt;
 }

@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('equals the balance read at that instant, and the balance a millisecond earlier equals the one before it', async () => {
+  test('equals the balance that was read at that instant, and a millisecond earlier equals the previous balance', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {
@@ -121,7 +121,7 @@ describe('a balance as of an instant', () => {
     expect((await at(local)).balance_as_of).toBe(reading?.cards[0]);
   });
 
-  test('is not in a record that was read without an instant', async () => {
+  test('is missing from a record that is read without an instant', async () => {
     const card = await client().cards.get(cards[0] ?? '', here());
     const { funding } = await client().programs.get(programId);
     const trial = await client().trialBalance.get();

@@ -98,7 +98,7 @@ describe('list_cards', () => {
     expect(await refusalOf(list(query as ListCardsQuery))).toMatchObject({ Code: 'list_cards_schema', field });
   });
 
-  test('in a list by the start of the id, refuses the cursor of a card that does not exist', async () => {
+  test('refuses the cursor of a missing card in a list by the start of the id', async () => {
     const first = await list({ card_id_prefix: 'shop-', limit: 1 });
     const cursor = first.next_cursor ?? '';
     expect(await namesOf({ card_id_prefix: 'shop-', cursor })).toEqual(['shop-b', 'shop-~']);
@@ -119,7 +119,7 @@ describe('list_cards', () => {
 });
 
 describe('list_holds', () => {
-  test('shows the open holds from a card and onto it, with their sums', async () => {
+  test('shows the outgoing and incoming holds of a card, with their sums', async () => {
     const { cards, transfers } = client();
     for (const card_id of ['here', 'there']) await cards.create({ card_id });
     await transfers.create({ amount: 5000, card_id: 'here' });

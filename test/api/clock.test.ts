@@ -172,7 +172,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
     });
   });
 
-  test("counts every day of a week that crosses the end of a month, but counts only the month's own days in the month", async () => {
+  test('counts all seven days of a week that spans two months, but only its own days in each month', async () => {
     const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });
     // Finds a month whose first day is not a Monday.
     let first = calendarAt(midweek(), zone).month.end;

@@ -106,7 +106,7 @@ describe('get_day', () => {
     }
   });
 
-  test('shows yesterday if no day is given, and shows that today is still running', async () => {
+  test('shows yesterday if no day is given, and says that today is not over', async () => {
     const yesterday = await client().days.get(programId);
     expect(dayOf(yesterday.ends_at)).toBe(TODAY);
     const today = await client().days.get(programId, { day: TODAY });
@@ -144,7 +144,7 @@ describe('close_day', () => {
   const close = (day: string, note = 'Compared with the bank') => client().days.close(programId, { day, note });
   const withoutResponse = ({ response: _, ...report }: DayRecord & { response?: unknown }) => report;
 
-  test('keeps the report forever, with the person and the note, and reports of later days name the day as the last closed one', async () => {
+  test('keeps the report forever with the person and the note, and later reports name the last closed day', async () => {
     const first = days().at(-1) ?? '';
     const open = await client().days.get(programId, { day: first });
     const closed = await close(first, 'Ticket 4711, password=hunter2');

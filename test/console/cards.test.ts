@@ -57,7 +57,7 @@ describe('Cards', () => {
     expect(urls.filter((url) => url.includes('4111'))).toEqual([]);
   });
 
-  test('open by keyboard', async () => {
+  test('open with the keyboard', async () => {
     const page = await openConsole(at('cards', { last_four: '9173' }));
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     await pressKeys(page, 'j Enter');

@@ -24,7 +24,7 @@ const overdrawn = () => client().transfers.create({ amount: 5, card_id: 'card_em
 const rows = (page: Page) => page.getByRole('table', { name: 'Errors' }).locator('tbody tr');
 
 describe('the screen of errors', () => {
-  test('has a chart by code and a list, and opens a request by the keyboard', async () => {
+  test('has a chart by code and a list, and opens a request with the keyboard', async () => {
     const requestId = await refused(overdrawn);
     await refused(() => client().cards.get('card_none'));
     const page = await openConsole('/console/errors');

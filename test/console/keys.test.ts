@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 const administrator = async () => new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
 
-test('creates a key with a role by keyboard, and shows its working secret once', async () => {
+test('creates a key with a role with the keyboard, and shows its working secret once', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByRole('button', { name: 'Create a key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Create a key' });

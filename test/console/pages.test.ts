@@ -6,7 +6,7 @@ import { collectStatuses, pressKeys, screenshot, useConsole } from './harness/us
 const { openConsole } = useConsole();
 
 describe('a button that copies', () => {
-  test('copies the command of a listing by keyboard, and confirms it', async () => {
+  test('copies the command of a listing with the keyboard, and confirms it', async () => {
     const page = await openConsole('/');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const button = page.getByRole('button', { name: 'Copy: Request' }).first();
@@ -98,7 +98,7 @@ test.each(['/', '/docs', '/docs/create_transfer', '/search?q=blocked+card', '/er
 );
 
 describe('the catalogue of errors', () => {
-  test('finds a code by keyboard', async () => {
+  test('finds a code with the keyboard', async () => {
     const page = await openConsole('/errors');
     await page.getByRole('searchbox').focus();
     await page.keyboard.type('insufficient');

@@ -89,7 +89,7 @@ describe('programs and funding', () => {
     expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
   });
 
-  test('lists every program, opens one by keyboard, and offers a viewer no changes', async () => {
+  test('lists every program, opens one with the keyboard, and offers a viewer no changes', async () => {
     const page = await openConsole('/console/programs', { role: 'support' });
     await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();
     expect(await page.getByRole('button', { name: 'New program' }).count()).toBe(0);

@@ -8,7 +8,7 @@ const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 /** Returns everything that the browser stores for the page. */
 const STORED = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])`;
 
-test('exchanges a key for a session by keyboard, and does not store it', async () => {
+test('exchanges a key for a session with the keyboard, and does not store it', async () => {
   const page = await openConsole('/console/keys');
   const key = await keyOf('support');
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();

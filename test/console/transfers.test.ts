@@ -92,7 +92,7 @@ describe('Transfers', () => {
     await expect.poll(() => rowsOf(page).count()).toBe(50);
   });
 
-  test('selects and opens a transfer by keyboard', async () => {
+  test('selects and opens a transfer with the keyboard', async () => {
     const page = await openConsole(at('transfers', { status: 'pending' }));
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     await pressKeys(page, 'j Enter');
@@ -195,7 +195,7 @@ describe('one transfer', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('captures part of a hold by keyboard, after a confirmation with the amounts', async () => {
+  test('captures part of a hold with the keyboard, after a confirmation with the amounts', async () => {
     const id = await newTransfer(300, { capture: 'manual' });
     const page = await openConsole(at(`transfer/${id}`));
     await page.getByText(/^No money has moved: 3.00 USD is held/).waitFor();

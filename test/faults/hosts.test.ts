@@ -174,11 +174,11 @@ describe('a primary that is stopped', () => {
   });
 });
 
-describe('a primary that still accepts writes after it was replaced', () => {
+describe('while a replaced primary still accepts writes', () => {
   beforeAll(start);
   afterAll(end);
 
-  test('acknowledges none of its later commits', async () => {
+  test('the service acknowledges none of its later commits', async () => {
     // Without a synchronous standby, PostgreSQL lets the old primary commit.
     await pair.setNames('');
     const held = Promise.withResolvers<void>();

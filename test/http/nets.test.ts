@@ -182,7 +182,7 @@ describe('a time-out', () => {
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
-  it('does not affect health checks; the limit of requests in flight does not affect them either', async () => {
+  it('does not affect health checks, and neither does the limit of requests in flight', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
     const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
     await connect(bare('GET', '/api/v0.1/core/card'));

@@ -161,7 +161,7 @@ test.each([
   expect('body' in answer && answer.body?.length).toBe(given);
 });
 
-describe('reads at most 16 KB of an answer', () => {
+describe('a sender reads at most 16 KB', () => {
   /** Writes for as long as the client reads. */
   const endless = (head: string, part: string) =>
     perRequest((socket: Socket) => {
@@ -178,7 +178,7 @@ describe('reads at most 16 KB of an answer', () => {
     ['of a great length', 'HTTP/1.1 200 OK\r\nContent-Length: 9007199254740991\r\n\r\n', 'x'.repeat(1000)],
     ['in endless chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `3e8\r\n${'x'.repeat(1000)}\r\n`],
     ['in tiny chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n'],
-  ])('from an answer %s, which counts, and closes the connection', async (_, head, part) => {
+  ])('of an answer %s, counts the answer, and closes the connection', async (_, head, part) => {
     const { answer, endpoint } = await answerOf(endless(head, part));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'x'.repeat(1024) });
     await expect.poll(endpoint.open).toBe(0);
@@ -188,7 +188,7 @@ describe('reads at most 16 KB of an answer', () => {
     ['one huge header', (size: number) => `X-A: ${'x'.repeat(size)}\r\n`],
     ['many headers', (size: number) => 'X-A: b\r\n'.repeat(size / 4)],
     ['a huge reason', (size: number) => `X-A: ${'b '.repeat(size / 2)}\r\n`],
-  ])('and treats an answer with %s as invalid HTTP', async (_, headers) => {
+  ])('of a head, and treats an answer with %s as invalid HTTP', async (_, headers) => {
     const { answer, endpoint } = await answerOf(replying('HTTP/1.1 200 OK\r\n', headers(20_000), '\r\n'));
     expect(answer).toMatchObject({
       error: 'connection_lost',
@@ -198,12 +198,12 @@ describe('reads at most 16 KB of an answer', () => {
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('and closes the connection if the headers do not end', async () => {
+  test('of headers that do not end, and closes the connection', async () => {
     const { answer } = await answerOf(endless('HTTP/1.1 200 OK\r\n', 'X-A: b\r\n'));
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 
-  test('and stops at the time-out if 1xx statuses do not end', async () => {
+  test('but reads 1xx statuses that do not end until the time-out', async () => {
     const { answer } = await answerOf(endless('', 'HTTP/1.1 102 Processing\r\n\r\n'), {
       answerTimeoutMilliseconds: 200,
     });

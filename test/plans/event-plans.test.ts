@@ -119,7 +119,7 @@ describe.each([
     expect(scansOf(await planOf(reader, statement))).toEqual([]);
   });
 
-  test('finds waiting events for the relay by their index, and reads no whole table', async () => {
+  test('finds waiting events for the relay by their index, and reads no table in full', async () => {
     const writer = await connect({ ...server.connection, options: '-c role=transfer_service_background' });
     try {
       for (const [name, value] of [...WITHIN_LIMITS, ...WRITER_SETTINGS])
@@ -175,7 +175,7 @@ describe('the drop of an old partition', () => {
   });
   afterAll(() => superuser.end());
 
-  test('reads no whole month of positions while it holds the locks, and refuses a month with a row that is still needed', async () => {
+  test('never reads all positions of a month while it holds the locks, and refuses a month with a row that is still needed', async () => {
     for (const [difference, isDropped] of [
       [-1, false],
       [0, true],
@@ -227,7 +227,7 @@ function wholeReadsOf(plan: Plan): readonly string[] {
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)];
 }
 
-/** Returns the partitions with rows that are read whole or sorted. */
+/** Returns the partitions with rows that are read in full or sorted. */
 function scansOf(plan: Plan): readonly string[] {
   const isWhole = /^(Seq Scan|Sort)$/.test(plan['Node Type']) && plan['Total Cost'] > 50 && rowsOf(plan) > 1000;
   return [

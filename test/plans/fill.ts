@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 
-/** The number of cards. The tables are so large that reading a whole table is never the cheaper plan. */
+/** The number of cards. The tables are so large that reading one in full is never the cheaper plan. */
 export const CARDS = 20_000;
 const TRANSFERS = 60_000;
 
-/** Tables that grow with use. No statement may read one of them whole. */
+/** Tables that grow with use. No statement may read one of them in full. */
 export const GROWING: readonly string[] = [
   'transfer',
   'card',

@@ -36,7 +36,7 @@ function isGrowing(plan: Plan): boolean {
 
 const nameOf = (plan: Plan): string => `${plan['Node Type']} ${plan['Index Name'] ?? plan['Relation Name'] ?? ''}`;
 
-/** Returns the growing tables that are read whole. */
+/** Returns the growing tables that are read in full. */
 export function wholeReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => node['Node Type'] === 'Seq Scan' && isGrowing(node))
@@ -50,7 +50,7 @@ export function wholeReads(plan: Plan): readonly string[] {
 const MOST_COST = 1_000_000;
 
 /**
- * Returns the faults of a plan under {@link WRITER_SETTINGS}. One fault is a table of any size that is read whole because
+ * Returns the faults of a plan under {@link WRITER_SETTINGS}. One fault is a table of any size that is read in full because
  * there is no other way. The other is a cost that makes PostgreSQL compile the plan if `jit` is on.
  */
 export function forbiddenReads(plan: Plan): readonly string[] {

@@ -325,12 +325,12 @@ describe.each([
 ])('%s', (state, prepare) => {
   beforeAll(prepare);
 
-  test.each(READS)('%s reads no growing table whole', async (_name, statement) => {
+  test.each(READS)('%s reads no growing table in full', async (_name, statement) => {
     const plan = await planOf(reader, statement, 'custom');
     expect(wholeReads(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
 
-  test.each(READS_OF_ALL)('%s reads no growing table whole', async (_name, statement) => {
+  test.each(READS_OF_ALL)('%s reads no growing table in full', async (_name, statement) => {
     const plan = await planOf(client, statement, 'custom');
     expect(wholeReads(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });

@@ -134,7 +134,7 @@ function planIn({ rows }: pg.QueryResult): Plan {
   return rows[0]['QUERY PLAN'][0].Plan as Plan;
 }
 
-/** Returns the tables that are read whole, except the clock's table with its one row. */
+/** Returns the tables that are read in full, except the clock's table with its one row. */
 function wholeReadsOf(plan: Plan): readonly string[] {
   const own = plan['Node Type'] === 'Seq Scan' ? relationsRead({ ...plan, Plans: [] }) : [];
   return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)].filter(
@@ -160,7 +160,7 @@ describe.each([
 
   test.each(
     READS.flatMap(([name, statement]) => [[name, 'custom', statement] as const, [name, 'generic', statement] as const]),
-  )('reads no whole table and follows the order of indexes for %s (%s plan)', async (_name, how, statement) => {
+  )('reads no table in full and follows the order of indexes for %s (%s plan)', async (_name, how, statement) => {
     const plan = await planOf(statement, how);
     const faults = [...wholeReadsOf(plan), ...endlessReads(plan)];
     expect(faults, JSON.stringify(plan, null, 1)).toEqual([]);

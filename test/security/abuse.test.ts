@@ -53,18 +53,18 @@ describe('callers that send slowly', () => {
   );
 });
 
-describe('a body that is expensive to read', () => {
+describe('a body that is meant to be expensive to read', () => {
   it.each([
     ['brackets', '['.repeat(500_000)],
     ['nested objects', '{"a":'.repeat(100_000)],
-    ['nested objects that end', `${'{"a":'.repeat(90_000)}1${'}'.repeat(90_000)}`],
+    ['nested objects with their closing brackets', `${'{"a":'.repeat(90_000)}1${'}'.repeat(90_000)}`],
     ['quotation marks', '"'.repeat(1_000_000)],
     ['backslashes', `{"a":"${'\\'.repeat(1_000_001)}"}`],
     ['a number of a million digits', `{"transfers":${'9'.repeat(1_000_000)}}`],
     ['blanks', ' '.repeat(1_048_000)],
     ['invalid card numbers', `{"a":"${'4111111111111112 '.repeat(60_000)}"}`],
     ['single digits', `{"a":"${'1 '.repeat(500_000)}"}`],
-  ])('is refused at little cost: %s', async (_, body) => {
+  ])('is refused for little CPU time: %s', async (_, body) => {
     const server = await serve();
     const response = await askQuickly(server, post(BATCH, body));
     expect([response.status, response.headers.get('error-code')]).toEqual([400, 'create_transfer_batch_schema']);
@@ -76,7 +76,7 @@ describe('a body that is expensive to read', () => {
     ['far apart', (at: number) => String((at * 65_537) % 4_294_967_291)],
     ['of one length', (at: number) => `k${String(at * 7_919).padStart(9, '0')}`],
     ['that differ at the end', (at: number) => `${'a'.repeat(3)}${at}`],
-  ])('with as many names as fit, %s, is read at little cost', async (_, name) => {
+  ])('takes little CPU time with as many names as fit, %s', async (_, name) => {
     const server = await serve();
     const names: string[] = [];
     for (let at = 0, bytes = 0; bytes < 1_000_000; at += 1) {
@@ -91,7 +91,7 @@ describe('a body that is expensive to read', () => {
     expect(ignored.headers.get('ignored-fields')?.length).toBeLessThan(1_000);
   });
 
-  it('with names that collide in the hash tables of other languages is read at little cost', async () => {
+  it('takes little CPU time with names that collide in the hash tables of other languages', async () => {
     const server = await serve();
     // "Aa" and "BB" have the same hash in Java and PHP 5. All strings of the same length that consist of these two also have the
     // same hash.
@@ -103,7 +103,7 @@ describe('a body that is expensive to read', () => {
   });
 });
 
-describe('a head that is expensive to read', () => {
+describe('a head that is meant to be expensive to read', () => {
   it.each([
     ['a thousand parameters', `${TRANSFER}?${Array.from({ length: 1_000 }, (_, at) => `p${at}=`).join('&')}`, 200],
     ['a query of escapes', `${TRANSFER}?a=${'%41'.repeat(2_500)}`, 200],

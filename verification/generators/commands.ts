@@ -8,34 +8,34 @@ import { LARGEST_AMOUNT, type Model, type Refused } from '../model/model.ts';
 
 export type Kind = Command['does'];
 
-/** The times of transfers: the shares that are scheduled, and whose hold has an end, and how many milliseconds ahead. */
+/** The share of transfers that are scheduled, the share of holds with an end, and how many milliseconds ahead these times are. */
 export type Times = { readonly scheduled: number; readonly ending: number; readonly ahead: (random: Random) => number };
 
-/** What a generator produces. */
+/** The commands that a generator produces. */
 export type Workload = {
-  /** A kind that is listed more often comes more often. */
+  /** The kinds of commands. A kind that is listed twice is drawn twice as often. */
   readonly kinds: readonly Kind[];
-  /** Multiplies amounts. With 1, most transfers are of up to 20 minor units. */
+  /** Multiplies amounts. With 1, most transfers move at most 20 minor units. */
   readonly scale: number;
   /** The share of transfers that hold money first. */
   readonly manual: number;
   readonly times: Times | null;
-  /** The members of programs that commands change. */
+  /** The fields of programs that commands change. */
   readonly members: readonly ('name' | 'threshold' | 'limit' | 'cardLimit')[];
   /** Whether deposits and withdrawals have references. */
   readonly namesMovements: boolean;
-  /** What an operator can report about attempts at a processor. Undefined without a processor. */
+  /** Returns the outcomes that an operator can report for attempts at a processor. Undefined without a processor. */
   readonly findResolvable?: ((isWrong: boolean) => readonly Request[]) | undefined;
 };
 
-/** The things that commands are about. The lists may grow. */
+/** The records that commands name. The lists may grow. */
 export type Known = {
   readonly now: number;
-  /** The programs of the model, by name. Most commands are about the first. */
+  /** The programs of the model, by name. Most commands name the first. */
   readonly programs: readonly { readonly program: string; readonly cards: readonly KnownCard[] }[];
   readonly transfers: readonly { readonly id: string; readonly program: string }[];
   readonly webhooks: readonly { readonly id: string; readonly program: string }[];
-  /** If the model is known, commands suit its state, and a few are about cards that do not exist or have another currency. */
+  /** If the model is known, most commands fit its state, and a few name cards that do not exist or have another currency. */
   readonly model?: Model;
 };
 
@@ -63,14 +63,14 @@ export const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)
 /** The limits of all cards together. Only limits of periods exist there. */
 export const PERIOD_LIMITS = CARD_LIMITS.filter((name) => name !== 'maximum_balance' && LIMITS[name][0] !== null);
 
-/** The shortest period comes most often. */
+/** The shortest period is drawn most often. */
 const OFTEN_ENDED = PERIODS.flatMap((period, index) => new Array<Period>(PERIODS.length - index).fill(period));
 
 const TYPES = ['load', 'load', 'unload', 'card_to_card'] as const;
 /** A processor moves no money between cards. */
 const TYPES_AT_PROCESSOR = ['load', 'load', 'unload'] as const;
 
-/** How often commands request each status, usually and rarely. */
+/** The weights of each status, in usual and in rare requests. */
 const STATUSES: Readonly<Record<CardStatus, readonly [usual: number, rare: number]>> = {
   preactive: [0, 0],
   active: [2, 1],
@@ -85,7 +85,7 @@ const statusesBy = (column: 0 | 1): readonly CardStatus[] =>
   CARD_STATUSES.flatMap((status) => new Array<CardStatus>(STATUSES[status][column]).fill(status));
 const [USUAL_STATUSES, RARE_STATUSES] = [statusesBy(0), statusesBy(1)];
 
-/** Draws the value of a limit. */
+/** Returns a random value for a limit. */
 export function drawLimit(random: Random, name: keyof typeof RANGES, scale: number): bigint {
   const [from, below] = RANGES[name];
   const unit = name.endsWith('count') ? 1 : scale;
@@ -97,7 +97,7 @@ export function weighed(weights: Readonly<Partial<Record<Kind, number>>>): reado
   return Object.entries(weights).flatMap(([kind, weight]) => new Array<Kind>(weight).fill(kind as Kind));
 }
 
-/** Draws commands. */
+/** Generates random commands. */
 export class Commands {
   readonly #random: Random;
   readonly #known: Known;
@@ -149,7 +149,7 @@ export class Commands {
     }
   }
 
-  /** Whether a command is a rare one. Only if the model is known. */
+  /** Decides at random whether to generate a rare command. Always false if the model is unknown. */
   #rarely(probability: number): boolean {
     return this.#known.model !== undefined && this.#random.chance(probability);
   }
@@ -160,7 +160,7 @@ export class Commands {
     return [found?.program ?? '', found?.cards ?? []];
   }
 
-  /** A card. If the model is known, mostly one of the first two, so that one command affects the next. */
+  /** Returns a card. If the model is known, it is mostly one of the first two, so that one command affects the next. */
   #card(cards: readonly KnownCard[]): KnownCard {
     if (this.#rarely(0.025)) return { name: 'nobody', currency: '' };
     return this.#random.pick(this.#rarely(0.7) ? cards.slice(0, 2) : cards);
@@ -201,7 +201,7 @@ export class Commands {
     };
   }
 
-  /** Another card, mostly in the same currency. */
+  /** Returns another card, mostly in the same currency. */
   #destination(cards: readonly KnownCard[], { name, currency }: KnownCard): string | null {
     if (this.#rarely(0.03)) return 'nobody of nobody';
     const others = cards.filter((other) => other.name !== name);
@@ -210,7 +210,7 @@ export class Commands {
     return fitting.length === 0 ? null : this.#random.pick(fitting).name;
   }
 
-  /** Mostly changes a recent transfer, so that several commands are about the same one. */
+  /** Mostly changes a recent transfer, so that several commands change the same one. */
   #changeTransfer(does: keyof typeof APT): Command {
     const random = this.#random;
     const { model, transfers } = this.#known;
@@ -266,7 +266,7 @@ export class Commands {
     return new Date(this.#known.now + (this.#random.below(42) - 1) * DAY).toISOString().slice(0, 'YYYY-MM-DD'.length);
   }
 
-  /** A limit. If the model is known, often a maximum balance of about what is on the card or on hold for it. */
+  /** Returns a change of a limit. If the model is known, often sets a maximum balance near the current balance. */
   #limitOfCard(card: string): LimitChange {
     const { model } = this.#known;
     if (model === undefined || !this.#random.chance(0.6)) return this.#limit(CARD_LIMITS);
@@ -275,7 +275,7 @@ export class Commands {
     return { direction: null, name: 'maximum_balance', value: most > 0n ? most : 0n };
   }
 
-  /** One of these limits. A few are removed again. */
+  /** Returns a change of one of these limits. A few changes remove the limit. */
   #limit(names: readonly (keyof typeof RANGES)[]): LimitChange {
     const random = this.#random;
     const name = random.pick(names);
@@ -295,7 +295,7 @@ export class Commands {
     return { does, program, threshold: random.chance(0.2) ? null : BigInt(60 + random.below(70)) };
   }
 
-  /** A setting for all programs, for one program, or for one transfer type of a program. */
+  /** Returns a setting for all programs, for one program, or for one transfer type of a program. */
   #changeSwitch(): Command {
     const random = this.#random;
     const scope = random.pick(['service', 'program', 'program', 'load', 'unload', 'card_to_card'] as const);
@@ -321,7 +321,7 @@ export class Commands {
     return { does, program, webhook, status, skips: status === 'enabled' && random.chance(0.4) };
   }
 
-  /** A later time, mostly close to one when something starts or ends. A sandbox's clock can also go back. */
+  /** Returns a later time, mostly close to the start or the end of something. A sandbox's clock can also be set back. */
   #later(): number {
     const random = this.#random;
     const { now, model } = this.#known;
@@ -346,12 +346,12 @@ export class Commands {
   }
 }
 
-/** Up to two seconds ahead, and often only a moment. */
+/** Returns a number of milliseconds up to about two seconds, often only a few. */
 export function aheadInSeconds(random: Random): number {
   return 2 + random.below(random.chance(0.3) ? 30 : 2_000);
 }
 
-/** Which transfers a command suits. It may still be refused for other reasons. */
+/** The transfers that fit each command. The command may still be refused for other reasons. */
 const APT = {
   capture: (transfer: Transfer, books: Books) => books.status(transfer) === 'pending',
   cancel: (transfer: Transfer, books: Books) => ['pending', 'scheduled'].includes(books.status(transfer)),
@@ -359,7 +359,7 @@ const APT = {
   update_transfer: () => true,
 };
 
-/** Every refusal that commands of each kind can get. The tests of an environment check that all refusals of its kinds occurred. */
+/** All refusals that commands of each kind can get. The tests of an environment check that each refusal of its kinds occurred. */
 export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   create: [
     ...['create_transfer_schema', 'service_disabled', 'card_not_found', 'currency_mismatch', 'duplicate_reference'],
@@ -379,7 +379,7 @@ export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   delete_webhook: ['webhook_not_found'],
 };
 
-/** Counts what a generator has produced, and what was refused. */
+/** Counts the generated commands and their refusals. */
 export class Coverage {
   readonly #counts = new Map<string, number>();
 
@@ -408,7 +408,7 @@ export class Coverage {
     if (name !== undefined) this.count(`refused for limit ${name}`);
   }
 
-  /** The kinds, limits, periods and refusals of a workload that came less often than `atLeast`. */
+  /** Returns the kinds, limits, periods and refusals of a workload that occurred less often than `atLeast`. */
   missing({ kinds }: Workload, atLeast: number): readonly string[] {
     const own = [...new Set(kinds)];
     const limits = own.includes('limit_card') ? [...LIMIT_NAMES, 'maximum_balance'] : [];

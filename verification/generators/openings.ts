@@ -42,10 +42,10 @@ const BEGINNINGS = [
   ['America/Los_Angeles', '2027-01-31T23:00:00Z'],
 ] as const;
 
-/** Statuses of cards at the start. The service gives `preactive` and `expired` to no card. */
+/** Statuses of cards at the start. The service itself never gives a card `preactive` or `expired`. */
 const STATUSES = [...new Array<CardStatus>(15 * CARD_STATUSES.length).fill('active'), ...CARD_STATUSES];
 
-/** Draws two programs in one time zone, one with four cards and one with a single card. Most have few limits. */
+/** Returns two random programs in one time zone, one with four cards and one with a single card. Most have few limits. */
 export function drawOpening(random: Random): Opening {
   const [zone, start] = random.pick(BEGINNINGS);
   const now = Date.parse(start);
@@ -79,7 +79,7 @@ function drawProgram(random: Random, { zone, now }: Beginning, named: (typeof CA
   return { ...program, funding: { ...funding, [currency]: left }, cards: [{ ...rich, balance }, ...others] };
 }
 
-/** Draws the limits of a card or of each card, or only some of them. Often none. */
+/** Returns random limits for a card, for each card, or for a program. Often returns none. */
 function drawLimits(random: Random, names = CARD_LIMITS): Limits | null {
   if (random.chance(0.45)) return null;
   const share = random.pick([0.1, 0.1, 0.1, 0.2, 0.2]);

@@ -9,7 +9,7 @@ const BETWEEN = 20;
 /** The maximum number of open requests: the requests of ten seconds. */
 const MAX_OPEN = 500;
 
-/** A request of the pulse. Times are by `performance.now()`. `status` is 0 without a response. */
+/** A request of the pulse. Times are from `performance.now()`. `status` is 0 without a response. */
 type Beat = { readonly sentAt: number; readonly answeredAt: number; readonly status: number };
 
 /**

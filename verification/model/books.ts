@@ -105,8 +105,9 @@ export const fundingOf = (program: string, currency: string): string => `funding
 export const suspenseOf = (program: string, currency: string): string => `suspense ${program} ${currency}`;
 
 /**
- * The books: a list of transfers and other movements, and the sums of each account. What a transfer adds to the sums follows from
- * the transfer alone (`#add`). When the transfer changes, its part is removed and added again, so no change needs rules for sums.
+ * The books: a list of transfers and other movements, and the sums of each account. The part of a transfer in the sums depends
+ * only on the transfer (`#add`). When the transfer changes, its part is removed and added again, so no change needs rules for
+ * sums.
  */
 export class Books {
   now = 0;

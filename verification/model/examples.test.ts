@@ -5,7 +5,7 @@ import type { TransferType } from '../../domain/transfers/transfer.ts';
 import { fundingOf, LIMIT_NAMES, suspenseOf, worldOf } from './books.ts';
 import { type Change, Model } from './model.ts';
 
-// Examples computed by hand, which check the model. A change of a rule of money begins with a row here.
+// Examples that were computed by hand, to check the model. Before you change a rule about money, add a row here.
 //
 // A row has a time (UTC), a step, its answer, and for each account: balance, held, incoming, available. An empty field
 // repeats the value above it. Each table begins with 1,000 in funding and nothing on the cards. The program is in Berlin,

@@ -41,7 +41,7 @@ const CARDS: Readonly<
   closed: { in: false, out: false, code: 'card_closed', next: '' },
 };
 
-/** The state of an attempt at a processor. Operators can end open attempts. For `sending` it is too early to tell. */
+/** The state of an attempt at a processor. Operators can end `open` attempts, but not `sending` ones. */
 const ATTEMPTS: Readonly<Record<AttemptStatus, 'sending' | 'open' | 'executed' | 'failed'>> = {
   ready: 'sending',
   sent: 'sending',
@@ -55,7 +55,7 @@ const ATTEMPTS: Readonly<Record<AttemptStatus, 'sending' | 'open' | 'executed' |
   reversed: 'failed',
 };
 
-/** Transfers with these statuses no longer have their reference. */
+/** The reference of a transfer with one of these statuses can be used again. */
 const WITHOUT_REFERENCE: readonly TransferStatus[] = ['failed', 'canceled', 'expired'];
 
 const WHOSE: Readonly<Record<LimitSource, string>> = {
@@ -67,7 +67,7 @@ const WHOSE: Readonly<Record<LimitSource, string>> = {
 /** A refusal: its code, and part of the message that is unique to this cause. `unchanged` is a success without effect. */
 export type Refused = { readonly code: string; readonly about: string | null };
 
-/** A setting of the switch: for all programs or one, for all types of transfers or one. */
+/** A setting of the switch, for one program or all, and for one type of transfer or all. */
 export type Switching = {
   readonly program: string | null;
   readonly type: TransferType | null;
@@ -81,13 +81,13 @@ export type CardChange = {
   readonly status?: CardStatus | null;
   readonly expiresOn?: string | null;
   readonly limits?: Limits | null;
-  /** The target of the balance when the card is closed. Null if the balance must be zero. */
+  /** Where the balance goes when the card is closed. Null if the balance must be zero. */
   readonly balanceTo?: 'funding' | null;
-  /** The id of the transfer that takes the balance of a closed card to funding. */
+  /** The id of the transfer that moves the balance of a closed card to funding. */
   readonly sweep: string;
 };
 
-/** A change that is requested, that is due, or that a processor reports. The caller chooses the ids of transfers. */
+/** A change that was requested, became due, or was reported by a processor. The caller chooses the ids of transfers. */
 export type Change =
   | { readonly does: 'create'; readonly id: string; readonly asked: AskedTransfer }
   | { readonly does: 'capture' | 'reverse'; readonly transfer: string; readonly amount: bigint | null }
@@ -120,8 +120,8 @@ const UNCHANGED = no('unchanged');
 const WAITS = no('invalid_transfer_status', 'waits for the processor');
 
 /**
- * The rules of money, written a second time as plainly as possible. It shares no code with the product. `refuse` answers and
- * changes nothing. `apply` carries out a change even if `refuse` would refuse it.
+ * The rules about money, written a second time as plainly as possible. The model shares no code with the product. `refuse` says
+ * whether a change would be refused, and changes nothing. `apply` carries out a change even if `refuse` would refuse it.
  */
 export class Model {
   readonly books = new Books();
@@ -131,7 +131,7 @@ export class Model {
   readonly low: LowFunding[] = [];
   /** The settings of the switch. */
   switches: readonly Switching[] = [];
-  /** References of deposits and withdrawals. They are never free again. */
+  /** References of deposits and withdrawals. They can never be used again. */
   readonly #movementReferences = new Set<string>();
 
   /** Carries out a change unless it is refused. */

@@ -26,7 +26,7 @@ export const CHAINS: Mutants = {
   'version-not-compared': {
     mistake: 'a chained group is saved although the version of an account has changed since its decision',
     edits: { UPDATE_IF_UNCHANGED: ['account.version = sent.version_before', 'sent.version_before is not null'] },
-    witnesses: [chain('a card that was suspended between its decision')],
+    witnesses: [chain('its card was suspended between the decision')],
   },
   'sequence-not-compared': {
     mistake: 'a chained group is saved although money has been moved without a new version since its decision',
@@ -82,7 +82,7 @@ export const CHAINS: Mutants = {
     witnesses: [separate('remembers nothing that was rolled back')],
   },
   'thrown-decision-not-repeated': {
-    mistake: 'an error that a decision throws on reads from different moments is final',
+    mistake: 'an error is final even if the decision threw it because its reads were from different moments',
     edits: {
       'LockingPath.recover': [
         '? error.accountsChanged : !(error instanceof CommitUnknown)',
@@ -99,7 +99,7 @@ export const CHAINS: Mutants = {
         '',
       ],
     },
-    witnesses: [chain('a card that was suspended between its decision')],
+    witnesses: [chain('its card was suspended between the decision')],
   },
   'version-not-raised-for-others': {
     mistake: 'an account keeps its version when a service of an earlier version changes it',

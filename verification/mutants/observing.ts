@@ -21,12 +21,12 @@ export const OBSERVING: Mutants = {
     witnesses: [response('with a card number')],
   },
   'request-of-another-event': {
-    mistake: 'all events of a group have the request of the first event with one',
+    mistake: 'all events of a group get the request id of the first event that has one',
     edits: { insertEvents: ['event.requestId', 'events.find((one) => one.requestId)?.requestId'] },
     witnesses: [{ file: 'test/errors/requests.test.ts' }],
   },
   'trace-of-another-request': {
-    mistake: 'all events of a group have the trace of the first event with one',
+    mistake: 'all events of a group get the trace of the first event that has one',
     edits: { insertEvents: ['event.traceparent', 'events.find((one) => one.traceparent)?.traceparent'] },
     witnesses: [{ file: 'test/store/events/traces.test.ts' }],
   },

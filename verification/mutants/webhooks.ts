@@ -123,7 +123,7 @@ export const OUTBOUND: Mutants = {
     witnesses: [tls('is trusted by WEBHOOK_CA')],
   },
   'outbound-headers-frame-the-request': {
-    mistake: 'headers of a webhook may say where its request ends',
+    mistake: 'the headers of a webhook can change where its request ends',
     edits: { withoutFraming: ['!FRAMING_HEADERS.has(name)', "name !== ''"] },
     witnesses: [answers('a request is a POST')],
   },

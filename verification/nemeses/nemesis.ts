@@ -10,12 +10,12 @@ export type Target<Environment> = {
   readonly urls: readonly string[];
 };
 
-/** `since` is the beginning of the last `inject` or `heal`, by `performance.now()`. */
+/** `since` is the time from `performance.now()` at the beginning of the last `inject` or `heal`. */
 type Act<Environment> = (target: Target<Environment>, since: number) => Promise<void>;
 
 /**
- * Something that goes wrong. A campaign combines it with any environment that can express it, and calls these functions in the
- * order in which they are listed. Times are in milliseconds.
+ * A fault. A campaign combines it with any environment that can cause it, and calls these functions in the order in which they
+ * are listed. Times are in milliseconds.
  */
 export type Nemesis<Environment> = {
   readonly name: string;

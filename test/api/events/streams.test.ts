@@ -55,7 +55,7 @@ describe('a stream', () => {
     expect(sent?.data).toBe(text);
   });
 
-  test('begins with the next event if no position is given, and sends its own position first', async () => {
+  test('begins with the next event if no position is given, and first sends the position where it begins', async () => {
     const { position = 0 } = await page(first.url, { limit: 1 });
     const stream = await openStream(first.url);
     await expect.poll(() => stream.messages.length).toBeGreaterThan(0);

@@ -118,8 +118,12 @@ const PLANS: Readonly<Record<string, Plan>> = {
     },
     outcomes: ['matched'],
   },
-  'told what was unknown': { status: 'sent', lines: (about) => [lineOf(about)], outcomes: ['reported'] },
-  late: {
+  'settled while its outcome was unknown': {
+    status: 'sent',
+    lines: (about) => [lineOf(about)],
+    outcomes: ['reported'],
+  },
+  'settled after it was declined': {
     status: 'declined',
     lines: (about) => [lineOf(about)],
     outcomes: ['reported'],
@@ -161,13 +165,13 @@ const PLANS: Readonly<Record<string, Plan>> = {
     outcomes: ['matched', 'duplicate', 'duplicate'],
     found: [['duplicate', null]],
   },
-  'settled twice while it was unknown': {
+  'settled twice while its outcome was unknown': {
     status: 'sent',
     lines: (about) => [lineOf(about), lineOf(about)],
     outcomes: ['reported', 'duplicate'],
     found: [['duplicate', null]],
   },
-  'late, and again': {
+  'settled twice after it was declined': {
     status: 'declined',
     lines: (about) => [lineOf(about), lineOf(about)],
     outcomes: ['reported', 'duplicate'],
@@ -176,7 +180,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
       ['duplicate', null],
     ],
   },
-  'late, and undone': {
+  'settled after it was declined, then reversed': {
     status: 'declined',
     lines: (about) => [lineOf(about), lineOf(about, { status: 'reversed' })],
     outcomes: ['reported', 'reported'],
@@ -185,19 +189,19 @@ const PLANS: Readonly<Record<string, Plan>> = {
       ['contradiction', 0],
     ],
   },
-  'undone, and then settled': {
+  'reversed, then settled': {
     status: 'approved',
     lines: (about) => [lineOf(about, { status: 'reversed' }), lineOf(about)],
     outcomes: ['reported', 'reported'],
     found: [['contradiction', 1000]],
   },
-  'another amount, and then the right one': {
+  'settled with another amount, then with the right one': {
     status: 'sent',
     lines: (about) => [lineOf(about, { amount: 900 }), lineOf(about)],
     outcomes: ['differs', 'reported'],
     found: [['contradiction', 1000]],
   },
-  'undone before it was settled': {
+  'reversed before it was settled': {
     status: 'declined',
     lines: (about) => [lineOf(about, { status: 'reversed' }), lineOf(about)],
     outcomes: ['matched', 'reported'],

@@ -87,7 +87,7 @@ beforeAll(async () => {
   first = await startService({ ...webhookKey, DATA_DIR: directory.path });
   const { databaseUrl } = await embeddedServerOf(directory.path);
   database = await connect({ connectionString: databaseUrl });
-  const { key: operator } = await withSecret(first.client.keys.create(operatorKey('of all that is audited')));
+  const { key: operator } = await withSecret(first.client.keys.create(operatorKey('operator of the test')));
   ofOperator = { Authorization: `Bearer ${operator}`, 'Program-Id': DEMO_PROGRAM };
   for (const operation of SUBJECTS) {
     const [key, sent] = [randomUUID(), await ask(operation)];

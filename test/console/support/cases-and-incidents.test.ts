@@ -71,7 +71,7 @@ async function closeAll(): Promise<void> {
 }
 
 describe('the queue of support', () => {
-  test('shows the most urgent case first, and opens it by two keystrokes', async () => {
+  test('shows the most urgent case first, and opens it with two keystrokes', async () => {
     await closeAll();
     const question = await shop.caller.cases.create({ text: 'Where is the invoice?' });
     await shop.caller.cases.create({ request_id: await declined(shop), severity: 'critical' });
@@ -112,7 +112,7 @@ describe('the queue of support', () => {
     await expect.poll(() => rows(page).count()).toBe(3);
   });
 
-  test('reaches the cause of a database fault, a stop and a decline by two keystrokes', async () => {
+  test('reaches the cause of a database fault, a stop and a decline with two keystrokes', async () => {
     await closeAll();
     const { caller, programId } = await newShop('Three Causes');
     await service().database.stop();
@@ -372,7 +372,7 @@ describe('a case', () => {
 describe('an incident', () => {
   const proposals = (page: Page) => page.getByRole('table', { name: 'Proposed cases' }).locator('tbody tr');
 
-  test('is proposed by the overview during a burst of errors, attaches its cases by one keystroke, and resolves them', async () => {
+  test('is proposed by the overview during a burst of errors, attaches its cases with one keystroke, and resolves them', async () => {
     await closeAll();
     const opened = [];
     for (let at = 0; at < 3; at += 1) {
@@ -437,7 +437,7 @@ describe('an incident', () => {
     await caller.locator('.answer').getByText('This incident is over.').waitFor();
   });
 
-  test('is offered on the page of a case that it covers, and attached by one keystroke', async () => {
+  test('is offered on the page of a case that it covers, and attached with one keystroke', async () => {
     const other = await newShop('Covered Shop');
     const { case_id } = await other.caller.cases.create({ request_id: await declined(other) });
     const incident = await client().incidents.create({

@@ -59,7 +59,7 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
 
 /** Cells in which the same answer arrives twice. A service that treats it as no answer asks again. */
 const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const).map((question) => ({
-  name: `${question}: the answer twice`,
+  name: `${question}: the same answer twice`,
   pairs: [`${STEP[question](true)}: twice`],
   way: question === 'reverse' ? 'reversed' : 'inquired',
   ends: [question === 'reverse' ? 'failed, executed 1' : 'completed, executed 1'],
@@ -105,7 +105,7 @@ const OTHERS: readonly Cell[] = [
     arrive: (trial) => trial.begin(() => ({ executes: false, reply: 'decline' })),
   },
   {
-    name: 'send: less than ordered, put right later',
+    name: 'send: executed for less than ordered, corrected later',
     pairs: ['execute: wrong amount'],
     way: 'inquired',
     ends: ['completed, executed 1'],
@@ -116,7 +116,7 @@ const OTHERS: readonly Cell[] = [
       }),
   },
   {
-    name: 'inquire: not found, when it was approved meanwhile',
+    name: 'inquire: not found, although a notice approved it in the meantime',
     pairs: ['inquire: reordered'],
     way: 'inquired',
     ends: ['completed, executed 1'],
@@ -142,7 +142,7 @@ const OTHERS: readonly Cell[] = [
     },
   },
   {
-    name: 'reverse: approved while it is reversed',
+    name: 'reverse: approved by a notice during the reversal',
     pairs: ['reverse: reordered'],
     way: 'reversed',
     ends: ['failed, executed 1'],

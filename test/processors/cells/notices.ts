@@ -35,18 +35,18 @@ const approved = (id: string) => ({ status: 'approved', notice_id: `notice ${id}
 
 const BADLY_SENT: readonly Cell[] = [
   cell('pending, then approved', 'notice: reordered', (trial, id) => trial.stage.notify(id, 'approved', `later ${id}`)),
-  cell('none, although it is executed', 'notice: silence', async () => undefined),
-  cell('without hearing its answer, and once more', 'notice: cut', async (trial, id) => {
+  cell('never sent', 'notice: silence', async () => undefined),
+  cell('sent again after its response was lost', 'notice: cut', async (trial, id) => {
     await trial.stage.tryToNotify(id, approved(id), 'cut');
     await untilAnswered(trial, id, approved(id), 200);
   }),
   cell('byte by byte', 'notice: slow', (trial, id) => untilAnswered(trial, id, approved(id), 200, true)),
-  cell('malformed, and then in its form', 'notice: malformed', async (trial, id) => {
+  cell('malformed, then well-formed', 'notice: malformed', async (trial, id) => {
     await untilAnswered(trial, id, { ...approved(id), amount: 'ten' }, 400);
     await untilAnswered(trial, id, approved(id), 200);
   }),
   {
-    ...cell('of another amount, and then of the right one', 'notice: wrong amount', async (trial, id) => {
+    ...cell('with another amount, then with the right one', 'notice: wrong amount', async (trial, id) => {
       await untilAnswered(trial, id, { ...approved(id), notice_id: `wrong ${id}`, amount: 999 }, 200);
       await untilAnswered(trial, id, approved(id), 200);
     }),
@@ -107,7 +107,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
     },
   },
   {
-    name: 'notice: approved, after it was declined',
+    name: 'notice: approved, after a declined order',
     pairs: ['notice: reordered'],
     way: 'inquired',
     ends: ['failed, executed 1 late'],
@@ -121,7 +121,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
     },
   },
   {
-    name: 'record: what a notice says, too, at the same time',
+    name: 'record: an answer and a notice at the same time',
     pairs: ['record: twice'],
     way: 'inquired',
     ends: COMPLETED,

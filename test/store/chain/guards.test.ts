@@ -71,7 +71,7 @@ async function sendTwo(first: () => Promise<string>, second: () => Promise<strin
   return { one, two, release: committed.release };
 }
 
-describe('a group that was decided on the previous one', () => {
+describe('a group that was decided on the result of the previous group', () => {
   test('is saved after the previous group without a second decision', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
@@ -104,7 +104,7 @@ describe('a group that was decided on the previous one', () => {
     expect(guards()).toBe(2);
   });
 
-  test('respects a card that was suspended between its decision and its save', async () => {
+  test('refuses a transfer if its card was suspended between the decision and the save', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const send = () => transfer(ledger, card, { amount: 1 });
@@ -114,7 +114,7 @@ describe('a group that was decided on the previous one', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'card_suspended']);
   });
 
-  test('respects a limit of the card that was lowered between its decision and its save', async () => {
+  test('refuses a transfer if a limit of its card was lowered between the decision and the save', async () => {
     const ledger = openChain();
     const card = await makeCard(100);
     const send = () => transfer(ledger, card, { amount: 10 });
@@ -204,13 +204,13 @@ describe('a group that was decided on the previous one', () => {
   });
 });
 
-describe('two changes of one transfer from two processes end with the stored transfer in the last event:', () => {
+describe('when two processes change one transfer, the last event has the stored transfer:', () => {
   const CHANGES = ['capture_transfer', 'cancel_transfer', 'update_transfer'] as const;
   const inOrder = CHANGES.flatMap((first) => CHANGES.map((second) => [first, second] as const));
   const pairs = inOrder.filter((pair) => pair.includes('update_transfer'));
 
   test.for(pairs.flatMap((pair) => [{}, OPERATOR].map((more) => [...pair, more] as const)))(
-    '%s is decided, %s commits, and the first is saved',
+    '%s is decided, %s commits, then the first change is saved',
     async ([first, second, more]) => {
       const ledger = openChain();
       const held = await makeOpen(other, { amount: 5, card_id: await makeCard(), capture: 'manual' });

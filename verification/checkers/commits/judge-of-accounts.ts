@@ -5,7 +5,7 @@ import type { Tables } from '../../environments/memory-store/transaction.ts';
 import { dayIn } from '../../model/calendar.ts';
 import type { SerialBooks } from '../../model/serial-books.ts';
 
-/** Compares committed rows with the serial books, and says every problem. */
+/** Compares committed rows with the serial books, and reports every difference. */
 export class JudgeOfRows {
   protected readonly tables: Tables;
   protected readonly books: SerialBooks;

@@ -42,7 +42,7 @@ export type KillCampaign = {
   readonly maxRecovery?: number;
 };
 
-/** What a ledger is made of. */
+/** The parts of a ledger. */
 type Parts = {
   readonly services: TwoServices;
   readonly programs: Programs;

@@ -12,7 +12,8 @@ const BREAKS: Witness = { file: 'test/api/processors/breaks.test.ts' };
 /** Mistakes that move a card's money twice at a processor, or release money that the processor has moved. */
 export const ATTEMPTS: Mutants = {
   'send-before-it-is-written': {
-    mistake: 'an order is sent before the fact is committed, so it is sent again if the process dies in between',
+    mistake:
+      'an order is sent before its mark as sent is committed, so it is sent again if the process dies in between',
     edits: {
       'AttemptWork.markSent': [
         'const rows =',
@@ -69,7 +70,7 @@ export const ATTEMPTS: Mutants = {
     witnesses: [SIMULATION],
   },
   'late-approval-not-recorded': {
-    mistake: 'an order that the processor executes after its failure is missing from the books',
+    mistake: 'an order that the processor executes after the transfer has failed is missing from the books',
     edits: { recordOnce: ['await recordContradiction(parts.database, attempt, step, now());\n  return', 'return'] },
     witnesses: [SIMULATION],
   },
@@ -86,12 +87,12 @@ export const ATTEMPTS: Mutants = {
     witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'reports something else later' }],
   },
   'booked-twice': {
-    mistake: 'a break can be booked again, because what was booked is not stored',
+    mistake: 'a break can be booked again, because the booked amount is not stored',
     edits: { closeBreak: ['booking?.correction ?? 0n', '0n'] },
     witnesses: [{ ...BREAKS, only: 'reports something else later' }],
   },
   'whole-amount-booked-again': {
-    mistake: 'what is booked already is booked again after the processor says something else',
+    mistake: 'an amount that is already booked is booked again after the processor reports something else',
     edits: { movedInBooks: ['+ correctedAmount', '+ 0n * correctedAmount'] },
     witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'reports something else later' }],
   },
