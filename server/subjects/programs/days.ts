@@ -109,8 +109,7 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
 function closedIn({ report }: DayBounds): DayRecord | undefined {
   if (report === null) return undefined;
   // Reports that were stored before settlements existed lack them.
-  const { settlements = [], ...stored } = report as Omit<DayRecord, 'settlements'> & Partial<DayRecord>;
-  return { ...stored, settlements };
+  return 'settlements' in report ? (report as DayRecord) : ({ ...report, settlements: [] } as unknown as DayRecord);
 }
 
 function requireBounds([row]: readonly Row[]): DayBounds {
