@@ -4,11 +4,13 @@ import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
+import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { answered, report, stepFor } from '../../fixtures/processors.ts';
 import { Random } from '../../harness/random.ts';
 import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
-const { ledger, client, createFile, add, show, withdraw, match, settle, breaksOf, attempt } = await useSettlements();
+const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt } =
+  await useSettlements();
 
 /**
  * The number of random files. The proof of the design uses a thousand:
@@ -108,7 +110,10 @@ type Plan = {
   readonly found?: readonly (readonly [kind: string, stated: number | null])[];
 };
 
+const MISSING = 'in no file';
+
 const PLANS: Readonly<Record<string, Plan>> = {
+  [MISSING]: { status: 'approved', lines: () => [], outcomes: [], found: [['missing_in_file', 0]] },
   matched: { status: 'approved', lines: (about) => [lineOf(about)], outcomes: ['matched'] },
   'matched by their reference': {
     status: 'approved',
@@ -235,21 +240,40 @@ async function foundBreaks(): Promise<readonly string[]> {
   return rows.map(({ about, kind, stated }) => `${about} ${kind} ${stated}`);
 }
 
+/** Makes all orders so old that they must be in a file, and finds those that are in none. */
+async function findMissing(attemptIds: readonly string[]): Promise<void> {
+  await client.query(
+    `update settlement_file set created_at = now() - interval '100 hours'
+      where file_id = (select min(file_id::text)::uuid from settlement_file where status = 'matched')`,
+  );
+  await client.query(
+    "update processor_attempt set updated_at = now() - interval '49 hours' where attempt_id = any ($1)",
+    [attemptIds],
+  );
+  // One statement inserts all of them.
+  const found = "select from processor_break where kind = 'missing_in_file' and attempt_id = any ($1)";
+  await runJob(startFindingMissing, async () => (await client.query(found, [attemptIds])).rowCount !== 0);
+}
+
 test(
   `finds every planted difference of ${FILES} random files once, with its amount, and nothing else (seed ${SEED})`,
   async () => {
     for (let file = 0; file < FILES; file += 1) {
       const random = new Random(SEED, file);
       const before = new Set(await foundBreaks());
-      const names = Array.from({ length: 1 + random.below(12) }, () => random.pick(Object.keys(PLANS)));
+      // Every file lacks an order, and has a line.
+      const others = Array.from({ length: random.below(12) }, () => random.pick(Object.keys(PLANS)));
+      const names = [MISSING, 'matched', ...others];
       const expected = new Map<LineOutcome, number>();
       const planted: string[] = [];
+      const attempts: string[] = [];
       const queues = await Promise.all(
         names.map(async (name) => {
           const plan = PLANS[name];
           if (plan === undefined) throw new Error(`there is no plan ${name}`);
           const about =
             plan.status === 'none' ? undefined : await attempt(plan.status, random.chance(0.5) ? 'load' : 'unload');
+          if (about !== undefined) attempts.push(about.attemptId);
           const lines = plan.lines(about as Attempt);
           for (const outcome of plan.outcomes) expected.set(outcome, (expected.get(outcome) ?? 0) + 1);
           for (const [kind, stated] of plan.found ?? []) {
@@ -265,6 +289,7 @@ test(
         if (next !== undefined) lines.push(next);
       }
       const found = await settle(lines);
+      await findMissing(attempts);
       expect(
         Object.entries(found.outcomes)
           .filter(([, count]) => count > 0)
