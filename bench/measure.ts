@@ -99,7 +99,7 @@ export async function warmUp(
 
 /**
  * Requests a checkpoint after a third of the time. PostgreSQL makes one every few minutes. After it, the first change of each
- * page writes the whole page to the log. So every run includes one, long or short.
+ * page writes the full page to the log. So every run includes one, long or short.
  */
 export async function withCheckpoint<Result>(
   { server }: { readonly server: DatabaseServer },

@@ -35,7 +35,7 @@ export async function preparePgbench(
 
 /**
  * Runs pgbench's built-in TPC-B-like script with prepared statements, after a warm-up. Unlike the runs of the service, it
- * requests no checkpoint. After one, at scale 100, every transaction would write a whole page to the log for the rest of the run.
+ * requests no checkpoint. After one, at scale 100, every transaction would write a full page to the log for the rest of the run.
  * Between two ordinary checkpoints that is rare. Before it starts, pgbench vacuums its small tables, as it does by default.
  * `withMedian` logs every latency, which costs a little.
  */

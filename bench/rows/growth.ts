@@ -31,7 +31,7 @@ export function measureGrowth(stage: Stage): Promise<Growth> {
     await sendUpTo(stage, service, ledger, first);
     const residentBefore = await readResidentBytes(service.processId);
     const tablesBefore = await readTables(stage, ledger);
-    // After this, the first change of each page writes the whole page to the log, as after any other checkpoint.
+    // After this, the first change of each page writes the full page to the log, as after any other checkpoint.
     await stage.server.query('postgres', 'checkpoint');
     const run = await measure(stage, { ledger, service }, () => send(stage, service, last - ledger.acknowledged));
     const residentAfter = await readResidentBytes(service.processId);

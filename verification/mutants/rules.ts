@@ -5,7 +5,7 @@ const ruleOf = (mistake: string, edits: Edits): Mutants[string] => ({
   witnesses: [{ file: 'verification/environments/memory/simulation.test.ts', only: 'stories' }],
 });
 
-/** Mistakes in the rules of money, holds, limits and cards, which the stories of the simulation must find. */
+/** Mistakes in the rules about money, holds, limits and cards, which the stories of the simulation must find. */
 export const RULES: Mutants = {
   'release-keeps-counters': ruleOf('a canceled or expired hold still counts towards limits', {
     release: ['giveBack(transfer, hold, hold.amount, 1n, view)', '[]'],

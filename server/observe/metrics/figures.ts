@@ -74,7 +74,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const low = gauge('funding_low', 'Card programs whose available funding is below their funding_low_threshold.');
   const hostKeys = gauge(
     'host_keys_recent',
-    'Operator keys that the command operator-key on the host created in the last hour, by the audit log.',
+    'Operator keys that the command operator-key on the host created in the last hour, according to the audit log.',
   );
   const approval = gauge('approval_oldest_pending_seconds', 'Age of the oldest request that waits for an approval.');
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
