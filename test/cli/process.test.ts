@@ -122,7 +122,7 @@ test('exits with 4 if the service is unreachable, and takes the port of the defa
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
-test('prints a long export completely, and reads it only as fast as its reader', async () => {
+test('prints a long export completely, and reads it no faster than its own reader', async () => {
   // More than all buffers together hold.
   const count = 400;
   const chunk = `${'x'.repeat(99_998)}\r\n`;

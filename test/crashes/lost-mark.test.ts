@@ -90,7 +90,7 @@ test('claims no order, marks none as sent and accepts no notice while no standby
   expect(await notices()).toBe(1);
 });
 
-test('sends an order as new after a failover to a standby without its sent mark', async () => {
+test('sends an order as new after a failover to a standby that lacks its mark as sent', async () => {
   expect(await ready()).toHaveLength(2);
   await pair.takeAway();
   await pair.setNames('');

@@ -197,7 +197,7 @@ test('the status and doctor say whether transfers survive the loss of the primar
   expect(await examined()).toMatchObject({ outcome: 'problem', message: expect.stringMatching(/^Only 1 of 2/) });
 });
 
-test('without a set standby, a new process is not ready and a command that writes says what to do', async () => {
+test('while no standby is set, a new process is not ready and a command that writes says what to do', async () => {
   await pair.setNames('');
   const other = await startService({ ...settings, DATA_DIR: `${directory.path}/other` });
   try {

@@ -41,7 +41,7 @@ describe('the served console', () => {
   });
 
   test.each(['/console', '/console/', '/console/transfer/tr_1', '/console/no/such/screen?q=1'])(
-    '%s is the page: not stored, without a key, closed to other sites',
+    '%s returns the page without a key, never cached and closed to other sites',
     async (path) => {
       const { status, headers } = await ask(path);
       expect(status).toBe(200);

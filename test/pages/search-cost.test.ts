@@ -54,7 +54,7 @@ function workOf(query: string): { readonly scored: number; readonly loose: numbe
 }
 
 describe('a search', () => {
-  it.each(HOSTILE)('for %s scores at most three times the texts of an ordinary search', (_what, query) => {
+  it.each(HOSTILE)('for %s scores at most three times as many texts as an ordinary search', (_what, query) => {
     const usual = workOf(USUAL);
     expect(usual.scored).toBeGreaterThan(1_000);
     const { scored, loose } = workOf(query.slice(0, 1_000));

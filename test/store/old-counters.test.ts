@@ -146,7 +146,7 @@ test('shows exact used amounts even above the largest number in JSON', async () 
   expect(await used()).toBe('9007199254740993');
 });
 
-test("removes nothing earlier and changes no usage when a sandbox's clock moves forward and back", async () => {
+test("removes no counter too early and changes no usage when a sandbox's clock moves forward and back", async () => {
   await ledger.call('update_card', { limits: { in: { monthly_count: 9 } } }, { params: { card_id: 'card_active' } });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   expect(await used()).toBe(1);

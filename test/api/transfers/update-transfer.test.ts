@@ -32,7 +32,7 @@ describe('update_transfer', () => {
     expect(await found('order', '9')).toBe(0);
   });
 
-  test('counts at most 20 pairs after the pairs of a request are removed and set', async () => {
+  test('allows at most 20 pairs, counted after the request has removed and set its pairs', async () => {
     const pairs = (name: string, value: string | null, count = 20) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`${name} ${at}`, value]));
     const card = await newCard(client());

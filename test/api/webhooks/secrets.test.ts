@@ -150,7 +150,7 @@ describe('the vault', () => {
   const ID = '01900000-0000-7000-8000-000000000001';
   const sealed = openVault([first]).seal('whsec_ä', ID);
 
-  test('opens texts that any of its keys sealed, for the same webhook only', () => {
+  test('decrypts texts that any of its keys encrypted, for the same webhook only', () => {
     expect(openVault([first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([second, first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([first]).seal('whsec_ä', ID).equals(sealed)).toBe(false);

@@ -162,7 +162,7 @@ const TAKEN_UP_TWICE: readonly Cell[] = (['claim', 'mark'] as const).map((gate) 
 /** Cells with an incident during the commit of a transfer. The caller repeats the request until it gets a response. */
 const AT_COMMIT: readonly Cell[] = [
   ...BY_FAULT.map(([fault, incident]): Cell => atCommit(`commit: ${incident}`, [`commit: ${fault}`], 1, incident)),
-  atCommit('commit: the request twice at once', ['commit: twice'], 3),
+  atCommit('commit: the same request twice at once', ['commit: twice'], 3),
 ];
 
 function atCommit(name: string, pairs: readonly Pair[], times: number, incident?: Incident): Cell {

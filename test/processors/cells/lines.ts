@@ -36,7 +36,7 @@ const WRITTEN: readonly Cell[] = [
   ...LOST.map(([carrying, fault]) => onLine(`write: ${carrying}`, `write: ${fault}`, first(carrying))),
   ...SERVICE.map((incident): Cell => {
     return {
-      name: `write, half of it: ${incident}`,
+      name: `write, only half of the request: ${incident}`,
       pairs: [`write: ${incident}`],
       way: 'lined',
       ends: COMPLETED,
