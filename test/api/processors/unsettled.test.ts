@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { DayRecord } from '../../../contract/days.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
@@ -11,6 +11,9 @@ import { bodyOf, lineOf, refusal, useSettlements } from './settlements.ts';
 // Approved orders that no settlement file has, and settlement files that do not arrive.
 
 const { ledger, client, createFile, add, withdraw, runJob, match, settle, breaksOf, attempt } = await useSettlements();
+
+// The first file. Every test has a newer one.
+beforeAll(async () => void (await settle([lineOf(await attempt('approved'))])));
 
 /** Changes when an order was approved. */
 const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
@@ -134,6 +137,7 @@ test('books an order that was missing once, even if a file has it later and the 
   );
   expect(money.moved).toBe('moved_back');
   await settle([lineOf(late)]);
+  await book(found);
   const [back] = await about('contradiction', late);
   if (back === undefined) throw new Error('the order has no contradiction');
   await book(back);

@@ -8,6 +8,7 @@ const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 
 const BREAKS_DOMAIN: Witness = { file: 'domain/processors/break.test.ts' };
 const BREAKS: Witness = { file: 'test/api/processors/breaks.test.ts' };
+const UNSETTLED: Witness = { file: 'test/api/processors/unsettled.test.ts' };
 
 /** Mistakes that move a card's money twice at a processor, or release money that the processor has moved. */
 export const ATTEMPTS: Mutants = {
@@ -95,5 +96,25 @@ export const ATTEMPTS: Mutants = {
     mistake: 'an amount that is already booked is booked again after the processor reports something else',
     edits: { movedInBooks: ['+ correctedAmount', '+ 0n * correctedAmount'] },
     witnesses: [BREAKS_DOMAIN, { ...BREAKS, only: 'reports something else later' }],
+  },
+  'booked-while-a-file-has-it': {
+    mistake: 'a line of a settlement file matches although a person is booking that its order is missing',
+    edits: { changeUnlessChanged: ['now.correctedAmount)', 'now.correctedAmount || true)'] },
+    witnesses: [{ ...UNSETTLED, only: 'while a person books it' }],
+  },
+  'missing-after-it-arrived': {
+    mistake: 'an order can be booked as missing after a settlement file has it',
+    edits: { settleMissing: ['stated_amount = amount, ', ''] },
+    witnesses: [{ ...UNSETTLED, only: 'only while no file has it' }],
+  },
+  'missing-is-booked-again': {
+    mistake: 'a missing order that a file has later is booked again by a repeated request',
+    edits: { bookingsOf: ["kind === 'missing_in_file' && found.bookedAgainst !== null", 'false'] },
+    witnesses: [{ ...UNSETTLED, only: 'booking is sent again' }],
+  },
+  'early-files-are-late': {
+    mistake: 'a settlement file is called missing although the newest one is young',
+    edits: { ordersDue: ['newestAt <= now - within', 'true'] },
+    witnesses: [{ file: 'domain/processors/settlement.test.ts' }],
   },
 };
