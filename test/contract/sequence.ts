@@ -96,7 +96,7 @@ export async function runGenerated(
     // Prefers operations that create or change records, because they lead to most later errors.
     const start = first.shift();
     const operation = start ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
-    // At the edges, a list such as the events after the largest position would find no records for the later steps.
+    // With values at the edges, a list such as the events after the largest position would return no records for later steps.
     const isList = start?.method === 'GET';
     const step = generate(operation, isList ? { ...making, atEdges: false } : making);
     if (step === undefined) continue;

@@ -18,7 +18,7 @@ export type Fault = {
    * may be unknown only after the deadline.
    */
   readonly recovers?: true;
-  /** Code of the failure, unless it is `unknown_` and the operation. */
+  /** The error code. The default is `unknown_` followed by the operation. */
   readonly code?: string;
   /** Whether requests queued after the first may also get service_unavailable. */
   readonly orBusy?: true;
@@ -37,14 +37,14 @@ type Arrange = (stage: Stage) => Promise<Arranged>;
 
 /** A prepared fault. */
 export type Arranged = {
-  /** Tells whether the fault happened. Absent for a fault that exists before the request. */
+  /** Whether the fault happened. Missing for a fault that exists before the request. */
   readonly trap?: Laid;
   readonly mend?: () => Promise<void>;
   /** Sends the request in another way. */
   readonly send?: () => Promise<Heard>;
 };
 
-/** Springs a trap at a point of the transaction. `first` runs before its outcome. */
+/** Sets a trap at a point of the transaction. `first` runs when the trap springs, before its outcome. */
 export const trap =
   (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Arrange =>
   async (stage) => ({ trap: lay(stage, at, outcome, () => first?.(stage)) });
@@ -117,8 +117,8 @@ const DEADLINE_MILLISECONDS = 5000;
 const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /**
- * In milliseconds. A request that took longer may have reached a time limit of the service as well as the fault, or instead,
- * for example on a slow machine. Its response must still be true, but the fault is tried again to test its own outcome.
+ * In milliseconds. A request that took longer, for example on a slow machine, may have reached a time limit of the service in
+ * addition to the fault or instead of it. Its response must still be true, but the fault is tried again to test its own outcome.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 

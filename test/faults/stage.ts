@@ -60,7 +60,7 @@ async function askServer<Result>(server: TestServer, run: (client: pg.Client) =>
   }
 }
 
-/** Lays a trap. The result tells whether it has sprung. */
+/** Sets a trap. The result says whether it has sprung. */
 export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: () => unknown): Laid {
   const state = { sprung: false };
   stage.proxy.traps.push({
@@ -74,7 +74,7 @@ export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: (
   return state;
 }
 
-/** A trap that was laid. */
+/** A trap that was set. */
 export type Laid = { readonly sprung: boolean };
 
 /** The service's backends, in SQL. */

@@ -11,7 +11,7 @@ export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
 /** Longest duration of a response on an idle machine, in milliseconds: five seconds, a second of grace and a margin. */
 const ANSWERED_WITHIN = 8000;
 
-/** A busy machine may add this multiple of the duration of a request without a fault. */
+/** On a busy machine a response may take longer, by this multiple of the duration of a request without a fault. */
 const SLOWED_MOST = 20;
 
 export function outcomeOf({ response }: Heard): Outcome {

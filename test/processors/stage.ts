@@ -43,14 +43,14 @@ const TRAITS = {
 };
 
 /**
- * The kind of connector that a cell needs. One kind can be asked. For another, only a reversal settles an unknown outcome.
- * The others go through a line or a host of the test.
+ * The kind of connector that a cell needs. One kind answers inquiries. For another, only a reversal settles an unknown
+ * outcome. The others go through a line or a host of the test.
  */
 export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
 
 /**
- * Connectors that all lead to the stand-in. Cells that run together and can be asked have separate connectors, so that no
- * cell opens the breaker of another. A reversal works even if a breaker is open. A service has at most 50 connectors.
+ * Connectors that all lead to the stand-in. Cells that run together and use inquiries have separate connectors, so that
+ * no cell opens the breaker of another. A reversal works even if a breaker is open. A service has at most 50 connectors.
  */
 export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<Way, number>>>> = {
   embedded: { inquired: 31, reversed: 18, lined: 0, stopped: 0 },

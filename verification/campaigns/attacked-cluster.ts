@@ -21,7 +21,7 @@ import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 /** Enough for several groups to be in flight when the primary fails. */
 const CLIENTS = 48;
 
-/** Attacks per ledger. After each, the whole books are compared, so they must stay small. */
+/** Attacks per ledger. After each, the whole ledger is compared, so it must stay small. */
 const ATTACKS_PER_LEDGER = 10;
 
 /** The number of acknowledged transfers before an attack. */

@@ -100,7 +100,7 @@ beforeAll(async () => {
 afterEach(async () => {
   const { sandbox, operatorWebhooks } = first.client;
   await sandbox.moveClock({ seconds_ahead: 0 });
-  // There are only a few webhooks.
+  // Deletes the test's webhooks, because operators can have only a few.
   for await (const { webhook_id } of operatorWebhooks.listAll())
     if (!webhooksKept.has(webhook_id)) await operatorWebhooks.delete(webhook_id);
 });

@@ -25,7 +25,7 @@ export async function expectAccessible(page: Page, view = '', isOtherTheme = fal
     ? { type: 'rule', values: RULES_OF_COLOURS }
     : { type: 'tag', values: TAGS };
   const violations = await page.evaluate(async (rules) => {
-    // At the top of the page, because controls that the top bar half covers would count as too small.
+    // Scrolls to the top, because controls that the top bar half covers would count as too small.
     window.scrollTo(0, 0);
     const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
     const found = await inPage.run(document, { runOnly: rules, resultTypes: ['violations'] });

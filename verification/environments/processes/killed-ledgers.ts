@@ -57,7 +57,7 @@ export class KilledLedger {
   readonly programs: Programs;
   readonly callers: readonly Caller[];
   readonly random: () => number;
-  /** The stream of the receiver's behaviour. */
+  /** The random numbers for the receiver's behaviour. */
   readonly randomOfReceiver: () => number;
   readonly #number: number;
   readonly #load: Load;

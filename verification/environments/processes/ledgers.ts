@@ -6,7 +6,7 @@ import { type Findings, pause, type Setting, streamOf, Tally } from '../../campa
 import { countsIn, readBooksAt, SUMS } from '../../checkers/books.ts';
 import { Load } from '../../generators/load.ts';
 
-/** One of a campaign's ledgers. A campaign spreads its attacks over several ledgers, because it compares whole books. */
+/** One of a campaign's ledgers. A campaign spreads its attacks over several ledgers, because it compares whole ledgers. */
 export type Ledger = {
   readonly number: number;
   /** The number of attacks on earlier ledgers. */
