@@ -22,45 +22,31 @@ await ledger.call('reverse_transfer', { amount: 20 }, { params: { transfer_id: m
 
 const CARDS_ACCOUNT = `account_id = (select account_id from card where name = '${card_id}')`;
 
+/** The SQL that changes a number in rows of a table, and the SQL that changes it back. */
+const off = (table: string, column: string, where: string, by = 1): readonly [plant: string, mend: string] => [
+  `update ${table} set ${column} = ${column} + (${by}) where ${where}`,
+  `update ${table} set ${column} = ${column} - (${by}) where ${where}`,
+];
+
 /** The faults, each with the SQL that causes it and the SQL that repairs it. */
 const FAULTS: readonly (readonly [name: string, plant: string, mend: string])[] = [
-  [
-    'unbalanced_currencies',
-    `update account set balance = balance + 1 where ${CARDS_ACCOUNT}`,
-    `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,
-  ],
+  ['unbalanced_currencies', ...off('account', 'balance', CARDS_ACCOUNT)],
   [
     'accounts_below_floor',
     `alter table account drop constraint account_floor; update account set floor = balance + 1 where ${CARDS_ACCOUNT}`,
     `update account set floor = 0 where ${CARDS_ACCOUNT};
       alter table account add constraint account_floor check (floor is null or balance - held >= floor)`,
   ],
-  [
-    'accounts_that_differ',
-    `update account set balance = balance + 1 where ${CARDS_ACCOUNT}`,
-    `update account set balance = balance - 1 where ${CARDS_ACCOUNT}`,
-  ],
-  [
-    'accounts_with_other_holds',
-    `update account set incoming = incoming + 1 where ${CARDS_ACCOUNT}`,
-    `update account set incoming = incoming - 1 where ${CARDS_ACCOUNT}`,
-  ],
+  ['accounts_that_differ', ...off('account', 'balance', CARDS_ACCOUNT)],
+  ['accounts_with_other_holds', ...off('account', 'incoming', CARDS_ACCOUNT)],
   [
     'holds_without_pending',
     `update transfer set status = 'canceled' where status = 'pending'`,
     `update transfer set status = 'pending' where status = 'canceled'`,
   ],
-  [
-    'transfers_with_other_reversals',
-    'update transfer set reversed_amount = reversed_amount - 1 where reversed_amount > 0',
-    'update transfer set reversed_amount = reversed_amount + 1 where reversed_amount > 0',
-  ],
-  [
-    'transfers_with_other_postings',
-    'update transfer set captured_amount = captured_amount - 1 where reversed_amount > 0',
-    'update transfer set captured_amount = captured_amount + 1 where reversed_amount > 0',
-  ],
-  ['reversals_with_other_postings', 'update reversal set amount = 21', 'update reversal set amount = 20'],
+  ['transfers_with_other_reversals', ...off('transfer', 'reversed_amount', 'reversed_amount > 0', -1)],
+  ['transfers_with_other_postings', ...off('transfer', 'captured_amount', 'reversed_amount > 0', -1)],
+  ['reversals_with_other_postings', ...off('reversal', 'amount', 'true')],
   [
     'postings_without_reversal',
     'create table taken as select * from reversal; delete from reversal',

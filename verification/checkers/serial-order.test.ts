@@ -82,13 +82,20 @@ function reordered(order: (transactions: Transaction[]) => readonly Transaction[
   };
 }
 
-const isAbout = (text: string) => (one: Transaction) => one.events.some(({ payload }) => payload.includes(text));
+type Condition = (one: Transaction) => boolean;
+
+const isAbout = (text: string): Condition => {
+  return ({ events }) => events.some(({ payload }) => payload.includes(text));
+};
+const isOf = (request: number): Condition => isAbout(`"description":"key-${request}"`);
+const [SUSPENDED, DISABLED] = [isAbout('"status":"inactive"'), isAbout('"reason":"test"')];
+const REFUSED: Condition = ({ position }) => position === commits.keys.get('create_transfer key-1')?.position;
 
 /** Returns the history with the transaction `late` moved before `early`. */
-const before = (late: string, early: string): Commits =>
+const before = (late: Condition, early: Condition): Commits =>
   reordered((all) => {
-    const moved = all.splice(all.findIndex(isAbout(late)), 1);
-    all.splice(all.findIndex(isAbout(early)), 0, ...moved);
+    const moved = all.splice(all.findIndex(late), 1);
+    all.splice(all.findIndex(early), 0, ...moved);
     return all;
   });
 
@@ -96,6 +103,13 @@ const edited = (edit: (one: Transaction) => Transaction): Commits => ({
   ...commits,
   transactions: commits.transactions.map(edit),
 });
+
+const withWrongBalances = (one: Transaction): Transaction => {
+  return { ...one, accounts: one.accounts.map((account) => ({ ...account, balance: account.balance + 1n })) };
+};
+const withoutLowFunds = (one: Transaction): Transaction => {
+  return { ...one, events: one.events.filter(({ type }) => type !== 'funding.low') };
+};
 
 /** Returns the history with a replaced text in the events. */
 const rewritten = (from: string, to: string): Commits =>
@@ -119,51 +133,15 @@ test('accepts a correct history', () => {
 });
 
 test.for<readonly [string, Commits, RegExp]>([
-  [
-    'a load to a suspended card',
-    before('"status":"inactive"', '"description":"key-0"'),
-    /at that point it is refused: card_suspended/,
-  ],
-  [
-    'a transfer while the service was disabled',
-    before('"reason":"test"', '"description":"key-2"'),
-    /at that point it is refused: service_disabled/,
-  ],
-  ['a load above a lowered limit', before('"daily_amount":130', '"description":"key-0"'), /instead of/],
-  [
-    'a transfer before a change that its caller already knew',
-    before('"description":"key-2"', '"status":"inactive"'),
-    /was sent after the response to/,
-  ],
-  [
-    'a refusal that was no longer correct',
-    reordered((all) => {
-      const at = all.findIndex(({ position }) => position === commits.keys.get('create_transfer key-1')?.position);
-      const moved = all.splice(at, 1);
-      all.splice(all.findIndex(isAbout('"description":"key-2"')), 0, ...moved);
-      return all;
-    }),
-    /key-1 got a refusal that was not correct/,
-  ],
-  [
-    'a lost transfer',
-    edited((one) => (isAbout('"description":"key-2"')(one) ? { ...one, events: [] } : one)),
-    /lost: it was done at undefined/,
-  ],
+  ['a load to a suspended card', before(SUSPENDED, isOf(0)), /at that point it is refused: card_suspended/],
+  ['a transfer in a disabled service', before(DISABLED, isOf(2)), /at that point it is refused: service_disabled/],
+  ['a load above a lowered limit', before(isAbout('"daily_amount":130'), isOf(0)), /instead of/],
+  ['a transfer before a change that its caller knew', before(isOf(2), SUSPENDED), /was sent after the response to/],
+  ['a refusal that was no longer correct', before(REFUSED, isOf(2)), /key-1 got a refusal that was not correct/],
+  ['a lost transfer', edited((one) => (isOf(2)(one) ? { ...one, events: [] } : one)), /lost: it was done at undefined/],
   ['a transfer without a request', rewritten('key-2', 'key-x'), /it was done at undefined/],
-  [
-    'an account with a wrong balance',
-    edited((one) => ({
-      ...one,
-      accounts: one.accounts.map((account) => ({ ...account, balance: account.balance + 1n })),
-    })),
-    /has balance .* instead of balance/,
-  ],
-  [
-    'a missing funding.low',
-    edited((one) => ({ ...one, events: one.events.filter(({ type }) => type !== 'funding.low') })),
-    /there is no event funding.low/,
-  ],
+  ['an account with a wrong balance', edited(withWrongBalances), /has balance .* instead of balance/],
+  ['a missing funding.low', edited(withoutLowFunds), /there is no event funding.low/],
   [
     'a funding.low with a wrong amount',
     rewritten('"available":900', '"available":901'),
@@ -175,50 +153,35 @@ test.for<readonly [string, Commits, RegExp]>([
   expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));
 });
 
-/** Returns the operations, with a later time of sending, and of the responses, for one of them. */
-const later = (key: string, sentAt: number, at?: number): readonly Operation[] =>
+/** Returns the operations, with another time of sending or other responses for one of them. */
+const replaced = (key: string, changed: (response: Response) => Response, sentAt?: number): readonly Operation[] =>
   operations.map((one) =>
-    one.key === key
-      ? { ...one, sentAt, responses: one.responses.map((each) => ({ ...each, at: at ?? each.at })) }
-      : one,
+    one.key === key ? { ...one, sentAt: sentAt ?? one.sentAt, responses: one.responses.map(changed) } : one,
   );
 
 const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
 
 /** Returns the operations, with a replaced text in the responses to one of them. */
 const reworded = (key: string, from: string, to: string): readonly Operation[] =>
-  operations.map((one) =>
-    one.key === key
-      ? { ...one, responses: one.responses.map((each) => ({ ...each, text: each.text.replace(from, to) })) }
-      : one,
-  );
+  replaced(key, (one) => ({ ...one, text: one.text.replace(from, to) }));
 
-test.for<readonly [string, readonly Operation[], RegExp]>([
+const SERVICE = 'The service is disabled';
+const WRONG = 'got a refusal that was not correct';
+
+test.for<readonly [string, readonly Operation[], string]>([
   [
     'a transfer that was sent after the response to a change but executed before the change',
-    later('key-0', performance.now()),
-    /^key-0 was sent after the response to/,
+    replaced('key-0', (one) => one, performance.now()),
+    'key-0 was sent after the response to',
   ],
   [
     'an unstored refusal that was never correct between the request and its response',
-    later('key-4', atOf('key-5'), atOf('key-5')),
-    /key-4 got a refusal that was not correct/,
+    replaced('key-4', (one) => ({ ...one, at: atOf('key-5') }), atOf('key-5')),
+    `key-4 ${WRONG}`,
   ],
-  [
-    'a refusal with outdated figures of the balance',
-    reworded('key-3', '0.10 USD available', '0.20 USD available'),
-    /key-3 got a refusal that was not correct/,
-  ],
-  [
-    'a refusal with outdated figures of a limit',
-    reworded('key-6', '1.20 USD used', '1.00 USD used'),
-    /key-6 got a refusal that was not correct/,
-  ],
-  [
-    'a refusal that names another scope of the switch',
-    reworded('key-4', 'The service is disabled.', 'The service is disabled for this card program.'),
-    /key-4 got a refusal that was not correct/,
-  ],
+  ['a refusal with an outdated balance', reworded('key-3', '0.10 USD avail', '0.20 USD avail'), `key-3 ${WRONG}`],
+  ['a refusal with outdated figures of a limit', reworded('key-6', '1.20 USD used', '1.00 USD used'), `key-6 ${WRONG}`],
+  ['a refusal with another scope', reworded('key-4', SERVICE, `${SERVICE} for this card program`), `key-4 ${WRONG}`],
 ])('finds %s', ([, lie, problem]) => {
-  expect(checkSerialOrder(commits, lie, changes).problems).toContainEqual(expect.stringMatching(problem));
+  expect(checkSerialOrder(commits, lie, changes).problems).toContainEqual(expect.stringContaining(problem));
 });

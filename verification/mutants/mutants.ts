@@ -164,15 +164,6 @@ const STALE_READS: Mutants = {
   },
 };
 
-/** Mistakes about money and holds outside the rules. `RULES` has those in the rules. */
-const MONEY: Mutants = {
-  'hold-kept-after-its-end': {
-    mistake: 'the row of a captured hold is not deleted',
-    edits: { changesOf: ['[...changes.ended.values()]', '$&.slice(1)'] },
-    witnesses: [TRANSFERS],
-  },
-};
-
 /** A mutant of the tables. */
 export type NamedMutant = Mutant & { readonly name: string };
 
@@ -183,7 +174,6 @@ export const MUTANTS: readonly NamedMutant[] = [
   CHAINS,
   KEYS,
   SESSIONS,
-  MONEY,
   RULES,
   SECOND_PEOPLE,
   WALLS,

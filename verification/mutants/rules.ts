@@ -19,6 +19,9 @@ export const RULES: Mutants = {
   'capture-keeps-rest': ruleOf('a partial capture keeps the rest of the hold', {
     decideCapture: ['view), hold.amount)', 'view), captured)'],
   }),
+  'hold-kept-after-its-end': ruleOf('the row of a captured hold is not deleted', {
+    changesOf: ['[...changes.ended.values()]', '$&.slice(1)'],
+  }),
   'capture-after-the-end': ruleOf('an expired hold can be captured before the loop has expired it', {
     decideCapture: ["'capture', view.now", "'capture', 0"],
   }),

@@ -4,17 +4,9 @@ import { columnsOf, type Given, type StoredRow } from './parameters.ts';
 import type { Run, Transaction } from './transaction.ts';
 
 export const ACCOUNT_COLUMNS = [
-  'program_id',
-  'account_id',
-  'kind',
-  'currency',
-  'balance',
-  'held',
-  'incoming',
-  'floor',
-  'sequence',
-  'version',
-] as const;
+  ...(['program_id', 'account_id', 'kind', 'currency', 'balance', 'held', 'incoming', 'floor'] as const),
+  ...(['sequence', 'version'] as const),
+];
 
 /** The accounts that `readAccounts` and `lockAccounts` return, in the order of their ids. */
 function wantedAccounts(transaction: Transaction, { rows }: Given): readonly string[] {
@@ -46,13 +38,7 @@ export function cardsOf(transaction: Transaction, transfer: StoredRow): readonly
 export const shown = (account: StoredRow): StoredRow => columnsOf(account, ACCOUNT_COLUMNS);
 
 function* lockAccounts(transaction: Transaction, given: Given): Run<readonly StoredRow[]> {
-  const found: StoredRow[] = [];
-  for (const id of wantedAccounts(transaction, given)) {
-    if (transaction.find('account', id) === undefined) continue;
-    const row = yield* transaction.lockRow('account', id);
-    if (row !== undefined) found.push(shown(row));
-  }
-  return found;
+  return (yield* transaction.lockRows('account', wantedAccounts(transaction, given))).map(shown);
 }
 
 function lockFreeAccounts(transaction: Transaction, given: Given): readonly StoredRow[] {

@@ -11,17 +11,9 @@ import type { Transaction } from './transaction.ts';
 const DAY = 86_400_000;
 
 const FOR_DECISION = [
-  'program_id',
-  'card_id',
-  'name',
-  'status',
-  'currency',
-  'account_id',
-  'funding_account_id',
-  'limits',
-  'connector_id',
-  'expires_on',
-] as const;
+  ...(['program_id', 'card_id', 'name', 'status', 'currency', 'account_id', 'funding_account_id'] as const),
+  ...(['limits', 'connector_id', 'expires_on'] as const),
+];
 
 function forDecision(transaction: Transaction, card: StoredRow): StoredRow {
   const program = transaction.find('program', String(card.program_id));

@@ -26,6 +26,22 @@ function* handle(transaction: Transaction, connectorId: unknown, noticeId: unkno
   );
 }
 
+/** Inserts a break about an attempt that does not exist, unless there is one. Returns that one. */
+function* insertBreakOfUnknown(transaction: Transaction, sent: StoredRow): Run<StoredRow | undefined> {
+  const { connector_id, sent_attempt_id, break_id, amount } = sent;
+  const isSame = (row: StoredRow): boolean =>
+    row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;
+  const before = yield* transaction.findUnique('processor_break', `${connector_id} ${sent_attempt_id}`, isSame);
+  if (before !== undefined) return before;
+  const nothing = { program_id: null, attempt_id: null, transfer_id: null, closed_at: null };
+  yield* transaction.insert('processor_break', String(break_id), {
+    ...sent,
+    ...nothing,
+    amount: BigInt(String(amount)),
+  });
+  return undefined;
+}
+
 /** The notices of processors. */
 export const NOTICE_STATEMENTS: Meanings = {
   *insert_notice(transaction, { values: [sentAttemptId, connector_id, notice_id, body] }) {
@@ -107,18 +123,9 @@ export const NOTICE_STATEMENTS: Meanings = {
 
   *insert_break_of_unknown(transaction, { values }) {
     const [break_id, kind, connector_id, sent_attempt_id, amount, currency, expected, found, created_at] = values;
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
-    yield* transaction.lock(`processor_break_once ${connector_id} ${sent_attempt_id}`);
-    const isSame = (row: StoredRow): boolean =>
-      row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;
-    const [before] = transaction.scanNewest('processor_break', isSame);
-    if (before === undefined) {
-      yield* transaction.insert('processor_break', String(break_id), {
-        ...{ break_id, kind, connector_id, sent_attempt_id, amount: BigInt(String(amount)), currency, expected, found },
-        ...{ program_id: null, attempt_id: null, transfer_id: null, closed_at: null, created_at },
-      });
-      return NOTHING;
-    }
+    const row = { break_id, kind, connector_id, sent_attempt_id, amount, currency, expected, found, created_at };
+    const before = yield* insertBreakOfUnknown(transaction, row);
+    if (before === undefined) return NOTHING;
     const said = String(before.found);
     if (said.split(', ').includes(String(found)) || said.length >= 1_000) return NOTHING;
     const opened = { found: `${said}, ${found}`, closed_at: null, closed_by: null, resolution: null };
@@ -129,15 +136,9 @@ export const NOTICE_STATEMENTS: Meanings = {
   *mark_notice_foreign(transaction, { values }) {
     const [connector_id, noticeId, break_id, sent_attempt_id, amount, currency, found] = values;
     if (!(yield* handle(transaction, connector_id, noticeId))) return NOTHING;
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
-    yield* transaction.lock(`processor_break_once ${connector_id} ${sent_attempt_id}`);
-    const isSame = (row: StoredRow): boolean =>
-      row.connector_id === connector_id && row.sent_attempt_id === sent_attempt_id;
-    if (transaction.scanNewest('processor_break', isSame).length > 0) return NOTHING;
-    yield* transaction.insert('processor_break', String(break_id), {
-      ...{ break_id, kind: 'unknown_attempt', connector_id, sent_attempt_id, amount: BigInt(String(amount)), currency },
-      ...{ program_id: null, attempt_id: null, transfer_id: null, expected: 'no attempt', found, closed_at: null },
-      created_at: new Date(transaction.clock()),
+    yield* insertBreakOfUnknown(transaction, {
+      ...{ break_id, kind: 'unknown_attempt', connector_id, sent_attempt_id, amount, currency, expected: 'no attempt' },
+      ...{ found, created_at: new Date(transaction.clock()) },
     });
     return NOTHING;
   },

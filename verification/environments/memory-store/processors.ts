@@ -8,18 +8,8 @@ import { disabledScopes } from './switch.ts';
 import type { Run, Transaction } from './transaction.ts';
 
 const CHANGED = [
-  ...([
-    'status',
-    'tries',
-    'looks',
-    'misses',
-    'acknowledged',
-    'unknown_since',
-    'next_at',
-    'processor_reference',
-    'code',
-  ] as const),
-  ...(['retry_after_seconds', 'detail', 'resolved_by', 'updated_at'] as const),
+  ...(['status', 'tries', 'looks', 'misses', 'acknowledged', 'unknown_since', 'next_at', 'code'] as const),
+  ...(['processor_reference', 'retry_after_seconds', 'detail', 'resolved_by', 'updated_at'] as const),
 ];
 
 const byId = (one: StoredRow, other: StoredRow): number => (String(one.attempt_id) < String(other.attempt_id) ? -1 : 1);
@@ -107,11 +97,9 @@ const named = (values: readonly unknown[]): StoredRow =>
 function* insertBreak(transaction: Transaction, values: readonly unknown[]): Run<StoredRow | undefined> {
   const sent = named(values);
   const { connector_id, attempt_id, kind, found } = sent;
-  // PostgreSQL has a unique index here: the second transaction waits for the first.
-  yield* transaction.lock(`processor_break_once ${connector_id} ${attempt_id} ${kind}`);
   const isSame = (row: StoredRow): boolean =>
     row.connector_id === connector_id && row.attempt_id === attempt_id && row.kind === kind;
-  const [before] = transaction.scanNewest('processor_break', isSame);
+  const before = yield* transaction.findUnique('processor_break', `${connector_id} ${attempt_id} ${kind}`, isSame);
   if (before === undefined) {
     const row = { ...sent, amount: BigInt(String(sent.amount)), sent_attempt_id: null, closed_at: null };
     yield* transaction.insert('processor_break', String(sent.break_id), row);
@@ -149,13 +137,9 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *lock_attempts_for_report(transaction, { rows }) {
-    const found: StoredRow[] = [];
-    for (const wanted of rows('sent').toSorted(byId)) {
-      if (ofProgram(transaction, wanted) === undefined) continue;
-      const row = yield* transaction.lockRow('processor_attempt', String(wanted.attempt_id));
-      if (row !== undefined) found.push(row);
-    }
-    return found;
+    const wanted = rows('sent').filter((one) => ofProgram(transaction, one) !== undefined);
+    const ids = wanted.map(({ attempt_id }) => String(attempt_id));
+    return yield* transaction.lockRows('processor_attempt', ids.sort());
   },
 
   read_attempt(transaction, { values: [attemptId] }) {
@@ -247,11 +231,10 @@ export const PROCESSOR_STATEMENTS: Meanings = {
   },
 
   *create_suspense_account(transaction, { values: [programId, accountId, currency, floor] }) {
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
-    yield* transaction.lock(`suspense ${programId} ${currency}`);
     const isThere = (row: StoredRow): boolean =>
       row.owner_id === programId && row.kind === 'suspense' && row.currency === currency;
-    if (transaction.scanNewest('account', isThere).length > 0) return NOTHING;
+    const before = yield* transaction.findUnique('account', `suspense ${programId} ${currency}`, isThere);
+    if (before !== undefined) return NOTHING;
     yield* transaction.insert('account', String(accountId), {
       ...{ program_id: programId, account_id: accountId, kind: 'suspense', owner_id: programId, currency },
       ...{ floor: BigInt(String(floor)), balance: 0n, held: 0n, incoming: 0n, sequence: 0n, version: 0n },
@@ -265,12 +248,7 @@ export const PROCESSOR_STATEMENTS: Meanings = {
     const isWanted = ({ kind, owner_id, account_id, currency: own }: StoredRow): boolean =>
       own === currency &&
       ((kind === 'suspense' && owner_id === programId) || (kind === 'clearing' && account_id === card?.account_id));
-    const found: StoredRow[] = [];
     const ids = transaction.scan('account', isWanted).map(({ account_id }) => String(account_id));
-    for (const id of ids.sort()) {
-      const row = yield* transaction.lockRow('account', id);
-      if (row !== undefined) found.push(shown(row));
-    }
-    return found;
+    return (yield* transaction.lockRows('account', ids.sort())).map(shown);
   },
 };

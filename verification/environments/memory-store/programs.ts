@@ -29,13 +29,9 @@ function fundsOf(
     .toSorted((one, other) => (String(one.account_id) < String(other.account_id) ? -1 : 1));
 }
 
-function* lockFunds(...of: Parameters<typeof fundsOf>): Run<readonly StoredRow[]> {
-  const locked: StoredRow[] = [];
-  for (const { account_id } of fundsOf(...of)) {
-    const row = yield* of[0].lockRow('account', String(account_id));
-    if (row !== undefined) locked.push(row);
-  }
-  return locked;
+function lockFunds(...of: Parameters<typeof fundsOf>): Run<readonly StoredRow[]> {
+  const ids = fundsOf(...of).map(({ account_id }) => String(account_id));
+  return of[0].lockRows('account', ids);
 }
 
 const asJson = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
@@ -98,15 +94,10 @@ export const PROGRAM_STATEMENTS: Meanings = {
   *insert_funding_movement(transaction, { values }) {
     const sent = Object.fromEntries(MOVEMENT.map((name, index) => [name, values[index]]));
     const { program_id, movement_id, reference } = sent;
-    if (reference !== null) {
-      const name = `funding_movement_reference ${program_id} ${reference}`;
-      // PostgreSQL has a unique index here: the second transaction waits for the first.
-      yield* transaction.lock(name);
-      const isTaken = (row: StoredRow): boolean => row.program_id === program_id && row.reference === reference;
-      if (transaction.scanNewest('funding_movement', isTaken).length > 0) {
-        throw databaseError('23505', 'duplicate key value violates unique constraint "funding_movement_reference"');
-      }
-    }
+    const isTaken = (row: StoredRow): boolean => row.program_id === program_id && row.reference === reference;
+    const key = `${program_id} ${reference}`;
+    if (reference !== null && (yield* transaction.findUnique('funding_movement', key, isTaken)) !== undefined)
+      throw databaseError('23505', 'duplicate key value violates unique constraint "funding_movement_reference"');
     const row = { ...sent, amount: BigInt(String(sent.amount)), metadata: asJson(sent.metadata) };
     yield* transaction.insert('funding_movement', String(movement_id), row);
     return NOTHING;

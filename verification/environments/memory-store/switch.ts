@@ -28,15 +28,8 @@ export const SWITCH_STATEMENTS: Meanings = {
     const now = BigInt(Math.floor(transaction.clock()));
     const found = disabledRows(transaction).map((row) => ({ now, ...row, connector_id: null }));
     if (found.length > 0) return found;
-    const nothing = {
-      program_id: null,
-      transfer_type: null,
-      connector_id: null,
-      disabled: null,
-      reason: null,
-      actor: null,
-    };
-    return [{ now, switch_id: null, ...nothing, since: null, until: null }];
+    const scope = { program_id: null, transfer_type: null, connector_id: null };
+    return [{ now, switch_id: null, ...scope, disabled: null, reason: null, actor: null, since: null, until: null }];
   },
 
   *write_switch(transaction, { values }) {

@@ -169,6 +169,22 @@ export class Transaction {
     this.#write(table, key, row);
   }
 
+  /** Locks rows in this order. Returns the rows that still exist. */
+  *lockRows(table: string, keys: readonly string[], mode?: Parameters<Transaction['lockRow']>[2]): Run<StoredRow[]> {
+    const found: StoredRow[] = [];
+    for (const key of keys) {
+      const row = this.find(table, key) && (yield* this.lockRow(table, key, mode));
+      if (row !== undefined) found.push(row);
+    }
+    return found;
+  }
+
+  /** Returns the row with a unique key. PostgreSQL has a unique index here: the second transaction waits for the first. */
+  *findUnique(table: string, key: string, isSame: (row: StoredRow) => boolean): Run<StoredRow | undefined> {
+    yield* this.lock(`unique ${table} ${key}`);
+    return this.scanNewest(table, isSame)[0];
+  }
+
   *remove(table: string, key: string): Run {
     if (this.find(table, key) === undefined) return;
     yield* this.lockRow(table, key);

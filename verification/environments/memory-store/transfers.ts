@@ -32,26 +32,17 @@ function isInDoubt(transaction: Transaction, transferId: unknown): boolean {
 /** Inserts a transfer. No other live transfer may have its reference. */
 function* insertTransfer(transaction: Transaction, row: StoredRow): Run {
   const { program_id, transfer_id, reference } = row;
-  if (reference !== null && isLive(row)) {
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
-    yield* transaction.lock(`transfer_reference_taken ${program_id} ${reference}`);
-    const isTaker = (one: StoredRow): boolean =>
-      one.program_id === program_id && one.reference === reference && isLive(one);
-    if (transaction.scanNewest('transfer', isTaker).length > 0)
-      throw databaseError('23505', 'duplicate key value violates unique constraint "transfer_reference_taken"');
-  }
+  const isTaker = (one: StoredRow): boolean =>
+    one.program_id === program_id && one.reference === reference && isLive(one);
+  const isNamed = reference !== null && isLive(row);
+  if (isNamed && (yield* transaction.findUnique('transfer', `${program_id} ${reference}`, isTaker)) !== undefined)
+    throw databaseError('23505', 'duplicate key value violates unique constraint "transfer_reference_taken"');
   yield* transaction.insert('transfer', String(transfer_id), row);
 }
 
 const UPDATED = [
-  'status',
-  'outcome',
-  'captured_amount',
-  'reversed_amount',
-  'error',
-  'updated_at',
-  'completed_at',
-] as const;
+  ...(['status', 'outcome', 'captured_amount', 'reversed_amount', 'error', 'updated_at', 'completed_at'] as const),
+];
 
 /** Transfers, their holds, reversals and metadata. */
 export const TRANSFER_STATEMENTS: Meanings = {

@@ -65,12 +65,9 @@ export const WEBHOOK_STATEMENTS: Meanings = {
     const wanted = transaction
       .scan('webhook_shard', (row) => row.owner === owner && (shards as number[]).includes(row.shard as number))
       .toSorted((one, other) => Number(one.shard) - Number(other.shard));
-    const found: StoredRow[] = [];
-    for (const { shard } of wanted) {
-      const row = yield* transaction.lockRow('webhook_shard', shardKey(shard), 'share');
-      if (row?.owner === owner) found.push(shown(row as StoredRow));
-    }
-    return found;
+    const keys = wanted.map(({ shard }) => shardKey(shard));
+    const locked = yield* transaction.lockRows('webhook_shard', keys, 'share');
+    return locked.filter((row) => row.owner === owner).map(shown);
   },
 
   *move_webhook_cursors(transaction, { rows, values: [owner] }) {
@@ -114,13 +111,8 @@ export const WEBHOOK_STATEMENTS: Meanings = {
   },
 
   *lock_webhook_revisions(transaction, { values: [webhookIds] }) {
-    const locked: StoredRow[] = [];
-    for (const id of (webhookIds as string[]).toSorted()) {
-      if (transaction.find('webhook', id) === undefined) continue;
-      const row = yield* transaction.lockRow('webhook', id, 'share');
-      if (row !== undefined) locked.push({ webhook_id: id });
-    }
-    return locked;
+    const locked = yield* transaction.lockRows('webhook', (webhookIds as string[]).toSorted(), 'share');
+    return locked.map(({ webhook_id }) => ({ webhook_id }));
   },
 
   *store_webhook_health(transaction, { rows, values: [owner] }) {
