@@ -59,7 +59,7 @@ const TABLE: readonly (readonly [name: string, of: Partial<Difference>, bookings
     ['700 from funding to clearing', '700 from loss to clearing'],
   ],
   [
-    'a processor that takes back what was booked',
+    'a processor that takes back a booked amount',
     { attempt: attempt('push', 'approved', UNDONE), statedAmount: 1000n, bookedAgainst: 'funding' },
     ['1000 from funding to clearing', '1000 from loss to clearing'],
   ],

@@ -27,7 +27,7 @@ const { path } = await useDirectory();
 const NOT_RUN: readonly OperationId[] = ['delete_session', 'receive_notice'];
 const RUN = OPERATION_IDS.filter((id) => !NOT_RUN.includes(id));
 
-/** Runs the text of an example, and returns what it prints. */
+/** Runs the text of an example, and returns its output. */
 type Runner = (text: string, environment: NodeJS.ProcessEnv, context: TestContext) => Promise<string>;
 
 /** Runs the example of an operation with existing ids and a new idempotency key. */

@@ -25,7 +25,7 @@ const LOCK = (gate: string, connectorId: string): string =>
   `perform pg_advisory_xact_lock_shared(${GATE_SPACE} + ${gate}, hashtext(${connectorId}) & x'7fffffff'::int);`;
 
 /**
- * Decides from the status of the attempt before and after the change what is about to be written. The lock belongs to the
+ * Decides from the status of the attempt before and after the change which gate the write belongs to. The lock belongs to the
  * gate and the connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have not
  * been sent wait without the lock limit of half a second. Otherwise two services that retry after a second could alternate
  * forever and never wait at the same time.

@@ -159,7 +159,7 @@ async function expectContradicted(transferId: string): Promise<void> {
     ),
   );
   expect(open.steps).toContainEqual(
-    expect.stringContaining(`against what was known. An operator of the service will settle this`),
+    expect.stringContaining(`which contradicts the recorded outcome. An operator of the service will settle this`),
   );
   expect(open.attempt).toMatchObject({ status: 'approved', contradiction: 'declined', contradiction_settled_at: null });
   expect((await client.cases.create({ transfer_id: transferId })).money_moved).toBe('unknown');

@@ -5,7 +5,7 @@ import { operatorKey } from '../harness/keys.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { operate } from './audited-actions.ts';
 
-// Tests that verify_audit verifies the hash chain in portions over the API. audit.test.ts tests what a verification finds.
+// Tests that verify_audit verifies the hash chain in portions over the API. audit.test.ts tests the findings of a verification.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);

@@ -162,7 +162,7 @@ describe('the audit log', () => {
     expect(transfer).toMatchObject({ action: 'update_card', actor: OPERATOR, subjectId: moved.transfer_id });
   });
 
-  test('records the new status of an updated subject, and what the request set and removed', async () => {
+  test('records the new status of an updated subject, and the fields that the request set and removed', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id, expires_on: '2090-01-01' }, within());

@@ -33,7 +33,7 @@ describe('the bill of materials', () => {
   const byPurl = new Map(bill.components.map((component) => [component.purl, component]));
   const purlOf = (name: string, version = '') => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-  test('is exactly what the command prints', () => {
+  test('equals the output of the command', () => {
     const run = () => execFileSync(process.execPath, ['tools/bill-of-materials.ts'], { cwd: ROOT, encoding: 'utf8' });
     expect(run()).toBe(`${JSON.stringify(bill, null, 2)}\n`);
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });

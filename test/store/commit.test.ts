@@ -21,7 +21,7 @@ async function transfersOf(idempotencyKey: string): Promise<number> {
   return (JSON.parse(body) as { data: object[] }).data.length;
 }
 
-/** Returns what a caller learns about money: `made`, or `money_moved` of the failure. */
+/** Returns the outcome that the caller sees: `made`, or `money_moved` of the failure. */
 function answerOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'made',

@@ -1,4 +1,4 @@
-// The notation of a history: what clients asked for, under which key, when, and what they received. Amounts are in minor units.
+// The notation of a history: the requests of clients with their keys and times, and the responses. Amounts are in minor units.
 // Times are from `performance.now()`.
 
 /** The terms of a transfer that a request creates. */

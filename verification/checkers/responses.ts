@@ -100,7 +100,7 @@ function isErrorRecord(status: number, text: string): boolean {
   }
 }
 
-/** Whether the record in a response shows what was asked for. */
+/** Whether the record in a response shows the requested values. */
 function isAsAsked({ asked, key }: Operation, text: string): boolean {
   const found = JSON.parse(text) as Record<string, unknown>;
   switch (asked.does) {

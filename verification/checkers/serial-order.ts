@@ -11,7 +11,7 @@ type Refused = { readonly operation: Operation; readonly response: Response; rea
 /** A refusal that is not stored. It must have been correct at some position from `from` to `until`. */
 type Open = Refused & { readonly from: number; readonly until: number };
 
-/** The problems found, and counts of what was checked. */
+/** The problems found, and the numbers of checked items. */
 export type Verdict = {
   readonly problems: readonly string[];
   readonly figures: Readonly<Record<string, number>>;

@@ -13,7 +13,7 @@ export type Program = {
   threshold: bigint | null;
 };
 
-/** A card. If `isElsewhere`, a processor has its money, and the account shows what the processor has approved. */
+/** A card. If `isElsewhere`, a processor has its money, and the account shows the amounts that the processor has approved. */
 export type Card = {
   readonly program: string;
   readonly currency: string;

@@ -47,7 +47,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-09 11:02 | load bob 5 hold until 06-07 11:03 | create_transfer_schema |     |                |
     03-09 11:02 | load bob 5 hold until 06-07 11:02 | done          | 900 5 0 895  |                | 45 0 5 45`,
 
-  'a transfer is reversed in parts, up to what was captured': `
+  'a transfer is reversed in parts, up to the captured amount': `
     when        | step                    | answer                  | funding      | ann            | bob
     03-02 10:00 | load ann 100            | done                    | 900 0 0 900  | 100 0 0 100    | 0 0 0 0
     03-02 10:01 | move ann bob 80 hold    | done                    |              | 100 80 0 20    | 0 0 80 0
@@ -88,7 +88,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 14:01 | load ann 10 at 2027-03-03 14:02          | create_transfer_schema |              |
     03-02 14:01 | load ann 10 at 2027-03-03 14:01          | done                   |              |`,
 
-  'a daily limit counts what was captured, on the local day of the hold': `
+  'a daily limit counts the captured amount, on the local day of the hold': `
     when        | step                         | answer           | funding      | ann
     03-02 10:00 | limit ann in daily_amount 100 | done            | 1000 0 0 1000 | 0 0 0 0
     03-02 10:01 | load ann 60 hold             | done             | 1000 60 0 940 | 0 0 60 0

@@ -12,7 +12,7 @@ export const SECOND_PEOPLE: Mutants = {
     witnesses: [DECISIONS, { ...APPROVALS, only: 'is approved by someone else' }],
   },
   'keys-of-one-person-count-as-two': {
-    mistake: 'a person approves with a session what they asked for with a key',
+    mistake: 'a person approves their own request by sending it with a key and approving it in a session',
     edits: { isSamePerson: ['one.behind.some', 'one.behind.slice(0, 1).some'] },
     witnesses: [DECISIONS],
   },

@@ -8,9 +8,9 @@ import { parseAst } from 'rolldown/parseAst';
 export type Edit = readonly [text: string, replacement: string];
 
 /**
- * Edits by the place of their text, where it occurs exactly once. A place is a function, a constant, a class, or an entry or
- * member of these (`decide`, `Chain.concerns`, `ENDS.wait`), or a file, by the end of its path. If other files declare the
- * same symbol, only one of them has the text.
+ * Edits by the place where their text occurs. The text must occur exactly once there. A place is a function, a constant, a class,
+ * an entry or a member of these (`decide`, `Chain.concerns`, `ENDS.wait`), or the end of a file's path. If several files declare
+ * the same symbol, only one of them may have the text.
  */
 export type Edits = Readonly<Record<string, Edit | readonly Edit[]>>;
 
@@ -21,7 +21,7 @@ export type Witness = { readonly file: string; readonly only?: string };
 export type Mutant = {
   readonly mistake: string;
   readonly edits: Edits;
-  /** They run in this order until one fails, which has then caught the mutant. */
+  /** The tests run in this order. The first one that fails has caught the mutant. */
   readonly witnesses: readonly [Witness, ...Witness[]];
 };
 

@@ -130,7 +130,7 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   const { contradictedAt, contradiction, contradictionBreakId, contradictionSettledAt } = attempt;
   if (contradictedAt !== null && contradiction !== null && contradictionBreakId !== null) {
     const which = `(break ${toWireId('brk', contradictionBreakId)})`;
-    const what = `The processor '${connectorId}' said ${contradictionInWords(contradiction)}, against what was known`;
+    const what = `The processor '${connectorId}' said ${contradictionInWords(contradiction)}, which contradicts the recorded outcome`;
     steps.push(step(contradictedAt, `${what}${toBeSettled(which, contradictionSettledAt)}`));
     if (contradictionSettledAt !== null) {
       steps.push(step(contradictionSettledAt, `An operator of the service settled the contradiction ${which}.`));

@@ -25,7 +25,7 @@ const OTHER = 'card-of-another';
 const METADATA = { [`${MARKER.slice(0, 30)}`]: MARKER };
 const SOON = new Date(Date.now() + 3 * 86_400_000).toISOString();
 
-const service = useOwnService('It searches every table and file for what was erased.');
+const service = useOwnService('It searches every table and file for erased texts.');
 let database: pg.Client;
 let databaseUrl: string;
 const receiver = createServer((request, response) => void echo(request).then((body) => response.end(body)));

@@ -92,7 +92,7 @@ describe('search', () => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
 
-  test('finds a request that succeeded, and what it did', async () => {
+  test('finds a request that succeeded, with its effect', async () => {
     const options = { programId: programs.shop };
     const { response } = await client().transfers.create({ amount: 7, card_id: 'gift-1' }, options);
     const requestId = response.requestId ?? '';

@@ -4,7 +4,7 @@ import type { PostingRecord, StatementPage } from '../../../sdk/client.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
-const running = useOwnService('It reads what the seed has posted.');
+const running = useOwnService('It reads the postings of the seed.');
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 

@@ -8,7 +8,7 @@ const INSIDE =
 /** Adds the directory of this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
-/** A broken rule, and what the response had instead. Two runs fail in the same way if they break the same rule. */
+/** A broken rule, and the part of the response that breaks it. Two runs fail in the same way if they break the same rule. */
 export type Problem = { readonly rule: string; readonly found: string };
 
 /** The planted card numbers of a request, and the error codes of the document. */

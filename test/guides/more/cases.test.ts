@@ -4,7 +4,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
 import { followGuide } from '../guide-trial.ts';
 
-/** A stand-in for a help desk. Stores what it receives, by path. */
+/** A stand-in for a help desk. Stores the requests that it receives, by path. */
 const stored = new Map<string, unknown>();
 const TOKEN = 'of-the-help-desk';
 

@@ -34,7 +34,7 @@ import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Runs random histories, and waits for locks. `both.ts` describes what is compared.
+// Runs random histories, and waits for locks. `both.ts` describes the comparison.
 
 const { server, client, now, time, opening, tables, bugs, simulated, compared, database, ...both } = await useBoth();
 const { pairWith, passTime, compareTable } = both;
