@@ -144,7 +144,7 @@ describe('two processes with 20 connections', () => {
       };
       await Promise.all(services.map(inVain));
     });
-    // Asks both at once, because a service reports a lack of connections only until half a minute after it last lacked one.
+    // Asks both at once, because a service reports a lack of connections for only half a minute after the last one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
       expect(readiness).toMatchObject({

@@ -15,14 +15,14 @@ const { ledger, client, createFile, add, withdraw, runJob, match, settle, breaks
 // The first file. Every test has a newer one.
 beforeAll(async () => void (await settle([lineOf(await attempt('approved'))])));
 
-/** Changes when an order was approved. */
+/** Changes how many hours ago an order was approved. */
 const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
   client.query("update processor_attempt set updated_at = now() - $2 * interval '1 hour' where attempt_id = $1", [
     attemptId,
     hours,
   ]);
 
-/** Changes when all files arrived, so that the newest arrived this long ago, and the first one 100 hours earlier. */
+/** Changes the arrival of all files: the newest arrived this many hours ago, and the first one 100 hours earlier. */
 const filesArrived = async (hours: number): Promise<void> => {
   await client.query("update settlement_file set created_at = now() - $1 * interval '1 hour'", [hours]);
   await client.query(
@@ -85,7 +85,7 @@ test('offers to book the order again if a file has it after all', async () => {
   expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'sandbox' }]);
 });
 
-test('notices that no file arrives although orders are due, until one arrives', async () => {
+test('reports that no file arrives although orders are due, until one arrives', async () => {
   const waiting = await attempt('approved');
   const { file_id: newest } = await settle([lineOf(await attempt('approved'))]);
   await filesArrived(50);
@@ -121,7 +121,7 @@ const book = ({ break_id }: BreakRecord) =>
 
 const NOTHING_TO_BOOK = { code: 'close_break_schema', field: '/book_against' };
 
-test('books an order that was missing only while no file has it', async () => {
+test('books a missing order only while no file has it', async () => {
   const { late, found } = await missingOrder();
   await settle([lineOf(late)]);
   const [closed] = await about('missing_in_file', late, { status: 'closed' });
@@ -129,7 +129,7 @@ test('books an order that was missing only while no file has it', async () => {
   expect(await refusal(book(found))).toMatchObject(NOTHING_TO_BOOK);
 });
 
-test('books an order that was missing once, even if a file has it later and the booking is sent again', async () => {
+test('books a missing order once, even if a file has it later and the booking is sent again', async () => {
   const { late, found } = await missingOrder();
   await book(found);
   const { money } = await bodyOf<{ money: { moved: string } }>(
@@ -153,7 +153,7 @@ test.each([
   ['the file', ['match', 'book']],
   ['the booking', ['book', 'match']],
 ] as const)(
-  'if a file has a missing order while a person books it, and %s comes first, the books say what the file says',
+  'the books agree with a file that arrives while a person books its missing order, if %s comes first',
   async (_name, order) => {
     const { late, found } = await missingOrder();
     const lines = [lineOf(late)];
@@ -183,7 +183,7 @@ test.each([
   },
 );
 
-test('reports an order as missing that the processor contradicted and then confirmed', async () => {
+test('reports a missing order even if the processor contradicted and then confirmed it', async () => {
   const { late } = await missingOrder();
   await client.query(
     `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, amount, currency, expected, found,
@@ -199,7 +199,7 @@ test('reports an order as missing that the processor contradicted and then confi
   expect(await about('missing_in_file', late)).toHaveLength(1);
 });
 
-test('notices again that no file arrives after the newest one was withdrawn', async () => {
+test('reports again that no file arrives, after the newest one was withdrawn', async () => {
   const waiting = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(50);

@@ -34,7 +34,7 @@ export async function startCluster(directory: string, binaries: string, workers:
   const names = ['coordinator', ...Array.from({ length: workers }, (_, index) => `worker-${index + 1}`)];
   const nodes = await Promise.all(names.map((name) => startNode(join(directory, name), binaries)));
   const [coordinator, ...others] = nodes;
-  if (coordinator === undefined) throw new Error('a cluster has a coordinator');
+  if (coordinator === undefined) throw new Error('the cluster has no coordinator');
   if (isNew) {
     // This is not in the template, because the extension gives each node an id.
     await Promise.all(nodes.map((node) => asSuperuser(node, (client) => client.query('create extension citus'))));
