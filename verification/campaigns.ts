@@ -172,7 +172,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     generator: '24 clients with the load of transfers',
     checkers: ['transfers', 'responses', 'readiness'],
     proves:
-      'every response is a success, a 409 or a true 503; readiness fails first; few requests get no response, and those made no ' +
+      'every response is a success, a 409 or a correct 503; readiness fails first; few requests get no response, and those made no ' +
       'transfer or reversal; the books balance',
     counts: { unit: 'restarts', small: 4, medium: 50, large: 150 },
     ring: 'npm run verify',
@@ -190,7 +190,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     checkers: ON_CLUSTER.checkers,
     proves:
       `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; the ` +
-      'first transfer comes less than 3 s after the order to promote (p99)',
+      'first transfer succeeds less than 3 s after the promotion was ordered (p99)',
     ring: 'npm run verify',
     counts: { ...FAILOVER.counts, inVerify: 3 },
   }),
@@ -286,13 +286,14 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
     name: 'simulation',
     environment: 'memory',
-    nemesis: 'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a lying processor',
+    nemesis:
+      'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a processor that contradicts itself',
     generator:
       'random requests from several callers, with retries under the same keys, in several currencies and time zones; in one of five ' +
       'schedules, stories in which the clock moves by hours and days',
     checkers: 'the model, and rules after every commit and response',
     proves:
-      'each commit is allowed by the model and each refusal is true, in thousands of orders; planted mistakes are found',
+      'each commit is allowed by the model and each refusal is correct, in thousands of orders; planted mistakes are found',
     ring: 'npm test',
     command: 'node tools/run.mjs verification/environments/memory/main.ts --schedules 3000',
   },
@@ -312,7 +313,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     nemesis: 'a cut, swallowed or denied message, a lock or a full pool at each step of a transaction',
     generator: 'each kind of request once per fault',
     checkers: 'the outcome that the fault allows',
-    proves: 'the response is true, a retry with the same key settles it, and money moves at most once',
+    proves: 'the response is correct, a retry with the same key gets the final outcome, and money moves at most once',
     ring: 'npm run verify',
     command: 'FAULTS=all npm test -- faults',
   },
@@ -322,11 +323,11 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     nemesis:
       'in every cell of `test/processors/matrix.ts`: SIGKILL of the service or PostgreSQL, cut, silent or slow connections, ' +
       'repeated, reordered or garbled messages or other amounts, moved clocks, a machine’s clock that is 3 h wrong',
-    generator: 'a load and an unload of cards for each cell, in the cells of one incident at the same time',
+    generator: 'a load and an unload of cards for each cell; the cells of one incident run at the same time',
     checkers: 'the processor’s book against the ledger',
     proves:
-      'each transfer ends with an outcome that is true at the processor, and responses say so; no order is executed twice, or ' +
-      'after its time; after a kill nothing is open after 60 s, and an unknown attempt ends within 2 s once the processor ' +
+      'each transfer ends with the outcome at the processor, and responses report that outcome; no order is executed twice, or ' +
+      'after its time; 60 s after a kill nothing is open, and an unknown attempt ends within 2 s once the processor ' +
       'knows its result (`test/processors/recovery.test.ts`)',
     ring: 'npm run verify',
     command: 'FAULTS=all MATRIX_ROUNDS=20 npx vitest run test/processors/matrix.test.ts',

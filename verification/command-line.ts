@@ -61,7 +61,9 @@ export function readOptions(words: readonly string[]): Options | undefined {
   const campaigns = only === undefined ? CAMPAIGNS : only.split(',').map((name) => findCampaign(name.trim()));
   const lacking = control ? campaigns.filter((campaign) => !CONTROLLED.includes(campaign)) : [];
   if (lacking.length > 0)
-    throw new UsageProblem(`--control: without a negative control are ${lacking.map(({ name }) => name).join(', ')}.`);
+    throw new UsageProblem(
+      `--control: these campaigns have no negative control: ${lacking.map(({ name }) => name).join(', ')}.`,
+    );
   return {
     campaigns,
     seed: readNumber('--seed', values.seed) ?? Math.floor(Math.random() * 1_000_000_000),

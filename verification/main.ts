@@ -98,7 +98,9 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
   for (const { campaign, error } of failed) say(`FAILED     ${campaign}: ${error}`);
   const broken = results.filter((result) => result.violations.length > 0 || failed.includes(result));
   for (const { campaign, count } of broken)
-    say(`Again: npm run campaigns -- --only ${campaign} --seed ${seed} --count ${count}${control ? ' --control' : ''}`);
+    say(
+      `To repeat: npm run campaigns -- --only ${campaign} --seed ${seed} --count ${count}${control ? ' --control' : ''}`,
+    );
   if (control) {
     const undetected = results.filter(({ violations }) => !violations.some((violation) => ABOUT_MONEY.test(violation)));
     for (const { campaign, violations, error } of undetected)

@@ -118,7 +118,7 @@ const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /**
  * In milliseconds. A request that took longer, for example on a slow machine, may have reached a time limit of the service in
- * addition to the fault or instead of it. Its response must still be true, but the fault is tried again to test its own outcome.
+ * addition to the fault or instead of it. Its response must still be correct, but the fault is tried again to test its own outcome.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 

@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('returns the true outcome while the server continues', async () => {
+  test('returns the actual outcome if the server continues without a client', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('returns only true responses in the middle of groups', async () => {
+  test('returns only correct responses in the middle of groups', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());

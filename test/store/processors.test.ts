@@ -447,7 +447,7 @@ describe('the shown outcome', () => {
     bodyOf(await ledger.call('get_request', {}, { params: { request_id: id } }));
   const kindsOf = ({ steps }: Timeline) => steps.map(({ kind }) => kind).filter((kind) => kind !== 'event');
 
-  test('is true before the order is sent, while the outcome is unknown, and after the transfer has ended', async () => {
+  test('is correct before the order is sent, while the outcome is unknown, and after the transfer has ended', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     const whole = { transfer: made.transfer_id, request: made.request_id };

@@ -93,7 +93,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     if (wasExecuted ? !hasMoved : hasMoved || mayMove) this.#wronglyResolved.add(id);
   }
 
-  /** Whether a response is true about the money of a transfer. */
+  /** Whether a response is correct about the money of a transfer. */
   isTrue(transferId: string, moneyMoved: string | undefined): boolean {
     const attempt = this.#known.get(this.#ofTransfer.get(transferId));
     if (attempt === undefined || moneyMoved === undefined || moneyMoved === 'unknown') return true;
