@@ -1,6 +1,5 @@
-import { databaseError } from './database-error.ts';
 import { type Meanings, NOTHING } from './meaning.ts';
-import { columnsOf, type Given, type StoredRow } from './parameters.ts';
+import { columnsOf, databaseError, type Given, type StoredRow } from './parameters.ts';
 import type { Run, Transaction } from './transaction.ts';
 
 export const ACCOUNT_COLUMNS = [

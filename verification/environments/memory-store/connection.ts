@@ -1,9 +1,8 @@
 import pg from 'pg';
 import { LIMITS } from '../../../server/store/connection/session-settings.ts';
 import type { SimulatedTime } from '../memory/simulated-time.ts';
-import { databaseError } from './database-error.ts';
 import type { Meanings } from './meaning.ts';
-import { type Given, partsOf, type StoredRow } from './parameters.ts';
+import { databaseError, type Given, partsOf, type StoredRow } from './parameters.ts';
 import { type Run, type Tables, Transaction, type Wait, type Written } from './transaction.ts';
 
 /** Observes a server. */

@@ -1,22 +1,27 @@
 import { type Meanings, NOTHING } from './meaning.ts';
+import type { StoredRow } from './parameters.ts';
 import { SWITCH } from './switch.ts';
+import type { Transaction } from './transaction.ts';
+
+/** A new fence without events. Fences in the same millisecond differ, as they do with PostgreSQL's microseconds. */
+function fenceOf({ clock }: Transaction, batch_id: unknown): StoredRow {
+  const noEvents = { events_at: null, event_programs: null, event_counts: null };
+  return { batch_id, abandoned: false, moment: clock(), created_at: new Date(clock()), relayed: false, ...noEvents };
+}
+
+/** The rows of a statement that locks names: one for the switch, and one for each name. */
+const lockRowsOf = (hashes: unknown, isHeld: (hash: bigint) => boolean): readonly StoredRow[] => [
+  { pg_advisory_xact_lock_shared: '', hash: null, held: true },
+  ...(hashes as bigint[]).map((hash) => ({ pg_advisory_xact_lock_shared: null, hash, held: isHeld(hash) })),
+];
 
 /** The fence of transactions, the locks of names, stored responses of idempotency keys, and the audit log. */
 export const CONTROL_STATEMENTS: Meanings = {
   *fence_batch(transaction, { values: [batchId, at, programIds, counts] }) {
-    const { clock } = transaction;
-    yield* transaction.insert('write_batch', String(batchId), {
-      batch_id: batchId,
-      abandoned: false,
-      // Fences in the same millisecond differ, as they do with PostgreSQL's microseconds.
-      moment: clock(),
-      created_at: new Date(clock()),
-      relayed: at === null,
-      events_at: at,
-      event_programs: programIds,
-      event_counts: counts,
-    });
-    return [{ created_at: new Date(clock()), replicated: null, settings_read: null }];
+    const events = { events_at: at, event_programs: programIds, event_counts: counts };
+    const fence = { ...fenceOf(transaction, batchId), relayed: at === null, ...events };
+    yield* transaction.insert('write_batch', String(batchId), fence);
+    return [{ created_at: new Date(transaction.clock()), replicated: null, settings_read: null }];
   },
 
   *abandon_batch(transaction, { values: [batchId] }) {
@@ -24,17 +29,7 @@ export const CONTROL_STATEMENTS: Meanings = {
     // PostgreSQL has a unique index here: the second transaction waits for the first.
     yield* transaction.lock(`write_batch ${key}`);
     if (transaction.newest('write_batch', key) !== undefined) return NOTHING;
-    const { clock } = transaction;
-    yield* transaction.insert('write_batch', key, {
-      batch_id: batchId,
-      abandoned: true,
-      moment: clock(),
-      created_at: new Date(clock()),
-      relayed: false,
-      events_at: null,
-      event_programs: null,
-      event_counts: null,
-    });
+    yield* transaction.insert('write_batch', key, { ...fenceOf(transaction, batchId), abandoned: true });
     return NOTHING;
   },
 
@@ -50,22 +45,12 @@ export const CONTROL_STATEMENTS: Meanings = {
   *share_switch_and_lock_names(transaction, { values: [hashes] }) {
     yield* transaction.lock(SWITCH, 'share');
     for (const hash of hashes as bigint[]) yield* transaction.lock(`name ${hash}`);
-    return [
-      { pg_advisory_xact_lock_shared: '', hash: null, held: true },
-      ...(hashes as bigint[]).map((hash) => ({ pg_advisory_xact_lock_shared: null, hash, held: true })),
-    ];
+    return lockRowsOf(hashes, () => true);
   },
 
   *share_switch_and_lock_free_names(transaction, { values: [hashes] }) {
     yield* transaction.lock(SWITCH, 'share');
-    return [
-      { pg_advisory_xact_lock_shared: '', hash: null, held: true },
-      ...(hashes as bigint[]).map((hash) => ({
-        pg_advisory_xact_lock_shared: null,
-        hash,
-        held: transaction.tryLock(`name ${hash}`),
-      })),
-    ];
+    return lockRowsOf(hashes, (hash) => transaction.tryLock(`name ${hash}`));
   },
 
   *lock_names(transaction, { values: [hashes] }) {

@@ -1,4 +1,4 @@
-import { databaseError } from './database-error.ts';
+import pg from 'pg';
 
 /** A value as `pg` returns it: a bigint, a Date, text, a number, parsed JSON, or null. */
 export type Value = unknown;
@@ -167,4 +167,12 @@ function readValue(oid: number, bytes: Buffer): Value {
 
 export function toUuid(digits: string): string {
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
+}
+
+/** An error as the server reports it. */
+export function databaseError(sqlState: string, message: string): pg.DatabaseError {
+  const error = new pg.DatabaseError(message, message.length, 'error');
+  error.code = sqlState;
+  error.severity = 'ERROR';
+  return error;
 }

@@ -1,8 +1,7 @@
 import { ACCOUNT_COLUMNS, raiseVersion } from './accounts.ts';
 import { todayOf } from './cards.ts';
-import { databaseError } from './database-error.ts';
 import { type Meanings, NOTHING } from './meaning.ts';
-import { columnsOf, type StoredRow } from './parameters.ts';
+import { columnsOf, databaseError, type StoredRow } from './parameters.ts';
 import type { Run, Transaction } from './transaction.ts';
 
 const PROGRAM = [

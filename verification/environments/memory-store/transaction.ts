@@ -1,5 +1,4 @@
-import { databaseError } from './database-error.ts';
-import type { StoredRow } from './parameters.ts';
+import { databaseError, type StoredRow } from './parameters.ts';
 
 /** The mode of a lock. Shared locks do not conflict with each other. */
 export type LockMode = 'share' | 'exclusive';

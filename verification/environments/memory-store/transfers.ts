@@ -1,6 +1,5 @@
-import { databaseError } from './database-error.ts';
 import { type Meanings, NOTHING, timeOf } from './meaning.ts';
-import { columnsOf, type StoredRow } from './parameters.ts';
+import { columnsOf, databaseError, type StoredRow } from './parameters.ts';
 import { disabledScopes } from './switch.ts';
 import type { Run, Transaction } from './transaction.ts';
 

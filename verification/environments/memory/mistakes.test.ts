@@ -1,24 +1,16 @@
 import { expect, test } from 'vitest';
-import { COMMIT, GUARD, RELAY } from '../../mutants/simulation/commit.ts';
-import { PROCESSORS } from '../../mutants/simulation/processors.ts';
-import { DUE, LIMITS, PROGRAM_CHANGES, SWITCH } from '../../mutants/simulation/rules.ts';
-import { DELIVERY, WEBHOOKS } from '../../mutants/simulation/webhooks.ts';
+import * as COMMIT from '../../mutants/simulation/commit.ts';
+import type { NamedMistake } from '../../mutants/simulation/make.ts';
+import * as PROCESSORS from '../../mutants/simulation/processors.ts';
+import * as RULES from '../../mutants/simulation/rules.ts';
+import * as WEBHOOKS from '../../mutants/simulation/webhooks.ts';
 import { runCampaign } from './campaign.ts';
 import { runSchedule } from './schedule.ts';
 
 /** The mistakes in all simulated parts. The simulation must find each of them. */
-const MISTAKES = [
-  ...GUARD,
-  ...COMMIT,
-  ...RELAY,
-  ...DELIVERY,
-  ...WEBHOOKS,
-  ...DUE,
-  ...LIMITS,
-  ...SWITCH,
-  ...PROGRAM_CHANGES,
-  ...PROCESSORS,
-];
+const MISTAKES = [COMMIT, PROCESSORS, RULES, WEBHOOKS].flatMap((file): readonly NamedMistake[] =>
+  Object.values(file).flat(),
+);
 
 /**
  * The maximum number of schedules to find a mistake. Most mistakes take a few dozen, the rarest known one a few hundred.
