@@ -33,7 +33,7 @@ export const USAGE = `npm run bench -- [options]
   --only 1-6,11  some rows of docs/performance.md (1 to 14, 18 to 21), ${EXTRAS.join(', ')}
   --profile      the same as --only profile: self time by function, for each transfer
   --seconds N    length of one measured run (6; with --quick 3)
-  --rounds N     rounds of which the median counts (3); each runs everything twice, there and back
+  --rounds N     rounds of which the median counts (3); each runs everything twice, forwards and backwards
   --out DIR      where results go (docs/performance for a full run, else data/bench)
 `;
 
@@ -86,7 +86,7 @@ function readNumbers(word: string): readonly number[] {
   const found = ROWS.filter((row) => row >= Number(from) && row <= Number(to));
   if (from !== '' && ROWS.some((row) => row === Number(to)) && found.length > 0) return found;
   throw new UsageProblem(
-    `--only names '${word}', which is no row (1 to 14, 18 to 21) and none of ${EXTRAS.join(', ')}.`,
+    `--only names '${word}', which is not a row (1 to 14, 18 to 21) or one of ${EXTRAS.join(', ')}.`,
   );
 }
 

@@ -24,7 +24,7 @@ export function apply(attempts: Map<string, Attempt>, fact: Omit<Fact, 'at'> & P
   const it = fact as Fact;
   if (it.fact === 'received') attempts.set(it.attempt_id, received(it));
   const attempt = attempts.get(it.attempt_id);
-  // An inquiry about an order that never came.
+  // An inquiry about an order that never arrived.
   if (attempt === undefined) return;
   switch (it.fact) {
     case 'executed':

@@ -1,4 +1,4 @@
-/** What the simulator does with an order. */
+/** The ways in which the simulator handles an order. */
 export type Behavior =
   | { readonly kind: 'approve' | 'silent_executed' | 'silent_not_executed' | 'duplicate' | 'partial' | 'malformed' }
   | { readonly kind: 'wrong_amount' | 'cut' | 'cut_before' | 'refused' | '500' | 'not_found_then_found' }

@@ -82,7 +82,7 @@ function withDifference(line: Line, kind: Plant | undefined): readonly Line[] {
   }
 }
 
-/** What identifies a line of a file: the order, and whether it was settled or reversed. */
+/** The identity of a line of a file: the order, and whether it was settled or reversed. */
 function keyOf(text: string): string {
   const [attemptId, , , , , , status] = text.split(',');
   return `${attemptId} ${status}`;

@@ -61,7 +61,7 @@ describe('the overview', () => {
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const concerns = page.getByRole('list', { name: 'What needs attention' });
     await concerns.getByText('Transfers of the whole service are disabled').waitFor();
-    // A busy machine can cause another concern, with another page.
+    // On a busy machine there may be another problem, with another page.
     const concern = concerns.getByRole('listitem').filter({ hasText: 'Transfers of the whole service are disabled' });
     expect(await concern.getByRole('link', { name: 'What to do' }).getAttribute('href')).toBe(
       '/docs/runbook/service-disabled.md',

@@ -108,7 +108,7 @@ describe('the checks of an error', () => {
     expect(names).toEqual([...new Set(names)]);
     expect(names).not.toContain('created_at');
     expect(names).not.toContain('message');
-    // This field differs, so it is printed: the error log did not yet know whether money had moved.
+    // This field differs, so it is printed: when the error was stored, it was not known yet whether money had moved.
     const settled = { ...request, money_moved: 'yes', error: { ...REFUSED, money_moved: 'unknown' } };
     expect(await outputOf('requests inspect req_1', settled)).toMatch(
       /money_moved: yes\n[\s\S]*money_moved: unknown\n/,

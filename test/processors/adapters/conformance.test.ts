@@ -85,7 +85,7 @@ test('finds that an adapter that reads first and writes later executes two concu
   await expect(rule?.check(new Trial(adapterAt(url, secret), 'card_1'))).rejects.toThrow('There are two executions');
 });
 
-test('has a deviation for every rule, and full sentences for its expectation and reason', () => {
+test('tests a deviation from every rule, and each rule gives its expectation and reason in full sentences', () => {
   const broken = new Set(DEVIATIONS.flatMap(([, rules]) => rules));
   expect(RULES.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
   for (const { expected, why } of RULES) for (const text of [expected, why]) expect(text).toMatch(/^\S.*\.$/);
