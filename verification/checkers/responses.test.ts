@@ -6,14 +6,8 @@ import { ABOUT_MONEY, findContradictions } from './responses.ts';
 // Tests that the checker finds each contradiction that the campaigns look for.
 
 const LOAD: Creation = {
-  does: 'create',
-  type: 'load',
-  amount: 10,
-  card: 'a',
-  destination: null,
-  capture: 'automatic',
-  reference: null,
-  expiresAt: null,
+  ...{ does: 'create', type: 'load', amount: 10, card: 'a', destination: null },
+  ...{ capture: 'automatic', reference: null, expiresAt: null },
 };
 const HOLD: Creation = { ...LOAD, capture: 'manual' };
 const SHORT: Creation = { ...HOLD, expiresAt: '2026-01-01T00:00:03.000Z' };

@@ -1,13 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ALL_BY_NUMBER, type Timelines } from '../events/history.ts';
-import {
-  checkDeliveries,
-  countRepeats,
-  type Delivery,
-  type DeliveryHistory,
-  hashOf,
-  type Subscription,
-} from './checker.ts';
+import type { Delivery, DeliveryHistory, Subscription } from './checker.ts';
+import { checkDeliveries, countRepeats, hashOf } from './checker.ts';
 
 // Tests the checker with correct deliveries, and with versions of them that contain one violation each.
 
@@ -22,25 +16,16 @@ const TIMELINE = ['card.created', 'transfer.pending', 'transfer.completed', 'car
 const TIMELINES: Timelines = new Map([[ALL_BY_NUMBER, TIMELINE]]);
 
 const WEBHOOK: Subscription = {
-  name: 'webhook',
-  programId: undefined,
-  order: 'parallel',
-  payload: 'full',
-  types: null,
-  after: 0,
-  maxInFlight: 2,
+  ...{ name: 'webhook', programId: undefined, order: 'parallel', payload: 'full', types: null },
+  ...{ after: 0, maxInFlight: 2 },
 };
 
 const KILLED_AT = 3_000;
 
 /** Returns an accepted delivery of the event at a position. */
 const got = (position: number, more: Partial<Delivery> & { readonly body?: string } = {}): Delivery => ({
-  at: 500,
-  eventId: `evt_${position}`,
-  hash: hashOf(more.body ?? `full ${position}`),
-  verified: [0],
-  status: 204,
-  ...more,
+  ...{ at: 500, eventId: `evt_${position}`, hash: hashOf(more.body ?? `full ${position}`) },
+  ...{ verified: [0], status: 204, ...more },
 });
 
 const afterKill = { at: 4_000 };
