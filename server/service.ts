@@ -37,8 +37,7 @@ import {
 import { prepareLedger } from './host/start/prepare-ledger.ts';
 import { statusOf, watchReadiness } from './host/start/status.ts';
 import { createHttpServer, type HttpServer, type ResponseEntry } from './http/server.ts';
-import { openFaultLog } from './observe/log/fault-log.ts';
-import { type Log, STANDARD_ERROR } from './observe/log/log.ts';
+import { type Log, openFaultLog, STANDARD_ERROR } from './observe/log/log.ts';
 import type { LogEvent } from './observe/log/log-events.ts';
 import { onEachOf, openRequestLog, traceIdOf } from './observe/log/request-log.ts';
 import type { Job } from './observe/metrics/counts.ts';

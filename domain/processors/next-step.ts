@@ -5,8 +5,7 @@
 import type { RefusalCode } from '../error-codes.ts';
 import { formatMoney } from '../ledger/money.ts';
 import { type Attempt, type AttemptStatus, isEnded, isUnknown, movedInBooks } from './attempt.ts';
-import { codeOfDecline } from './decline-codes.ts';
-import type { Answer, Traits } from './order.ts';
+import { type Answer, codeOfDecline, type Traits } from './order.ts';
 
 /** The request that the processor answered. A `notice` is different: the processor sends it without a request. */
 export type Question = 'send' | 'inquire' | 'reverse' | 'notice';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
-import { expect, test } from 'vitest';
-import { asText } from './log.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { asText, openFaultLog } from './log.ts';
 
 const NO_TERMINAL = new PassThrough();
 const line = (record: object): string =>
@@ -31,4 +31,29 @@ test('escapes control characters for a terminal', () => {
 test('writes values that are not plain words as JSON', () => {
   const text = asText(line({ event: 'e', hosts: ['::1'], empty: '', words: 'two words', none: null }), NO_TERMINAL);
   expect(text).toBe('2030-01-31T09:00:00.000Z info  e hosts=["::1"] empty="" words="two words" none=null\n');
+});
+
+test('logs an outage as one line with its causes and then a count each second, and other faults as separate lines', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  const note = openFaultLog({
+    error: ({ event, requestId = '', count = '' }, sentence) =>
+      void lines.push(`${event} ${requestId}${count}: ${sentence}`),
+  });
+  for (const requestId of ['a', 'b', 'c']) note({ requestId }, 'lost', true);
+  note({ requestId: 'bug' }, 'a bug', false);
+  expect(lines).toEqual(['server_error a: lost', 'server_error bug: a bug']);
+  vi.advanceTimersByTime(1_000);
+  note({ requestId: 'd' }, 'lost', true);
+  vi.advanceTimersByTime(1_000);
+  const told = 'failed within a second because the database is unavailable; the error log has each';
+  expect(lines.slice(2)).toEqual([
+    `server_errors 2: 2 more requests ${told}`,
+    `server_errors 1: 1 more request ${told}`,
+  ]);
+  vi.advanceTimersByTime(10_001);
+  expect(lines).toHaveLength(4);
+  note({ requestId: 'e' }, 'lost', true);
+  expect(lines.at(-1)).toBe('server_error e: lost');
 });

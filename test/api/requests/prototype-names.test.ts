@@ -4,7 +4,7 @@ import { usageAdvice } from '../../../cli/usage-advice.ts';
 import { kindOf } from '../../../console/format/ids.ts';
 import { nameOfActor } from '../../../console/format/names.ts';
 import { termsIn } from '../../../contract/search/words.ts';
-import { codeOfDecline, isMappedCode } from '../../../domain/processors/decline-codes.ts';
+import { codeOfDecline, isMappedCode } from '../../../domain/processors/order.ts';
 import { jsonWithoutSecrets } from '../../../server/foundation/redaction.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { useService } from '../../harness/service.ts';

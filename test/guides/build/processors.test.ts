@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { codeOfDecline, isMappedCode } from '../../../domain/processors/decline-codes.ts';
+import { codeOfDecline, isMappedCode } from '../../../domain/processors/order.ts';
 import { TRAITS } from '../../../server/foundation/configuration/connectors.ts';
 import { readBehavior } from '../../../simulator/behavior.ts';
 import { newSecret } from '../../processors/simulated.ts';

@@ -100,7 +100,7 @@ export const ATTEMPTS: Mutants = {
   'booked-while-a-file-has-it': {
     mistake: 'a line of a settlement file matches although a person is booking that its order is missing',
     edits: { changeUnlessChanged: ['now.correctedAmount)', 'now.correctedAmount || true)'] },
-    witnesses: [{ ...UNSETTLED, only: 'while a person books it' }],
+    witnesses: [{ ...UNSETTLED, only: 'while a person books its missing order' }],
   },
   'missing-after-it-arrived': {
     mistake: 'an order can be booked as missing after a settlement file has it',
