@@ -92,9 +92,9 @@ function ofClient(error: ClientError): Refusal {
   if (typeof claim === 'string') return ofClaim(claim);
   const [, missing] = /"([a-z_]+)"[^"]* claim missing/.exec(inner.message) ?? [];
   if (missing !== undefined) {
-    return identityRefused(`The identity token of the provider has no claim '${missing}'.`, `token: ${missing}`);
+    return identityRefused(`The provider's identity token has no claim '${missing}'.`, `token: ${missing}`);
   }
-  return identityRefused(`The identity token of the provider is not valid: ${inner.message}.`, 'invalid token');
+  return identityRefused(`The provider's identity token is not valid: ${inner.message}.`, 'invalid token');
 }
 
 /** The problem of each claim, and what to do about it. */
@@ -111,7 +111,7 @@ const CLAIM_PROBLEMS: Readonly<Record<string, string>> = {
 
 function ofClaim(claim: string): Refusal {
   const problem = CLAIM_PROBLEMS[claim] ?? 'has an invalid claim';
-  return identityRefused(`The identity token of the provider ${problem} (claim '${claim}').`, `token: ${claim}`);
+  return identityRefused(`The provider's identity token ${problem} (claim '${claim}').`, `token: ${claim}`);
 }
 
 function ofToken(error: joseErrors.JOSEError): Refusal {
@@ -127,7 +127,7 @@ function ofToken(error: joseErrors.JOSEError): Refusal {
       : error instanceof joseErrors.JOSEAlgNotAllowed || error instanceof joseErrors.JOSENotSupported
         ? 'has a signature of a kind that is not accepted'
         : 'has no valid signature';
-  return identityRefused(`The identity token of the provider ${problem}.`, 'token: signature');
+  return identityRefused(`The provider's identity token ${problem}.`, 'token: signature');
 }
 
 /** Returns whether the key set could not be fetched. jose throws its base class then. */

@@ -165,7 +165,7 @@ describe('a sign-in is refused if it', () => {
     const callback = await new Browser().authenticate(service, 'ada');
     const other = new Browser();
     await other.visit(`${service.url}/console/sign-in`);
-    expectRefusal(await other.visit(callback), 'sign_in_not_begun', 400, /This browser did not begin the sign-in/);
+    expectRefusal(await other.visit(callback), 'sign_in_not_begun', 400, /This browser did not begin this sign-in/);
     expect(service.refused).toMatchObject([{ reason: 'other login state' }]);
     expect(service.people).toEqual([]);
   });
@@ -216,7 +216,7 @@ describe('a sign-in is refused if it', () => {
 
   test('is for a person without a role, and the page names the claim, its values, and near misses', async () => {
     const page = await new Browser().signIn(service, 'near');
-    expectRefusal(page, 'no_role', 403, /claim 'groups' has these values, .*: 'Card-Ops', '\/card-support'\./);
+    expectRefusal(page, 'no_role', 403, /these values of the claim 'groups': 'Card-Ops', '\/card-support'\./);
     const near = [
       "The value 'Card-Ops' differs from 'card-ops' in OIDC_ROLES only in its case.",
       "The value '/card-support' differs from 'card-support' in OIDC_ROLES only in a leading slash.",
