@@ -21,9 +21,9 @@ const PLAIN = [
 ] as const;
 const TIMED = ['slow', 'late', 'pending'] as const;
 
-/** A longer wait than any test has time for. */
+/** Longer than any test can wait. */
 const MAX_SECONDS = 86_400;
-/** The longest advice that the adapter contract allows. A longer one would make the outcome unknown. */
+/** The longest wait before a retry that the adapter contract allows. A longer one would make the outcome unknown. */
 const MAX_RETRY_AFTER_SECONDS = 2_678_400;
 /** The ISO 8583 code for a card number that does not exist. */
 const NO_SUCH_CARD = '14';

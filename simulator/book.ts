@@ -30,12 +30,12 @@ export type Fact = { readonly at: string; readonly attempt_id: string } & (
 export type NewFact = Fact extends infer Each ? (Each extends Fact ? Omit<Each, 'at'> : never) : never;
 
 const FILE = 'book.jsonl';
-/** The simulator of a killed service ends as soon as it notices. On a busy machine that takes seconds. */
+/** The simulator of a killed service ends when its input ends. On a busy machine that takes seconds. */
 const LOCK_WAIT_MILLISECONDS = 30_000;
 
 /**
- * Returns the facts in a directory, or none if there is no book. A line that a kill cut off was never answered, and is left
- * out.
+ * Returns the facts in a directory, or none if there is no book. Leaves out a line that a kill cut off: its call was never
+ * answered.
  */
 export function readBook(directory: string): readonly Fact[] {
   const lines = textOf(directory).split('\n').slice(0, -1);
@@ -105,7 +105,7 @@ export class Book {
   }
 }
 
-/** Takes a lock of the kernel, through SQLite because Node has no call for one. The lock ends with its process. */
+/** Takes a file lock through SQLite, because Node has no call for one. The kernel releases it when the process ends. */
 async function lockDirectory(directory: string): Promise<DatabaseSync> {
   const deadline = performance.now() + LOCK_WAIT_MILLISECONDS;
   for (;;) {

@@ -35,7 +35,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 const input = createInterface({ input: process.stdin });
 const ended = new AbortController();
 input.once('close', () => ended.abort());
-// Before the start is complete, nothing needs an orderly end.
+// Before the start is complete, nothing needs an orderly shutdown.
 const exit = (): never => process.exit(0);
 ended.signal.addEventListener('abort', exit);
 const [line] = (await once(input, 'line')) as [string];

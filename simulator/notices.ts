@@ -7,10 +7,10 @@ import { sign } from './signature.ts';
 type Notice = Answer & { readonly notice_id: string };
 
 const TIMEOUT_MILLISECONDS = 10_000;
-/** The first waits are short, because developers look at the result now. The last one repeats. */
+/** The first waits are short, because a developer may be waiting for the result. The last one repeats. */
 const WAITS_MILLISECONDS = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
-/** Sends a notice until the service has received it. Resolves to false if the signal ended that, or if there is no URL. */
+/** Sends a notice until the service has received it. Resolves to false if the signal stopped it, or if there is no URL. */
 export async function sendNotice(
   notice: Notice,
   { url, secret, signal }: { readonly url: string | null; readonly secret: string; readonly signal: AbortSignal },

@@ -14,7 +14,7 @@ type Settings = {
   readonly book: Book;
   /** The facts in the book when it was opened. */
   readonly facts: readonly Fact[];
-  /** Sends one notice, again and again until it is received. Resolves to false if it stopped before that. */
+  /** Sends a notice repeatedly until it is received. Resolves to false if it stopped before that. */
   readonly sendNotice: (notice: Answer & { readonly notice_id: string }) => Promise<boolean>;
 };
 
@@ -36,14 +36,14 @@ export class Processor {
     }
   }
 
-  /** Executes an order, once. Its answer is in the book first. */
+  /** Executes an order once. Writes the answer to the book before it returns it. */
   async send(order: Order): Promise<Reply> {
     const known = this.#attempts.get(order.attempt_id);
     if (known !== undefined && !isSameOrder(known.order, order)) return { kind: 'conflict' };
     const attempt = known ?? this.#receive(order, 'send');
     const reply = this.#decide(attempt, order, known === undefined);
     const isSaid = reply.kind === 'answer' || reply.kind === 'malformed';
-    // The book keeps the order of the facts, so when the last one is there, all are.
+    // The book writes facts in order, so once this one is on disk, all earlier ones are.
     await this.#note({
       fact: 'answered',
       attempt_id: attempt.attemptId,
@@ -74,7 +74,7 @@ export class Processor {
     return said(answerOf(attempt, 'reversed'));
   }
 
-  /** Cancels all later work. The book has it. */
+  /** Cancels all scheduled work. The next start reads it from the book. */
   stop(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
@@ -212,7 +212,7 @@ function said(answer: Answer): Reply & { readonly kind: 'answer' } {
   return { kind: 'answer', answer, afterSeconds: 0 };
 }
 
-/** Returns the answer to an inquiry. An order that is executed later and was not answered cannot be found before. */
+/** Returns the answer to an inquiry. An order that is executed later and was not answered is not found before that. */
 function statusOf({ state, behavior, notFounds }: Attempt): Status {
   if (state === 'reversed') return state;
   if (state === 'received') return behavior.kind === 'pending' ? 'pending' : 'not_found';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Attempt, apply } from './attempts.ts';
 import { readBook } from './book.ts';
 
-/** The differences that a file can have on purpose: the break that the service must find. */
+/** The differences that can be planted in a file. The service must find a break for each. */
 const PLANTS = ['amount', 'duplicate', 'missing_in_ledger', 'missing_in_file'] as const;
 
 type Plant = (typeof PLANTS)[number];

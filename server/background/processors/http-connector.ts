@@ -66,7 +66,7 @@ const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
 const UNAUTHORIZED =
   'The connector answered with the status 401 instead of 200: its secret is different, or it does not verify signatures of the version v2.';
 
-/** Opens the connection to an adapter over HTTP, by the contract in `contract/processors/`. */
+/** Opens the connection to an adapter over HTTP, as defined in `contract/processors/`. */
 export function openHttpConnector(settings: ConnectorSettings, options: ConnectorOptions = {}): Connector {
   const { connectorId, mode, url, traits } = settings;
   const keys = settings.secrets.map(readSigningKey);

@@ -209,7 +209,7 @@ async function record(
     if (isContradicted(after)) await recordNow(parts, { ...answered, attempt: after });
     return;
   }
-  // The end of an attempt that is being reversed is not an approval, so without a break this line would be lost.
+  // The answer does not end an attempt that is being reversed. Without a break, this line would be lost.
   await recordDifference(parts, file, line, after, line.status === 'settled' ? line.amount : 0n);
 }
 

@@ -35,7 +35,7 @@ export type ProcessorParts = {
   readonly verifyNotice?: VerifyNotice | undefined;
   /** Whether a card program may have cards of a connector. If omitted, every program may. */
   readonly admits?: Processors['admits'] | undefined;
-  /** Connectors that leave requests unanswered on request, such as the simulator. Missing answers do not open their breakers. */
+  /** Connectors that deliberately leave some requests unanswered, such as the simulator. This does not open their breakers. */
   readonly obedient?: ReadonlySet<string>;
   /** Starts further jobs about the connectors. The simulation starts none, because it does not cover settlement files. */
   readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];

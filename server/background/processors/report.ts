@@ -49,8 +49,8 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
     try {
       const known = hasFailed ? await readAgain(parts.database, attempt) : attempt;
       if (known === undefined) return true;
-      // Another process has changed the attempt in the meantime. So the answer no longer belongs to the question, and counts only
-      // if it is final.
+      // Another process has changed the attempt in the meantime. So the answer may no longer fit the question, and counts only if
+      // it is final.
       if (!isUnchanged(known, attempt)) question = 'notice';
       attempt = known;
       if (await recordOnce(parts, { attempt, question, answer, traits, now })) return true;

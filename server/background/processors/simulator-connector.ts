@@ -75,7 +75,7 @@ function isRefused({ sandboxBehavior, processorToken }: Order): boolean {
   return (sandboxBehavior ?? processorToken.replace(/^sim_/, '')) === REFUSED;
 }
 
-/** Returns the answer for an error. The error was thrown before a simulator ran, because connectors never reject. */
+/** Returns the answer for an error of the start. Calls to the running simulator never reject. */
 function notStarted(error: unknown): Answer {
   const detail = String(error instanceof Error ? error.message : error).slice(0, 300);
   return { outcome: 'not_sent', processorReference: null, code: null, retryAfterSeconds: null, detail };

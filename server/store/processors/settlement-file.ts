@@ -295,8 +295,8 @@ const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT });
 export const toCorrected = CORRECTED.read;
 
 /**
- * Closes the open breaks of attempts that were missing and that a file has. Whether a break is open or not, nothing is left to book
- * in it unless it was booked before: the file says that the processor has moved the amount.
+ * Closes the open breaks of attempts that were missing and are now in a file. Nothing is left to book in these breaks, or in those
+ * that were closed without a booking, because the file says that the processor has moved the amount.
  */
 export const settleMissing = statement(
   'settle_breaks_missing_in_file',
@@ -315,7 +315,7 @@ export const markSettled = statement(
 );
 
 /**
- * Removes the notes that the lines between two numbers have left on attempts, and says again in their breaks that the processor has
+ * Removes the notes that the lines between two numbers have left on attempts, and resets their breaks to say that the processor has
  * moved nothing. The first number is exclusive, the last inclusive.
  */
 export const unmarkSettled = statement(
@@ -396,7 +396,7 @@ export const insertMissing = insertLineBreaks(
   '(connector_id, sent_attempt_id) where sent_attempt_id is not null',
 );
 
-/** Closes open breaks that only a withdrawn file has caused, at most `count`. Returns their rows. */
+/** Closes open breaks that only a withdrawn file caused, at most `count`. Returns their rows. */
 export const closeBreaksOfFile = statement(
   'close_breaks_of_file',
   { fileId: UUID, closedBy: TEXT, note: TEXT, count: INTEGER },

@@ -18,7 +18,7 @@ const RECEIVED = columns({ newestId: nullable(UUID), firstAt: nullable(TIME), ne
 
 /**
  * Reads the arrival times of a connector's first and newest file, without withdrawn files. Returns no row while a file is being
- * compared or undone, because what is missing then may be found in a moment.
+ * compared or undone, because an order that is missing now may be found in a moment.
  */
 export const readFilesReceived = statement(
   'read_files_received',
@@ -31,7 +31,7 @@ export const readFilesReceived = statement(
 
 export const toFilesReceived = RECEIVED.read;
 
-/** The name of the author of what the service closes by itself. */
+/** The author of breaks that the service closes automatically. */
 const SERVICE = 'service';
 
 /** SQL: closes breaks, unless they are closed already. */
@@ -39,7 +39,7 @@ export const closedByService = (resolution: string): string => `closed_at = coal
       resolution = case when closed_at is null then ${resolution} else resolution end,
       closed_by = coalesce(closed_by, '${SERVICE}')`;
 
-/** SQL: whether another break has the difference of an attempt, or has had it until it was booked. */
+/** SQL: whether another break has the difference of an attempt, or had it before the difference was booked. */
 const IS_CONTRADICTED = `exists (
         select from processor_break as contradiction
         where contradiction.connector_id = processor_attempt.connector_id
@@ -169,7 +169,7 @@ export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
 
 export const toSettlementOfDay = SETTLEMENT.read;
 
-/** SQL: since when another break has an order, or since when it is booked as missing. */
+/** SQL: the time at which another break got an order, or at which the order was booked as missing. */
 const RESOLVED = `select min(case resolving.kind when 'contradiction' then resolving.created_at else resolving.closed_at end) as resolved_at
       from processor_break as resolving
       where resolving.connector_id = processor_attempt.connector_id and resolving.attempt_id = processor_attempt.attempt_id

@@ -65,7 +65,7 @@ export type DeliveryWorld = {
 };
 
 /**
- * Delivers the events of programs to webhooks, with the service's leases, places and outcome writer. The choice of
+ * Delivers the events of programs to webhooks, with the service's leases, slots and outcome writer. The choice of
  * events is simplified: it sends the next few to receivers that respond after random times.
  */
 export class Delivering {

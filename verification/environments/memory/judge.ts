@@ -217,7 +217,7 @@ export class Judge {
     this.#webhooks.onDelivered(webhookId, position);
   }
 
-  /** Whether more will happen soon: a hold ends, or a scheduled transfer does not wait for the switch. */
+  /** Whether a hold ends soon, or a transfer is due soon and the switch does not make it wait. */
   get isSomethingDue(): boolean {
     const now = this.#clock();
     const isSoon = (time: unknown): boolean => timeOf(time) < now + SOON_MILLISECONDS;
@@ -262,7 +262,7 @@ export class Judge {
     return this.#committedBy.has(requestId);
   }
 
-  /** Takes a request that was carried out. Its event, or its entry in the audit log, was written. */
+  /** Handles the event of a carried-out request, or its entry in the audit log. */
   #take({ event, record }: ReadEvent, entries: readonly ReadEvent[]): void {
     const requestId = event.request_id === null ? toUuid(String(record.request_id).slice(4)) : String(event.request_id);
     const at = timeOf(event.created_at ?? new Date(this.#clock()));
@@ -305,7 +305,7 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** Checks that the table of the domain has the move of a transfer, and that its event has the right type. */
+  /** Checks that the domain's table contains the move of a transfer, and that its event has the right type. */
   #checkMove(id: string, from: TransferStatus | null, does: string, { type }: StoredRow): void {
     const to = this.#books.books.transfers.get(id)?.status;
     if (to === undefined || does === 'update_transfer') return;
@@ -319,7 +319,7 @@ export class Judge {
       this.say(`${id} became ${to} by ${command}, but its event is ${type}`);
   }
 
-  /** Takes a change that a job has carried out. */
+  /** Handles the event of a change that a job has made. */
   #takeDue({ event, record }: ReadEvent, at: number): void {
     const id = String(event.subject_id);
     if (!OF_NO_REQUEST.has(String(event.type))) {
@@ -336,7 +336,7 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** Takes the event that the funds of a program have become low. It follows the event of its cause, and is sent once. */
+  /** Handles the event that the funds of a program have become low. It follows the event of its cause, and is sent once. */
   #takeLow({ event, record }: ReadEvent): void {
     const low = this.#books.model.low.shift();
     const isEqual =

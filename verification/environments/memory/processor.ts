@@ -58,7 +58,7 @@ const SEND_WINDOW_MILLISECONDS = 30_000;
 
 const DECLINES = ['51', '05', '91'];
 
-/** The last two codes answer the order only. A later inquiry gets a final code. */
+/** The last two codes occur only in the response to the order. A later inquiry gets a final code. */
 const FIRST_DECLINES = [...DECLINES, '68', '94'];
 
 const answer = (outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer => ({

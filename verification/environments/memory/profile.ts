@@ -108,7 +108,7 @@ export type Profile = {
   readonly processor: ProcessorProfile | undefined;
 };
 
-/** The days on which schedules begin, which are the last ones of a week or a month. */
+/** The days on which schedules begin. Most are the last days of a week or a month. */
 export const EVES = ['2026-01-14', '2026-03-01', '2026-06-30', '2026-05-31'] as const;
 
 /** A time shortly before the end of a day in a time zone. */
@@ -177,7 +177,7 @@ function draw(random: Random, { pace, ...subjects }: ReturnType<typeof drawSubje
 /** The share of schedules that are stories. */
 const STORIES = 0.2;
 
-/** Whether to draw a certain kind of schedule in any case. */
+/** Whether a schedule must be of a certain kind. */
 export type Forced = { readonly hasProcessor?: boolean; readonly isStory?: boolean };
 
 /** Draws the parameters of a schedule. The steps continue with `random`. */

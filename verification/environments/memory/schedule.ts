@@ -34,7 +34,7 @@ export type Mistake = {
   readonly make?: () => () => void;
 };
 
-/** More steps than any schedule takes. A schedule that reaches this number never settles. */
+/** More steps than any schedule needs. A schedule that takes this many steps never settles. */
 const MAX_STEPS = 40_000;
 
 /** The time after the last response in which everything must settle. Longer than any deadline and any pause. */

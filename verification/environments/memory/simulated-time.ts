@@ -120,7 +120,7 @@ export class SimulatedTime {
     next.run();
   }
 
-  /** A number from 0 to below 1. */
+  /** A number from 0 up to, but not including, 1. */
   fraction(): number {
     return this.#random.below(1_000_000) / 1_000_000;
   }

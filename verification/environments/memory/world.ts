@@ -11,7 +11,7 @@ import { Tables, Transaction } from '../memory-store/transaction.ts';
 const idOf = (kind: number, number: number): string =>
   `00000000-0000-7000-8${String(kind).padStart(3, '0')}-${String(number).padStart(12, '0')}`;
 
-/** A card program. A number follows from its place in an {@link Opening}. */
+/** A card program. Its number is its position in an {@link Opening}. */
 export type SimulatedProgram = { readonly programId: string; readonly webhookId: string };
 
 export const PROGRAMS: readonly SimulatedProgram[] = [0, 1].map((index) => ({
@@ -19,14 +19,14 @@ export const PROGRAMS: readonly SimulatedProgram[] = [0, 1].map((index) => ({
   webhookId: idOf(4, index + 1),
 }));
 
-/** A program by its name in the model, which is its number. */
+/** Returns a program by its name in the model, which is its number. */
 export function programOf(name: string): SimulatedProgram {
   const program = PROGRAMS[Number(name)];
   if (program === undefined) throw new Error(`there is no program ${name}`);
   return program;
 }
 
-/** The name of a program in the model. */
+/** Returns the name of a program in the model. */
 export function nameOf(programId: unknown): string {
   return String(PROGRAMS.findIndex((program) => program.programId === programId));
 }
