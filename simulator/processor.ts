@@ -167,7 +167,7 @@ export class Processor {
 
   async #executeDue(attempt: Attempt): Promise<void> {
     if (attempt.state !== 'received') return;
-    // An order that was answered as pending is accepted. An unanswered order may already count as lost by then.
+    // An order that was answered as pending has no time limit. An unanswered order may already count as lost after its time limit.
     const isTooLate = attempt.behavior.kind === 'late' && attempt.notAfter !== null && Date.now() > attempt.notAfter;
     if (isTooLate) void this.#note({ fact: 'not_executed', attempt_id: attempt.attemptId });
     else this.#execute(attempt);

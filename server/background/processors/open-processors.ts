@@ -37,7 +37,7 @@ export type ProcessorParts = {
   readonly admits?: Processors['admits'] | undefined;
   /** Connectors that deliberately leave some requests unanswered, such as the simulator. This does not open their breakers. */
   readonly obedient?: ReadonlySet<string>;
-  /** Starts further jobs about the connectors. The simulation starts none, because it does not cover settlement files. */
+  /** Starts further jobs for the connectors. The simulation starts none, because it does not cover settlement files. */
   readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;

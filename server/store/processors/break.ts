@@ -169,7 +169,7 @@ const CLOSE = statement(
 
 /**
  * Closes a locked break, marks its contradiction or late approval as settled on the attempt, and ends the retries of its notices.
- * `correction` is the amount that a booking adds to the sum that the processor has moved according to the books.
+ * `correction` is the amount that a booking adds to the total that the processor has moved according to the books.
  */
 export function closeBreak(closed: Break, correction: bigint): Statement {
   return CLOSE({ ...closed, correction, maxFailures: MAX_NOTICE_FAILURES });

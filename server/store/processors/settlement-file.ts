@@ -159,7 +159,8 @@ export const readOpenFiles = statement(
 );
 
 /**
- * Claims a file for one process, by the real clock, unless the file has changed since it was read. Returns a row if it is claimed.
+ * Claims a file for one process, unless the file has changed since it was read. The claim expires by the real clock. Returns a row
+ * if the file is claimed.
  */
 export const claimSettlementFile = statement(
   'claim_settlement_file',

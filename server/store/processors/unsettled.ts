@@ -162,8 +162,8 @@ const SETTLEMENT = columns({
 });
 
 /**
- * The approved orders of a program in one direction at a connector, in minor units: those that were open when the day began, those
- * that were approved, settled by a file or resolved by a break on the day, and those that were open when it ended.
+ * The approved orders of a program in one direction at a connector, as amounts in minor units: open when the day began; approved,
+ * settled by a file or resolved by a break on the day; and open when it ended.
  */
 export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
 

@@ -156,7 +156,7 @@ export class Callers {
 /** How many requests callers send, the longest pause before each, and what they are about. */
 export type Asked = Pick<Profile, 'wishes' | 'pace' | 'subjects' | 'isStory'> & Pick<Workload, 'findResolvable'>;
 
-/** What callers know: the programs, and the transfers and webhooks whose creation was answered. */
+/** The callers' knowledge: the programs, and the transfers and webhooks whose creation got a response. */
 export class CallersKnow implements Known {
   readonly programs: Known['programs'];
   readonly model?: Model;

@@ -182,7 +182,7 @@ export class Judge {
     const isMine = committed !== undefined && this.#isCommitted(attempt);
     if (thrown instanceof Refusal) {
       attempt.isToldNo = true;
-      // The time of the last check is in the past.
+      // The clock has moved since the last check.
       this.#notePossible(wish, this.#clock());
       const { code, message } = thrown;
       const part = [...(possible.get(code) ?? [])].find((one) => message.includes(one));
@@ -361,7 +361,7 @@ export class Judge {
       this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
   }
 
-  /** Compares a stored transfer with its books and its last event, or the event that was written with it. */
+  /** Compares a stored transfer with the books and with its last event, or with the event that was written with it. */
   #compareTransfer(row: StoredRow, events: readonly ReadEvent[]): void {
     const id = toWireId('tr', String(row.transfer_id));
     const book = this.#books.books.transfers.get(id);

@@ -25,7 +25,7 @@ export type Entry = {
   readonly order: Order;
   /** `received`: not yet executed or refused. `pending`: the same, but acknowledged, so it has no time limit. */
   state: 'received' | 'pending' | 'executed' | 'declined' | 'not_executed' | 'reversed';
-  /** Whether it was, or will be, executed although the processor reported another end. */
+  /** Whether it was, or will be, executed although the processor reported a different outcome. */
   isLie: boolean;
   wasLie: boolean;
   /** Inquiries may not find it before this time. */
@@ -51,7 +51,7 @@ const CALL_MILLISECONDS = 10_000;
 /** Slow messages take up to one of these times. The last is longer than the time in which an order may be executed. */
 const SLOW_MILLISECONDS = [1_000, 9_000, 40_000];
 
-/** The same for an order that the processor has received without a response. */
+/** The longest time until the processor decides about an order that it has received without a response. */
 const QUEUED_MILLISECONDS = 40_000;
 
 const SEND_WINDOW_MILLISECONDS = 30_000;

@@ -189,7 +189,8 @@ export function drawProfile(seed: number, random: Random, { hasProcessor = false
     const told = { isStory: true, isPatient: false, throws: 0, processor: undefined };
     return { ...calm, ...told, wishes, pace: random.pick([1, 100, 500]), subjects: EVERY_SUBJECT };
   }
-  // In this series of numbers no seed of `verification/mutants/simulation/` has a processor. A processor would change their schedules.
+  // With this series of random numbers, no seed of `verification/mutants/simulation/` gets a processor. A processor would change
+  // the schedules of these seeds.
   const isDrawn = new Random(seed, 59).chance(WITH_PROCESSOR);
   const processor = drawProcessor(own, hasProcessor || isDrawn ? 1 : 0);
   return withProcessor(draw(random, drawSubjects(new Random(seed, 6))), processor, own);

@@ -37,7 +37,7 @@ export type Mistake = {
 /** More steps than any schedule needs. A schedule that takes this many steps never settles. */
 const MAX_STEPS = 40_000;
 
-/** The time after the last response in which everything must settle. Longer than any deadline and any pause. */
+/** Everything must settle within this time after the last response. It is longer than any deadline and any pause. */
 const MAX_REST_MILLISECONDS = 60_000;
 
 /** Time is skipped if nothing happens for this long. Processes poll several times within it. */
@@ -192,7 +192,7 @@ class Schedule {
     this.#time.now = next;
   }
 
-  /** Until when faults continue, even if all requests have a response. */
+  /** The time until which faults continue, even if all requests have a response. */
   get #troubleUntil(): number {
     if (this.#restingSince !== undefined) return Number.POSITIVE_INFINITY;
     return this.#lastAnswer + (this.#profile.processor?.troubleMilliseconds ?? 0);

@@ -37,7 +37,10 @@ export const CONNECTOR_ID = 'processor';
 /** The cards whose money is at a processor, in schedules with a processor: two of the busy ones. */
 export const CARDS_AT_PROCESSOR: ReadonlySet<string> = new Set(['card_1_2', 'card_1_3']);
 
-/** The currencies and time zones of programs: currencies with 2, 0 and 3 decimals, and zones with half hours and summer time. */
+/**
+ * The currencies and time zones of programs. The currencies have 2, 0 or 3 decimals. Some zones have summer time, and one has an
+ * offset that is not a whole number of hours.
+ */
 export const PLACES = [
   ['USD', 'UTC'],
   ['JPY', 'Asia/Kathmandu'],
