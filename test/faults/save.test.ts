@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DEMO_PROGRAM_ID } from '../../domain/sandbox.ts';
 import { LIMITS } from '../../server/store/connection/session-settings.ts';
+import { waitFor } from '../harness/process.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
-import { change, holdWith, type Stage, terminateBackends } from './stage.ts';
+import { change, countBackends, holdWith, type Stage, terminateBackends } from './stage.ts';
 
 /** A trigger that runs for every new posting, immediately or at COMMIT. */
 function onPosting(does: string, kind = 'trigger'): Fault['arrange'] {
@@ -25,8 +26,12 @@ const constraint = (table: string, condition: string): Fault['arrange'] =>
     ),
   );
 
-/** Terminates backends that are in a transaction. */
-const terminate = (stage: Stage) => terminateBackends(stage, "state = 'idle in transaction'");
+/** Terminates backends that wait in a transaction. On a busy machine the request's backend may still carry out its statements. */
+async function terminate(stage: Stage): Promise<void> {
+  const waits = "state = 'idle in transaction'";
+  await waitFor('a backend that waits in a transaction', async () => (await countBackends(stage, waits)) > 0);
+  await terminateBackends(stage, waits);
+}
 
 /** Faults that affect only requests that write a posting. */
 const OF_POSTINGS: readonly Fault[] = [

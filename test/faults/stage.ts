@@ -91,7 +91,8 @@ export async function untilWaiting(stage: Stage, isTooLate = (): boolean => fals
   await waitFor('a backend to wait for a lock', async () => isTooLate() || isWaiting());
 }
 
-const countBackends = (stage: Stage, which: string): Promise<number> =>
+/** Counts the service's backends. `which` is a condition in SQL. */
+export const countBackends = (stage: Stage, which: string): Promise<number> =>
   stage.ask(async (client) => (await client.query(`select from ${BACKENDS} and ${which}`)).rowCount ?? 0);
 
 /** Locks the accounts of the demo program on another connection. Returns the function that releases them. */
