@@ -203,7 +203,7 @@ export async function deleteSession(
   const { caller } = call;
   const sessionId = 'scopes' in caller ? caller.sessionId : undefined;
   if (sessionId === undefined) {
-    const message = 'This request has no session: it was not sent with the cookie of one.';
+    const message = 'This request has no session: it was sent without a session cookie.';
     throw new Refusal('session_not_found', message);
   }
   const record = await transact(service.database, call.deadline, { session: lockSession(sessionId) }, ({ session }) => {
