@@ -35,7 +35,7 @@ async function examine(settings: Readonly<Record<string, string>>, url = 'http:/
     sections: { name: string; checks: Check[] }[];
     problems: number;
   };
-  const host = sections.find(({ name }) => name.startsWith('Host'))?.checks ?? [];
+  const host = sections.find(({ name }) => name.startsWith("The service's host"))?.checks ?? [];
   const all = sections.flatMap(({ checks }) => checks);
   return { exitCode, problems, all, found: new Map(host.map((check) => [check.name, check])) };
 }
