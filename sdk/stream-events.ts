@@ -225,7 +225,7 @@ type EventConnection = {
   readonly unexpected: (what: string, excerpt: string) => UnexpectedResponse;
 };
 
-/** The facts that every failure of a stream has: reading moves no money. */
+/** Every failure of a stream reports these facts. Reading moves no money. */
 const READING = { moneyMoved: 'no', idempotencyKey: undefined, attempts: 1 } as const;
 
 /**

@@ -72,7 +72,7 @@ function bannerOf(
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  // For links, people need the address that others use.
+  // Links use the public address, if there is one.
   const site = configuration.publicUrl ?? base;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];

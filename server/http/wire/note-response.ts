@@ -53,7 +53,7 @@ export function noteUnnoted(listener: Listener, context: RequestContext): void {
   noteResponse(listener, context, response.headersSent ? response.statusCode : undefined, error);
 }
 
-/** Passes the entry of a response to bytes that are not an HTTP request. */
+/** Passes the listener the entry of a response that was sent for malformed HTTP. */
 export function noteBare({ onResponse }: Listener, requestId: string, { status, code }: ErrorReport): void {
   if (onResponse === undefined) return;
   notify(onResponse, {

@@ -60,7 +60,7 @@ test('wakes only the readers that wait for an event of another process', async (
   expect(ofOther.isOver).toBe(false);
 });
 
-test('includes the events of every program and of the service in all events', async () => {
+test('wakes a reader of all events for those of every program and of the service', async () => {
   const news = new EventNews(database);
   for (const programId of [newProgram(), null]) {
     const number = await lastNumber();

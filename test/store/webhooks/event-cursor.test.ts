@@ -26,7 +26,7 @@ function open(feed: EventFeed, start: number, subjectId: string) {
   return { cursor: new EventCursor(feed, new Places(start), wants, reports), more: more.promise };
 }
 
-test('finds an event that is announced while a cursor waits for a read that another read has overtaken', async () => {
+test('finds an event announced during a read that another read overtakes', async () => {
   const start = (await readAll(database, {})).at(-1)?.number ?? 0;
   await make('first');
   const feed = new EventFeed(database, null, new FeedReader(database));

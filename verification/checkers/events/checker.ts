@@ -15,7 +15,7 @@ import {
 export type Placed = { readonly timelines: Timelines; readonly violations: readonly string[] };
 
 /**
- * Puts the events of each program in order by position, and of all programs by number. Positions and numbers must be 1, 2, 3
+ * Orders each program's events by position, and the events of all programs by number. Positions and numbers must be 1, 2, 3
  * and so on up to the head. Each event must have at most one position, and exactly one when no transaction waits. A shared
  * event must have a position in each of `programs` (wire ids).
  */
