@@ -253,7 +253,8 @@ test('reports the orders of a day until a file has them', async () => {
       "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
       [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
     );
-  await move([waiting, pulled, booked], -20);
+  // An hour before the day, and at most 97 hours ago: at any time of day, that is after the first file.
+  await move([waiting, pulled, booked], -13);
   await move([settledNow, settledThen], 0);
   await client.query('update settlement_file set matched_at = $1 where file_id = $2', [
     new Date(noon + 3_600_000),
