@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
 import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { answered, report, stepFor } from '../../fixtures/processors.ts';
 import { Random } from '../../harness/random.ts';
-import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
+import { type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
 const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt } =
   await useSettlements();
@@ -386,9 +385,7 @@ test('makes a break from a line about an attempt in reversal, because an approva
     [about.attemptId],
   );
   expect((await settle([lineOf(about)])).outcomes).toMatchObject({ reported: 1 });
-  const { data } = await bodyOf<{ data: readonly BreakRecord[] }>(
-    ledger.call('list_breaks', { kind: 'contradiction', limit: 100 }),
-  );
+  const data = await breaksOf('contradiction');
   expect(data.filter((one) => one.attempt_id === toWireId('pat', about.attemptId))).toMatchObject([
     { expected: 'reversing', found: expect.stringContaining('push of 10.00 USD') },
   ]);
