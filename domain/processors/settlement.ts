@@ -83,13 +83,19 @@ export type FilesReceived = { readonly firstAt: number; readonly newestAt: numbe
 /** A range of times, in milliseconds since 1970. `from` is exclusive, `until` inclusive. Empty if it ends before it begins. */
 export type TimeRange = { readonly from: number; readonly until: number };
 
+/** When an order that was approved at `approvedAt` must be in a file, in milliseconds since 1970. */
+export function dueAt(approvedAt: number, withinHours: number): number {
+  return approvedAt + withinHours * HOUR;
+}
+
 // Invariant: An order is missing only if a file has arrived that should have it
 // Kept by: `ordersDue`
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/unsettled.test.ts`
 
 /**
  * Returns when orders were approved that should be in a settlement file by now. For those in `inFiles`, a file has arrived since
- * they were due. For those in `inNext`, none has: the newest file is itself older than orders may take. Orders from before the first file do not count.
+ * they were due. For those in `inNext`, none has, and the newest file is older than an order may take. Orders from before the first
+ * file do not count.
  */
 export function ordersDue(
   { firstAt, newestAt }: FilesReceived,

@@ -1,5 +1,5 @@
 import { toWireId } from '../../../domain/identifier.ts';
-import { ordersDue, type TimeRange } from '../../../domain/processors/settlement.ts';
+import { dueAt, ordersDue, type TimeRange } from '../../../domain/processors/settlement.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
 import {
@@ -57,13 +57,12 @@ async function findMissing(
   if (isEmpty(inNext)) return;
   const [waiting] = (await database.read(readWaitingOrders({ connectorId, ...inNext }))).map(toWaitingOrders);
   if (waiting?.oldestAt == null) return;
-  const due = waiting.oldestAt + settledWithinHours * 3_600_000;
   await database.write(
     insertFileMissing({
       breakId: newId(),
       connectorId,
       sentAttemptId: newest,
-      expected: `a settlement file by ${timeOf(due)}`,
+      expected: `a settlement file by ${timeOf(dueAt(waiting.oldestAt, settledWithinHours))}`,
       found: `none since ${newest} of ${timeOf(newestAt)}`,
     }),
   );
