@@ -139,8 +139,11 @@ async function drawUp(
     throw schemaRefusal(call, message, '/day');
   }
   const of = { programId, beginsAt, endsAt };
-  const rows = await surveyRows(database, readAccountsOfDay(of), SUM_MILLISECONDS);
-  const orders = rows && (await surveyRows(database, readSettlementsOfDay(of), SUM_MILLISECONDS));
+  // At the same time, because one after the other could take longer than a request may.
+  const [rows, orders] = await Promise.all([
+    surveyRows(database, readAccountsOfDay(of), SUM_MILLISECONDS),
+    surveyRows(database, readSettlementsOfDay(of), SUM_MILLISECONDS),
+  ]);
   if (rows === undefined || orders === undefined) {
     // Not a 503: clients would repeat a long read without success, because the postings of a day do not become fewer.
     const message =
