@@ -26,9 +26,7 @@ export function settlementCommand([directory = '', ...words]: readonly string[])
   const odd = words.find((word) => !isPlant(word));
   if (odd !== undefined) return fail(`'${odd}' cannot be planted. The differences are: ${PLANTS.join(', ')}.`);
   if (!existsSync(directory)) return fail('The simulator has had no order.');
-  const names = readdirSync(directory, { withFileTypes: true })
-    .map(({ name }) => name)
-    .filter((name) => /^settlement-\d+\.csv$/.test(name));
+  const names = readdirSync(directory).filter((name) => /^settlement-\d+\.csv$/.test(name));
   const written = new Set(names.flatMap((name) => readFileSync(join(directory, name), 'utf8').split('\n').map(keyOf)));
   const lines = linesOf(directory).filter((line) => !written.has(keyOf(textOf(line))));
   const planted = plant(lines, words.filter(isPlant));

@@ -39,12 +39,15 @@ export const closedByService = (resolution: string): string => `closed_at = coal
       resolution = case when closed_at is null then ${resolution} else resolution end,
       closed_by = coalesce(closed_by, '${SERVICE}')`;
 
-/** SQL: whether another break has the difference of an attempt, or had it before the difference was booked. */
+/** SQL: whether a break is a contradiction that is open, or that had a difference until it was booked. */
+const isContradiction = (name: string): string =>
+  `${name}.kind = 'contradiction' and (${name}.closed_at is null or ${name}.stated_amount is distinct from ${name}.amount)`;
+
+/** SQL: whether another break has the difference of an attempt, or has had it until it was booked. */
 const IS_CONTRADICTED = `exists (
         select from processor_break as contradiction
         where contradiction.connector_id = processor_attempt.connector_id
-          and contradiction.attempt_id = processor_attempt.attempt_id and contradiction.kind = 'contradiction'
-          and (contradiction.closed_at is null or contradiction.stated_amount is distinct from contradiction.amount)
+          and contradiction.attempt_id = processor_attempt.attempt_id and ${isContradiction('contradiction')}
       )`;
 
 /** SQL: whether an approved attempt is in no settlement file. */
@@ -174,8 +177,7 @@ const RESOLVED = `select min(case resolving.kind when 'contradiction' then resol
       from processor_break as resolving
       where resolving.connector_id = processor_attempt.connector_id and resolving.attempt_id = processor_attempt.attempt_id
         and (
-          resolving.kind = 'contradiction'
-            and (resolving.closed_at is null or resolving.stated_amount is distinct from resolving.amount)
+          ${isContradiction('resolving')}
           or resolving.kind = 'missing_in_file' and resolving.booked_against is not null
         )`;
 
