@@ -258,6 +258,16 @@ export const lintExamples: readonly Example[] = [
     clean: { 'test/api/complete.test.ts': "it.each([1])('a', () => {});\nreader.skip(3);\n" },
   },
   {
+    rule: 'no test expects the machine to be fast',
+    broken: {
+      'test/api/fast.test.ts': "it('a', () => {\n  expect(performance.now() - began).toBeLessThan(5_000);\n});\n",
+    },
+    says: ['test/api/fast.test.ts:2: No test may fail on a slow machine'],
+    clean: {
+      'test/api/slow.test.ts': "it('a', () => {\n  expect(performance.now() - began).toBeGreaterThan(900);\n});\n",
+    },
+  },
+  {
     rule: 'a file that cannot be parsed is reported',
     broken: { 'domain/open.ts': "\nconst a = 'open\n" },
     says: ['domain/open.ts:2: parse'],

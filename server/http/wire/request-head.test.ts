@@ -21,8 +21,8 @@ test.each([
 });
 
 test('takes linear time for a long header', () => {
-  const began = performance.now();
+  const began = process.cpuUsage();
   expect(readWait(`${'wait'.repeat(2_000)}="${'\\'.repeat(6_000)}`)).toBeUndefined();
   expect(readWait(`${'"'.repeat(8_001)},wait=1`)).toBeUndefined();
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
 });
