@@ -16,7 +16,7 @@ export function ok(name: string, message: string): Check {
   return { name, outcome: 'ok', message, runbook: null };
 }
 
-/** A check that found something worth a look. */
+/** A check that found something worth looking at. */
 export function warning(name: string, message: string, page: string | null = null): Check {
   return { name, outcome: 'warning', message, runbook: pathOf(page) };
 }

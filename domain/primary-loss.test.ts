@@ -58,7 +58,7 @@ test.each<[string, Partial<ReplicationFacts>, RegExp]>([
     { standbyNames: 'FIRST 2 (a, b)', standbyList: [sync, { syncState: 'async' }] },
     /^Only 1 of 2 synchronous standbys are connected, so commits wait\./,
   ],
-])('does not know what survives while commits wait because there is %s', (_name, difference, reason) => {
+])('cannot tell what survives if commits wait and there is %s', (_name, difference, reason) => {
   const found = survivalOf({ ...SAFE, ...difference }, false);
   expect(found).toEqual({ answer: 'unknown', reason: expect.stringMatching(reason), isWaiting: true });
 });

@@ -38,9 +38,9 @@ export type Maker = Identity & {
 
 /** The person or key that decides. */
 export type Checker = Identity & {
-  /** The person who is signed in, or the person of the key. Null for a key of no person. */
+  /** The person who is signed in, or the person of the key. Null for a key that belongs to no person. */
   readonly personId: string | null;
-  /** Whether the checker may send such a request, or has the scope for approvals. */
+  /** Whether the checker may send such a request themselves, or has the scope for approvals. */
   readonly mayDecide: boolean;
 };
 

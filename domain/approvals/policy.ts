@@ -44,7 +44,7 @@ export type ApprovalRule = {
   readonly fields?: readonly string[];
 };
 
-/** The part of a request that rules look at. */
+/** The part of a request that rules compare. */
 export type RuledRequest = {
   readonly operation: string;
   /** Null for an operation without an amount, and for an amount that is not known. */

@@ -174,7 +174,7 @@ test('gives an exact maximum: that amount succeeds, one unit more is refused, an
   }
 });
 
-test('lists every limit once per source, with its unused rest', () => {
+test('lists every limit once per source, with its unused remainder', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
       const outlook = outlookOf(cardOf(scene), viewOf(scene));

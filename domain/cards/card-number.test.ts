@@ -75,7 +75,7 @@ describe('a text that looks like a card number', () => {
     );
   });
 
-  test('is found between any other text, and the rest of the text stays', () => {
+  test('is found within any other text, and the other text stays unchanged', () => {
     const noDigits = fc.string({ maxLength: 40 }).map((text) => `${text.replaceAll(/[0-9]/g, '')}|`);
     fc.assert(
       fc.property(noDigits, cardNumber, noDigits, (left, number, right) => {
@@ -458,7 +458,7 @@ describe('a text in ASCII', () => {
     cardNumber,
   );
 
-  test('is read as the same text with a character that is not in ASCII', () => {
+  test('gives the same result as the same text with a non-ASCII character', () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(readsAsCardNumber(text)).toBe(readsAsCardNumber(besideInvisible(text)));

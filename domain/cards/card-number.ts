@@ -138,7 +138,7 @@ export function readsAsCardNumber(written: string): boolean {
 /** The ways to print a card number: in one piece, or in groups of 4-4-4-4 (or more digits), 4-6-5 or 4-6-4. */
 const PRINTED = /^"?([0-9]{13,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2,3}\2[0-9]{1,7}|[0-9]{4}([ .-])[0-9]{6}\3[0-9]{4,5})"?$/;
 
-/** A number that ends in milliseconds since 1970, from 2017 to 2033, like many keys that programs make. */
+/** A number that ends in milliseconds since 1970, from 2017 to 2033, like many keys that programs generate. */
 const ENDS_IN_TIME = /^[0-9]+1[5-9][0-9]{11}$/;
 
 /**
@@ -264,7 +264,7 @@ const FROM_16 = [16, 17, 18, 19];
  * are missed: they start with 1, but are rare.
  */
 const ISSUER_RANGES: readonly IssuerRange[] = [
-  // The old JCB.
+  // A former range of JCB.
   { from: '213100', to: '213199', lengths: [15] },
   // Mir and the adjacent ranges, then Mastercard's second series.
   { from: '220000', to: '220599', lengths: FROM_16 },

@@ -61,7 +61,7 @@ export type Posting = {
 /** A posting, and its two accounts after it. */
 export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
 
-/** A posting before it is made. `index` counts within its transfer. */
+/** A posting that has not been made yet. `index` counts within its transfer. */
 export type Movement = {
   readonly index: number;
   readonly purpose: PostingPurpose;

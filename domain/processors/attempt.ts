@@ -60,7 +60,7 @@ export type Attempt = {
   readonly detail: string | null;
   /** The operator who ended the attempt, as the audit log names them. */
   readonly resolvedBy: string | null;
-  /** When the processor said that it executed the order after all, although its transfer had failed. */
+  /** When the processor reported that it executed the order although its transfer had failed. */
   readonly lateApprovalAt: number | null;
   /** The break for settling the late approval, or null if there is none. */
   readonly breakId: string | null;

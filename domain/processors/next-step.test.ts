@@ -98,7 +98,7 @@ describe('an answer to an order', () => {
   });
 });
 
-describe('an order that never left', () => {
+describe('an order that was never sent', () => {
   it('is sent again after growing pauses and does not count as sent', () => {
     let attempt = SENT;
     const pauses: number[] = [];
@@ -585,7 +585,7 @@ it('never releases money that a processor has moved or may still move, and never
 
     function stepOf(asked: Attempt, question: Question, said: Answer): Step {
       const step = nextStep(asked, question, said, traits, now);
-      if (step === undefined || 'kind' in step) throw new Error('an answer to an open attempt has a step');
+      if (step === undefined || 'kind' in step) throw new Error('every answer to an open attempt leads to a step');
       return step;
     }
   }

@@ -58,7 +58,7 @@ const INQUIRY_PAUSES = [80 * SECOND, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 /** Pauses between reversals that were not acknowledged, in milliseconds. The last one repeats forever. */
 const REVERSAL_PAUSES = [5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE];
 
-/** Pauses before an order that never left is sent again, in milliseconds. */
+/** Pauses before the next try to send an order that never left this machine, in milliseconds. */
 const SEND_PAUSES = [1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND];
 
 /** Pause before the service checks again whether a held order may be sent. */
@@ -67,7 +67,7 @@ const HELD_PAUSE = 5 * SECOND;
 /** Pause before the service asks about an order that the processor carries out later, if no notice comes. */
 const PENDING_PAUSE = 30 * MINUTE;
 
-/** How long an outcome may be unknown before a person must look, in milliseconds. */
+/** How long an outcome may be unknown before a person must investigate, in milliseconds. */
 const ATTENTION_AFTER = 24 * 60 * MINUTE;
 
 /** Pause between two "not found" answers, the second of them final. */
@@ -154,7 +154,7 @@ export function overdueStep(attempt: Attempt, traits: Traits, now: number): Step
   const { status, unknownSince } = attempt;
   if (status === 'pending') {
     if (traits.hasInquiry) return undefined;
-    // Only a notice can end this attempt. If none has come, a person must look at it.
+    // Only a notice can end this attempt. If none has come, a person must investigate.
     const change = { status: 'attention' as const, unknownSince: now, nextAt: null, detail: NO_NOTICE };
     return { ...keep(attempt), ...change, effect: 'unknown', failure: null };
   }

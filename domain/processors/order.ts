@@ -33,7 +33,7 @@ export type Order = {
   readonly sandboxBehavior: string | null;
 };
 
-/** A connector's possible answers about an order. */
+/** The answers that a connector can give about an order. */
 export const ORDER_STATUSES = ['approved', 'declined', 'pending', 'not_found', 'reversed', 'not_executed'] as const;
 
 export type OrderStatus = (typeof ORDER_STATUSES)[number];

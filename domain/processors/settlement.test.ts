@@ -82,11 +82,11 @@ test('considers an order missing only if a file has arrived since it was due', (
   const received = { firstAt: 100 * hour, newestAt: 200 * hour };
   expect(ordersDue(received, 48, 247 * hour)).toEqual({
     inFiles: { from: 100 * hour, until: 152 * hour },
-    // The newest file is 47 hours old, so the next one is not late.
+    // The newest file is 47 hours old, so the next file is not late yet.
     inNext: { from: 152 * hour, until: 152 * hour },
   });
   expect(ordersDue(received, 48, 248 * hour).inNext).toEqual({ from: 152 * hour, until: 200 * hour });
-  // Nothing is due from before the first file.
+  // No order from before the first file is due.
   expect(ordersDue({ firstAt: 200 * hour, newestAt: 200 * hour }, 48, 249 * hour)).toEqual({
     inFiles: { from: 200 * hour, until: 152 * hour },
     inNext: { from: 200 * hour, until: 201 * hour },

@@ -8,7 +8,7 @@ export type CaseStatus = (typeof CASE_STATUSES)[number];
 /** The statuses of a case that is neither resolved nor closed. */
 export const UNRESOLVED = ['open', 'waiting'] as const satisfies readonly CaseStatus[];
 
-/** How much the problem matters to the caller, from most to least. */
+/** How much the problem matters to the caller, in descending order. */
 export const SEVERITIES = ['critical', 'high', 'normal', 'low'] as const;
 
 export type Severity = (typeof SEVERITIES)[number];

@@ -9,7 +9,7 @@ import { decideTransfer, type TransferPlan } from './create-transfer.ts';
 import type { TransferTerms } from './transfer.ts';
 import type { TransferView } from './transfer-view.ts';
 
-// The jobs select only what is due. These tests ask too early, too late and in a disabled scope, as a job with a mistake would.
+// The jobs select only what is due. These tests ask too early, too late and in a disabled scope, as a faulty job would.
 
 const CREATED = Date.parse('2026-01-31T09:00:00.000Z');
 const MINUTE = 60_000;

@@ -152,7 +152,7 @@ export type Transfer = {
 /** The caller's notes on a transfer, which no rule uses. Omitted fields are null or empty. */
 export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
-/** The API key of a caller without one, as in a keyless sandbox. */
+/** Stands for the API key of a caller without one, as in a keyless sandbox. */
 export const NO_API_KEY = '00000000-0000-0000-0000-000000000000';
 
 /**
