@@ -3,7 +3,7 @@ import type { CreateTransferBody, TransferService } from '../../sdk/client.ts';
 /** The optional settings of a transfer, in addition to its amount and card. */
 export type Terms = Partial<Omit<CreateTransferBody, 'amount' | 'card_id'>>;
 
-/** A card that only the calling test uses, so that no other test moves its money. */
+/** Creates a card that only the calling test uses, so that no other test moves its money. */
 export async function newCard({ cards, transfers }: TransferService, balance = 0, currency?: string): Promise<string> {
   const { card_id } = await cards.create({ currency });
   if (balance > 0) await transfers.create({ amount: balance, card_id });
@@ -25,13 +25,13 @@ export async function spent(client: TransferService, cardId: string, amount = 5)
   return { load: await made(client, cardId, amount), unload: await made(client, cardId, amount, { type: 'unload' }) };
 }
 
-/** The amounts in a card's record. */
+/** Returns the amounts in a card's record. */
 export async function moneyOf({ cards }: TransferService, cardId: string) {
   const { balance, held: onHold, available, incoming } = await cards.get(cardId);
   return { balance, held: onHold, available, incoming };
 }
 
-/** The time this many seconds from now, in the format of a request. */
+/** Returns the time this many seconds from now, in the format of a request. */
 export function inSeconds(seconds: number): string {
   return new Date(Date.now() + seconds * 1000).toISOString();
 }

@@ -46,7 +46,7 @@ async function readAt(as_of: string): Promise<Reading> {
 
 const transfers: string[] = [];
 
-/** Makes a random movement and returns its instant, or undefined if the movement was refused. */
+/** Makes a random movement and returns its instant, or undefined if the service refused the movement. */
 async function move(): Promise<string | undefined> {
   const amount = 1 + Math.floor(Math.random() * 500);
   const create = async (terms: object) => {
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('equals the balance that was read at that instant, and a millisecond earlier equals the previous balance', async () => {
+  test('equals the balance read at that instant, and one millisecond earlier equals the previous balance', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {
@@ -91,7 +91,7 @@ describe('a balance as of an instant', () => {
     }
   });
 
-  test('does not change while other transfers are being made', async () => {
+  test('does not change while new transfers arrive', async () => {
     const [instant = '', reading] = any([...history]);
     let isDone = false;
     const made = Array.from({ length: 100 }, () =>
@@ -104,7 +104,7 @@ describe('a balance as of an instant', () => {
     await all;
   });
 
-  test('is 0 at times before the card and the funding account existed or had money', async () => {
+  test('is 0 for times before the card and the funding account existed or had money', async () => {
     for (const as_of of [before, '2020-01-01T00:00:00Z']) {
       expect((await client().cards.get(cards[0] ?? '', here(), { as_of })).balance_as_of).toBe(0);
       expect((await client().programs.get(programId, {}, { as_of })).funding).toMatchObject([{ balance_as_of: 0 }]);

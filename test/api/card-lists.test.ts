@@ -60,15 +60,15 @@ describe('list_cards', () => {
     [{ metadata_name: 'tier', metadata_value: 'gold', last_four: '4711' }, ['Shop-c']],
     [{ metadata_name: 'tier', metadata_value: 'gold', card_id_prefix: 'shop-' }, ['shop-a']],
   ])('finds exactly the cards with %j', async (query, expected) => {
-    // Lists by digits or holder are newest first, with any other filters. Only lists by the start of the id are sorted by
-    // id.
+    // Lists by digits or holder are newest first, even with other filters. Only lists by the start of the id are sorted
+    // by id.
     const isByName = query.card_id_prefix !== undefined && query.last_four === undefined;
     const names = await namesOf(query);
     expect(isByName ? names : [...names].sort()).toEqual(isByName ? expected : [...expected].sort());
     expect(await everyPage({ ...query, limit: 1 })).toEqual(names);
   });
 
-  test('sorts by creation, newest first, if there is no filter', async () => {
+  test('sorts by creation time, newest first, if no filter is set', async () => {
     expect(await namesOf({})).toEqual(['shop-~', 'missing', 'stale', 'waiting', 'old', 'Shop-c', 'shop-a', 'shop-b']);
     expect(await everyPage({ limit: 3 })).toEqual(await namesOf({}));
   });

@@ -64,7 +64,7 @@ describe('update_card', () => {
     expect(refused).toMatchObject({ Code: 'update_card_schema', field: '/metadata' });
     expect(refused.Message).toContain('it would have 21');
     expect((await update(cardId, { metadata: pairs(18) })).metadata).toEqual({ ...changed.metadata, ...pairs(18) });
-    // Events appear in lists shortly after their commit, when the relay has given them a position.
+    // Events appear in lists shortly after their commit, once the relay has given them a position.
     const newest = async () =>
       (await client().events.list({ subject_id: cardId, type: 'card.updated', limit: 1 })).data;
     const shown = { tier: 'silver', note: '', 'name 17': 'x' };
@@ -139,7 +139,7 @@ describe('update_card', () => {
     expect(moved.limits).toEqual({ in: { minimum_amount: 11 } });
   });
 
-  test('create_card accepts limits too', async () => {
+  test('create_card also accepts limits', async () => {
     const limits = { in: { maximum_amount: 10 }, maximum_balance: 15 };
     const made = await client().cards.create({ limits });
     expect(made.limits).toEqual(limits);
@@ -190,7 +190,7 @@ describe('update_card', () => {
 });
 
 describe('card status', () => {
-  test.each(CARD_STATUSES)('lets a card change from %s only as the table allows', async (from) => {
+  test.each(CARD_STATUSES)('lets a card change from %s only to the statuses in the table', async (from) => {
     for (const to of SETTABLE_CARD_STATUSES) {
       const cardId = await cardIn(from);
       expect((await client().cards.get(cardId)).status).toBe(from);
@@ -243,7 +243,7 @@ describe('card status', () => {
 
   test('keeps a card active on the day of expires_on', async () => {
     const cardId = await card();
-    // The demo program counts days in UTC.
+    // The demo program's days are in UTC.
     expect((await update(cardId, { expires_on: day(0) })).status).toBe('active');
     expect((await update(cardId, { expires_on: day(-1) })).status).toBe('expired');
   });
@@ -270,7 +270,7 @@ describe('closing a card', () => {
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
-  test('refuses a card with a balance, and says in the message how much it is and what to do', async () => {
+  test('refuses a card with a balance, and the message names the balance and the next step', async () => {
     const cardId = await card(1234);
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
@@ -330,7 +330,7 @@ describe('closing a card', () => {
     expect((await client().transfers.list({ card_id: cardId })).data.length).toBe(2);
   });
 
-  test('makes no transfer for an empty card, even with balance_to', async () => {
+  test('creates no transfer for an empty card, even with balance_to', async () => {
     const cardId = await card();
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ status: 'closed' });
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
@@ -358,7 +358,7 @@ describe('closing a card', () => {
     expect((await client().cards.get('card_full')).status).toBe('active');
   });
 
-  test('leaves the card empty while 64 transfers run at the same time, and loses no money', async () => {
+  test('leaves the card empty and loses no money while 64 other transfers run', async () => {
     const cardId = await card(5000);
     const funding = await fundingOf(cardId);
     const move = async (index: number): Promise<unknown> => {
@@ -415,7 +415,7 @@ describe('the switch', () => {
 });
 
 describe('order of refusals', () => {
-  /** One cause for each code, in the order of the contract. The tests also try each cause while the service is disabled. */
+  /** One cause for each code, in the contract's order. The tests also try each cause while the service is disabled. */
   const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
     ['card_not_found', 'card_missing', { status: 'closed', balance_to: 'funding' }],
     ['invalid_card_status', 'card_closed', { status: 'closed', balance_to: 'funding', last_four: '1234' }],
@@ -423,7 +423,7 @@ describe('order of refusals', () => {
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
   ];
 
-  test('tests every code of the contract except the first and the last', () => {
+  test('covers every code of the contract except the first and the last', () => {
     const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code), 'precondition_failed'];
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });

@@ -26,12 +26,12 @@ describe('move_clock', () => {
       const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
       const moments = [asked + seconds * SECOND, moved.now, created_at, Date.now() + seconds * SECOND];
       const times = moments.map((moment) => new Date(moment).getTime());
-      // The times must ascend. The 2 ms allow for clocks with a precision of a millisecond.
+      // The times must ascend. The 2 ms allow for clocks that are only accurate to the millisecond.
       for (const [at, time] of times.entries()) expect(time).toBeGreaterThanOrEqual((times[at - 1] ?? 0) - 2);
     }
   });
 
-  test('puts the time of a record into its id, so lists by time find the record no matter how the clock was set', async () => {
+  test('puts the time of a record into its id, so lists by time find the record however the clock was set', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {
@@ -72,7 +72,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('never moves the clock within a transaction: a transfer counts on the day of its created_at', async () => {
+  test('never changes the clock within a transaction: a transfer counts on the day of its created_at', async () => {
     const most = 40;
     const card = await (await limitedProgram(client())).card({ in: { daily_count: most } });
     const days = [0, 50, 400, 800].map((ahead) => midweek() + ahead * DAY);
@@ -88,7 +88,7 @@ describe('move_clock', () => {
       }
     };
     const jumpForwardAndBack = async (): Promise<void> => {
-      // Stops when loads have been made on more than one day. This takes longer on a busy machine.
+      // Stops once loads have been created on more than one day, which takes longer on a busy machine.
       const isEnough = (jump: number) => jump >= (isThorough ? 24 : 8) && new Set(made).size > 1;
       for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
     };
@@ -124,7 +124,7 @@ const ZONES = [
   ...['Pacific/Auckland', 'America/Los_Angeles'],
   ...(isThorough ? ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] : []),
 ];
-/** The limit on the amounts or the number of transfers in a period. */
+/** Returns the name of the limit on the amounts or the number of transfers in a period. */
 function limitOf(wanted: Period, of: 'amount' | 'count'): string {
   const found = Object.entries(LIMIT_NAMES).find(([, { period, measure }]) => period === wanted && measure === of);
   return found?.[0] ?? expect.fail(`no limit on the ${of} of a ${wanted}`);
@@ -189,7 +189,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
 });
 
 describe('days when daylight saving time begins or ends', () => {
-  /** Returns the next day with this many hours in a zone, at least two days ahead. */
+  /** Returns the next day that has this many hours in a zone, at least two days ahead. */
   function dayOf(hours: number, zone: string) {
     let { day } = calendarAt(Date.now() + 2 * DAY, zone);
     while (day.end - day.start !== hours * HOUR) ({ day } = calendarAt(day.end, zone));
@@ -220,14 +220,14 @@ describe('days when daylight saving time begins or ends', () => {
   });
 });
 
-describe('released amounts', () => {
+describe('amounts used up under limits', () => {
   const ALL = { daily_amount: 1000, daily_count: 9, weekly_amount: 1000, weekly_count: 9 };
   const zone = 'Pacific/Auckland';
   const midnight = calendarAt(midweek(), zone).day.end;
   const before = midnight - 10 * MINUTE;
   const after = midnight + 10 * MINUTE;
 
-  /** Makes a card with a hold of 100 and a load of 30 on the first day, and a load of 7 on the second. */
+  /** Creates a card with a hold of 100 and a load of 30 on the first day, and a load of 7 on the second. */
   async function twoDays(expiresIn = 5 * DAY) {
     const made = await limitedProgram(client(), { zone, limits: { in: ALL } });
     const card = await made.card({ in: ALL });
@@ -241,7 +241,7 @@ describe('released amounts', () => {
     return { card, transferId: transfer_id, options };
   }
 
-  /** Checks amounts and counts of the day and the week, for the card and for the program. */
+  /** Checks the card's and the program's amounts and counts for the day and the week. */
   async function expectUsed(card: LimitedCard, time: number, daily: readonly number[], weekly: readonly number[]) {
     await moveTo(time);
     const [daily_amount, daily_count, weekly_amount, weekly_count] = [...daily, ...weekly];
@@ -249,27 +249,27 @@ describe('released amounts', () => {
     expect([await card.used(), await card.used('in', 'program')]).toEqual([used, used]);
   }
 
-  test('counts a hold on the day of its creation', async () => {
+  test('include a hold on the day of its creation', async () => {
     const { card } = await twoDays();
     await expectUsed(card, after, [7, 1], [137, 3]);
     await expectUsed(card, before, [130, 2], [137, 3]);
   });
 
-  test('subtracts a canceled hold from the day of its creation', async () => {
+  test('are reduced by a canceled hold on the day of its creation', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.cancel(transferId, options);
     await expectUsed(card, after, [7, 1], [37, 2]);
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('subtracts the rest of a partial capture from the day of the hold', async () => {
+  test('are reduced by the rest of a partial capture on the day of the hold', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, { amount: 60 }, options);
     await expectUsed(card, after, [7, 1], [97, 3]);
     await expectUsed(card, before, [90, 2], [97, 3]);
   });
 
-  test('subtracts an expired hold from the day of its creation', async () => {
+  test('are reduced by an expired hold on the day of its creation', async () => {
     const { card, transferId, options } = await twoDays(15 * MINUTE);
     expect((await client().transfers.get(transferId, options)).status).toBe('expired');
     await waitFor('the hold to be released', async () => (await card.get()).incoming === 0);
@@ -277,7 +277,7 @@ describe('released amounts', () => {
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('subtracts nothing for a reversal', async () => {
+  test('are not reduced by a reversal', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, {}, options);
     await client().transfers.reverse(transferId, {}, options);
@@ -285,7 +285,7 @@ describe('released amounts', () => {
     await expectUsed(card, before, [130, 2], [137, 3]);
   });
 
-  test('counts a scheduled transfer on the day of its execution, under the limits of that day', async () => {
+  test("include a scheduled transfer on the day of its execution, under that day's limits", async () => {
     const card = await cardIn(zone, { daily_amount: 1000, weekly_amount: 9000 });
     const options = { programId: (await card.limits()).program_id };
     await moveTo(before);

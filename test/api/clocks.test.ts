@@ -13,7 +13,7 @@ let server: TestServer;
 const directory = await useDirectory();
 /** Three services: the first with a correct clock, the second three hours slow, the third three hours fast. */
 let services: readonly ServiceProcess[] = [];
-/** The period from before the first request to after the last, by the database's clock. */
+/** The period from just before the first request to just after the last one, by the database's clock. */
 let period: { readonly created_from: string; readonly created_to: string };
 
 const card = `card-${randomUUID()}`;
@@ -100,8 +100,8 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     return service.client;
   };
   /**
-   * Returns the periods before and after the tested one, each wider than the error of any clock. Nothing was created in
-   * them.
+   * Returns the periods before and after the tested one. Each is wider than any clock's error, and nothing was created
+   * in either.
    */
   const periodsAround = () => [
     { created_from: moved(period.created_from, -4 * HOUR), created_to: period.created_from },
@@ -128,7 +128,7 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     }
   });
 
-  test('list_postings shows the statement of the period, newest first', async () => {
+  test('list_postings shows the postings of the period, newest first', async () => {
     const found = await all(client().cards.postingsAll(card, { ...period, limit: 7 }));
     expect(found.filter(({ reversal_id }) => reversal_id === null).map(({ transfer_id }) => transfer_id)).toEqual(
       transfers,
@@ -138,14 +138,14 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
     for (const around of periodsAround()) expect(await all(client().cards.postingsAll(card, around))).toEqual([]);
   });
 
-  test('list_cards returns the cards by creation, newest first', async () => {
+  test('list_cards returns the cards by creation time, newest first', async () => {
     const found = await all(client().cards.listAll({ limit: 7 }));
     expect(found.slice(0, cards.length).map(({ card_id }) => card_id)).toEqual(cards);
     expectNewestFirst(found);
   });
 
   test('list_errors returns every error of a period, newest first', async () => {
-    // An error has a time from before the first database query, so it can be early by the duration of a request.
+    // An error's time is from before the first database query, so it can be early by the duration of a request.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
     const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
     await waitFor(

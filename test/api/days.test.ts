@@ -14,18 +14,18 @@ const STEPS = 12;
 const HOUR = 3_600_000;
 const DAY_MILLISECONDS = 24 * HOUR;
 
-/** A noon in New York, in standard time. No day ends while a step runs. */
+/** A noon in New York, in standard time, so that no day ends while a step runs. */
 const FIRST_NOON = Math.ceil(Date.now() / DAY_MILLISECONDS) * DAY_MILLISECONDS + 17 * HOUR;
 const noonAfter = (days: number) => FIRST_NOON + days * DAY_MILLISECONDS;
 const TODAY = dayIn(ZONE, noonAfter(DAYS));
 
-/** The number of postings of one purpose, and the amounts that they moved according to the responses. */
+/** The number of postings with one purpose, and the amounts that they moved according to the responses. */
 type Moved = { postings: number; funding: number; cards: number };
 
 let programId: string;
 const cards: string[] = [];
 const transfers: string[] = [];
-/** The expected figures by day, in the time zone of the program, and by purpose. */
+/** The expected figures by day (in the program's time zone) and by purpose. */
 const expected = new Map<string, Record<string, Moved>>();
 
 const here = () => ({ programId });
@@ -40,7 +40,7 @@ function note(instant: string, purpose: string, funding: number, intoCards: numb
   expected.set(dayOf(instant), day);
 }
 
-/** Makes a random movement, and notes the amounts that it moved. A refused movement moves nothing. */
+/** Makes a random movement and records the amounts that it moved. A refused movement moves nothing. */
 async function move(): Promise<void> {
   const amount = 1 + Math.floor(Math.random() * 500);
   const create = async (purpose: string, terms: object, sign: -1 | 0 | 1) => {
@@ -79,7 +79,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
-/** Reads the line of balances that a report must show for an instant. */
+/** Returns the line of balances that a report must show for an instant. */
 async function lineAt(instant: string) {
   const as_of = new Date(Date.parse(instant) - 1).toISOString();
   const { funding } = await client().programs.get(programId, {}, { as_of });
@@ -155,13 +155,13 @@ describe('close_day', () => {
       closed_by: 'sandbox',
       note: 'Ticket 4711, password=[redacted]',
     });
-    // A sandbox can move its clock back, and then a new posting can have a time within the closed day.
+    // A sandbox can move its clock back. A new posting can then have a time within the closed day.
     await setClock(client(), noonAfter(DAYS - 1));
     await client().deposits.create(programId, { amount: 7 });
     await setClock(client(), noonAfter(DAYS));
     expect(withoutResponse(await close(first, 'again'))).toEqual(withoutResponse(closed));
     expect(withoutResponse(await client().days.get(programId, { day: first }))).toEqual(withoutResponse(closed));
-    // The next day begins with money that the closed report does not have.
+    // The next day opens with money that is not in the closed report.
     const next = await client().days.get(programId, { day: TODAY });
     expect(next).toMatchObject({ last_closed_day: first, adds_up: false });
   });
@@ -174,7 +174,7 @@ describe('close_day', () => {
     expect(data.filter(({ details }) => (details as { day?: string }).day === day)).toHaveLength(1);
   });
 
-  test('returns the first response again under the same key', async () => {
+  test('returns the first response again for the same key', async () => {
     const day = days()[1] ?? '';
     const send = () => client().days.close(programId, { day, note: 'once' }, { idempotencyKey: `close-${day}` });
     const [one, other] = [await send(), await send()];

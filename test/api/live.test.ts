@@ -22,8 +22,8 @@ import { expectBalancedBooks, refusalOf, useService } from '../harness/service.t
 const TRANSFERS = '/api/v0.1/core/transfer';
 
 /**
- * Returns the warnings and errors in the log of a service. Warnings about a slow database are left out, because a busy
- * machine causes them.
+ * Returns the warnings and errors in a service's log, except warnings about a slow database, which a busy machine
+ * causes.
  */
 function complaintsOf(service: ServiceProcess): readonly object[] {
   type Line = { readonly level: number; readonly reason?: string; readonly cause?: string };
@@ -143,7 +143,7 @@ describe('live mode on an empty directory', () => {
     }
   });
 
-  test('responds to cards and transfers of another program as if they did not exist', async () => {
+  test('responds to requests about cards and transfers of another program as if they did not exist', async () => {
     const [mine, other] = [as(keys.first), as(keys.second)];
     const { transfer_id } = await other.transfers.create(
       { amount: 5, card_id: 'card-of-second', reference: 'theirs' },
@@ -207,7 +207,7 @@ describe('live mode on an empty directory', () => {
       for (const method of [OPERATIONS[id].method, 'GET', 'OPTIONS']) {
         const told = async (asked: string) => {
           const response = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
-          // These headers differ between any two responses. The rate limit counts down.
+          // These headers can differ between any two responses. The rate limit, for example, counts down.
           const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = response.headers;
           for (const header of [date, ratelimit, requestId, length]) expect(header).toBeTypeOf('string');
           return { status: response.status, headers: others, text: response.text.replaceAll(asked, '*') };
@@ -254,7 +254,7 @@ describe('live mode on an empty directory', () => {
 
   test('responds with a 500 or a 503, never a 401, to an unknown key while the database is stopped', async () => {
     const operator = as(operatorKey);
-    // Keys that were never used, so no process has them in memory.
+    // These keys were never used, so no process has them in memory.
     const fresh: string[] = [];
     for (let count = 0; count < 20; count += 1) {
       fresh.push((await withSecret(operator.keys.create(programKey(`spare ${count}`, programs.first)))).key);

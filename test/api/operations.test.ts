@@ -10,7 +10,7 @@ afterAll(() => expectBalancedBooks(running()));
 
 const IN_AN_HOUR = 3_600_000;
 
-/** A card that only the calling test uses, so that no other test moves its money. */
+/** Creates a card that only the calling test uses, so that no other test moves its money. */
 async function newCard(balance = 0, programId?: string): Promise<string> {
   const { card_id } = await client().cards.create({}, { programId });
   if (balance > 0) await client().transfers.create({ amount: balance, card_id }, { programId });
@@ -350,7 +350,7 @@ describe('the switch', () => {
     expect(refused).toMatchObject({ Code: 'service_disabled', Type: 'Process Error' });
     expect(refused.Message).toContain("'load'");
     expect((await move('unload')).type).toBe('unload');
-    // Programs learn that the service is disabled, but not the reason. Operators write the reason for each other.
+    // Programs learn that the service is disabled, but not the reason, which operators write for each other.
     const asked = { amount: 1, card_id: cardId, type: 'load' } as const;
     const { checks } = await client().transfers.explain(asked, { programId });
     const saw = { disabled: true, scope: 'transfer_type', until };

@@ -5,7 +5,7 @@ import { refusalOf, useService } from '../harness/service.ts';
 const running = useService();
 const client = () => running().client;
 
-/** More than fit into the first two pages of an export. */
+/** More deposits than fit into the first two pages of an export. */
 const DEPOSITS = 1300;
 
 let programId: string;
@@ -29,7 +29,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   return found;
 }
 
-/** The lines of an export, the first with the names of the columns. */
+/** Returns the lines of an export. The first one contains the column names. */
 async function linesOf(text: Promise<AsyncIterable<string>>): Promise<readonly string[]> {
   return (await all(await text)).join('').trimEnd().split('\r\n');
 }

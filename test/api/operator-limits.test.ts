@@ -10,7 +10,7 @@ import { setClock } from './transfers/limited.ts';
 const settings = { OPERATOR_DAILY_LIMITS: 'USD 10.00' };
 const running = useOwnService('It has limits for operators, and moves the clock.', settings);
 const { path: otherDirectory } = await useDirectory();
-/** Another process on the same ledger. */
+/** A second process on the same ledger. */
 let other: ServiceProcess;
 const urls = () => [running().url, other.url] as const;
 
@@ -39,7 +39,7 @@ async function programWith(...amounts: readonly number[]) {
   return { programId, loads };
 }
 
-/** Creates an operator, and returns the operator's client of each process. */
+/** Creates an operator, and returns the operator's client for each process. */
 async function newOperator(): Promise<readonly [TransferService, TransferService]> {
   const { key } = await withSecret(running().client.keys.create(operatorKey('Ada')));
   const [first, second] = urls();
@@ -48,7 +48,7 @@ async function newOperator(): Promise<readonly [TransferService, TransferService
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await refusalOf(call)).Code;
 
-test('limits the withdrawals and reversals of one operator together, in all card programs and processes', async () => {
+test('limits the total withdrawals and reversals of one operator across all card programs and processes', async () => {
   const [one, two] = [await programWith(300, 301), await programWith()];
   const [operator, elsewhere] = await newOperator();
   await operator.withdrawals.create(one.programId, { amount: 600 });
@@ -83,7 +83,7 @@ test('counts a request once, even if it is repeated with its key', async () => {
   expect(await codeOf(operator.withdrawals.create(programId, { amount: 1 }))).toBe('operator_limit_exceeded');
 });
 
-test('does not limit other operators, card programs, deposits and other currencies', async () => {
+test('does not limit other operators, card programs, deposits or other currencies', async () => {
   const { programId, loads } = await programWith(2_000);
   const [operator] = await newOperator();
   await operator.withdrawals.create(programId, { amount: 1_000 });

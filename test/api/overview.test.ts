@@ -40,7 +40,7 @@ describe('get_overview', () => {
     expect(overview.now.p50_milliseconds).toBeGreaterThan(0);
     expect(overview.lane_waiting).toBe(0);
     expect(overview.status).toMatchObject({ mode: 'sandbox', readiness: { ready: true }, database: { state: 'up' } });
-    // The requests may fall into two points of the chart, or into two rounds of storing the counts.
+    // The requests may span two points of the chart, and their counts may be stored in two rounds.
     await waitFor('the points of the chart', async () => {
       const { transfers, errors } = (await seen()).recent;
       return sum(transfers) === 2 && errors.length > 0;
@@ -103,8 +103,8 @@ describe('get_overview', () => {
     const read = async () => (await client().status.overview()).made_at;
     const begun = performance.now();
     const made = await Promise.all(Array.from({ length: 20 }, read));
-    // If a second ends during the calls, there are two different responses. On a slow machine that takes several seconds
-    // there are more.
+    // If a second ends during the calls, there are two different responses. If the calls take several seconds on a slow
+    // machine, there are more.
     expect(new Set(made).size).toBeLessThanOrEqual(2 + Math.floor((performance.now() - begun) / 1000));
   });
 
@@ -143,7 +143,7 @@ describe('counts of transfers', () => {
   const counted = async (programId: string | null = null) =>
     (await ledger.database.read(readTransferCounts(new Date(0), { programId, type: null }))).map(toHourlyCount);
 
-  test('are exact over all processes, even if they are stored in two rounds', async () => {
+  test('are exact across all processes, even if they are stored in two rounds', async () => {
     const [program, other] = [randomUUID(), randomUUID()];
     const [one, two] = [new TransferCounts(), new TransferCounts()];
     for (const counts of [one, two]) {
@@ -157,7 +157,7 @@ describe('counts of transfers', () => {
     }
     const rows = await counted(program);
     const countOf = (wanted: string) => sum(rows.filter(({ type }) => type === wanted).map(({ count }) => count));
-    // An hour may end during the test. Each hour has its own rows.
+    // An hour may end during the test, and each hour has its own rows.
     expect([countOf('card_to_card'), countOf('load'), countOf('unload')]).toEqual([2, 8, 0]);
     expect(sum((await counted(other)).map(({ count }) => count))).toBe(2);
   });

@@ -10,7 +10,7 @@ import { limitedProgram, midweek, type ProgramSetting, setClock } from './transf
 const running = useOwnService('It reads which program is the newest.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
-/** Repeats a refused PATCH: a busy machine refuses some, and the client does not repeat a PATCH. */
+/** Repeats a refused PATCH, because a busy machine refuses some and the client does not repeat a PATCH. */
 const update = (programId: string, body: UpdateProgramBody) =>
   patiently(() => client().programs.update(programId, body));
 
@@ -57,7 +57,7 @@ describe('update_program', () => {
     const changed = await update(programId, { metadata: { tier: null, region: 'west' } });
     expect({ ...changed }).toEqual({ ...made, metadata: { shop, region: 'west' } });
     expect((await update(programId, { name: 'Shops 2' })).metadata).toEqual(changed.metadata);
-    // Events appear in lists shortly after their commit, when the relay has given them a position.
+    // Events appear in lists shortly after their commit, once the relay has given them a position.
     const newest = async () => (await client().events.list({ subject_id: programId, limit: 1 }, { programId })).data;
     await expect
       .poll(newest)
@@ -101,7 +101,7 @@ describe('update_program', () => {
     });
   });
 
-  test('keeps two concurrent changes of different fields', async () => {
+  test('keeps both changes if two concurrent requests change different fields', async () => {
     const { programId } = await program();
     for (let round = 1; round <= 10; round += 1) {
       const [limits, cardLimits] = [{ in: { daily_count: round } }, { out: { weekly_count: round } }];
@@ -187,7 +187,7 @@ describe('limits of a program', () => {
     await (await free.card()).load(1);
   });
 
-  test('apply to every transfer after the response, even one that was already in progress', async () => {
+  test('apply to every transfer after the response, even a transfer that was already in progress', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await program();
       const card = await made.card();

@@ -71,8 +71,8 @@ describe('a case', () => {
   });
 });
 
-test("limits the balances, events, webhooks and errors in a timeline to those that the key's scopes allow", async () => {
-  // Uses a new program, because webhooks and errors of the demo program would add steps that the test does not compare.
+test('limits the balances, events, webhooks and errors in a timeline to those that the key may read', async () => {
+  // Uses a new program, because the demo program's webhooks and errors would add steps that the test does not compare.
   const { program_id } = await client().programs.create({ name: 'Timelines', currency: 'USD' });
   await client().deposits.create(program_id, { amount: 12_345 });
   const reading = (...scopes: readonly KeyScope[]) => having(['transfers:read', ...scopes], { program_id });

@@ -28,7 +28,7 @@ test.each([
 
 /** Returns the output of a command in a terminal of 80 columns. */
 async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  // The program `script` is in util-linux, which is always installed on Debian.
+  // `script` is part of util-linux, which is always installed on Debian.
   expect(isInstalled('script')).toBe(true);
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const terminal = openTerminal(`${node} ${commandLine}`, environment);
@@ -52,7 +52,7 @@ test('colours headings and statuses on a terminal, and prints no line wider than
   expect(unpainted(shown)).not.toContain('destination_card_id');
 });
 
-test('prints the message of an error first, and its code in the colour of its type', async () => {
+test("prints an error's message first, and its code in the colour of its type", async () => {
   service.play(errorResponse({ Status: 500, Code: 'unknown_get_card', Type: 'Server Error' }, { 'money-moved': 'no' }));
   const shown = await show('cards get card_active');
   expect(shown).toContain(`${ESCAPE}[31merror:${ESCAPE}[39m ${ESCAPE}[1mSomething specific.`);
@@ -75,7 +75,7 @@ test('prints no colours in JSON or to a pipe, except with FORCE_COLOR', async ()
   expect(await show('transfers list | cat', { FORCE_COLOR: '1' })).toContain(`${ESCAPE}[32mcompleted`);
 });
 
-test("escapes a caller's escape codes", async () => {
+test("escapes terminal escape codes in a caller's text", async () => {
   service.play({ status: 200, body: { ...TRANSFER, description: `${ESCAPE}[31mred` } });
   expect((await runHere(service.url, ['transfers', 'get', 'tr_1'])).output).toContain('\\u001b[31mred');
 });
@@ -84,7 +84,7 @@ test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
   ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
-])('takes %s at a question as the answer no', async (_name, key, redirection) => {
+])('reads %s at a question as the answer no', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);

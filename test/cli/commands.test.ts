@@ -17,7 +17,7 @@ function type(text: string, environment: { key?: string; program?: string } = {}
 describe('the card program of a command', () => {
   const program = 'prog_environment';
 
-  test('comes from an option, or else from the environment', async () => {
+  test('comes from the option if given, otherwise from the environment', async () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await type('transfers list', { program, key: 'secret' });
     await type('transfers list --program prog_2 --key other', { program, key: 'secret' });
@@ -201,7 +201,7 @@ describe('commands', () => {
     expect((await type('connectors')).output).not.toContain('Disabled by the switch');
   });
 
-  test('statement shows the balances of a statement that has several pages', async () => {
+  test('statement shows the opening and closing balances of a statement that has several pages', async () => {
     service.play(
       { status: 200, body: { ...STATEMENT, next_cursor: 'c2' } },
       { status: 200, body: { ...STATEMENT, next_cursor: null } },
@@ -239,7 +239,7 @@ describe('commands', () => {
     );
   });
 
-  test('create makes a hold that expires, and a scheduled transfer', async () => {
+  test('create can create a hold that expires, and a scheduled transfer', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
@@ -249,7 +249,7 @@ describe('commands', () => {
     ]);
   });
 
-  test('capture the full hold and reverse the full transfer without --amount', async () => {
+  test('capture and reverse use the full amount without --amount', async () => {
     service.play({ status: 200, body: TRANSFER });
     await type('transfers capture tr_1');
     await type('transfers reverse tr_1');
@@ -292,7 +292,7 @@ describe('commands', () => {
     'keys revoke key_1',
     'switch enable',
     'sandbox clock 0',
-  ])('%s sends an idempotency key, and names it if there is no response', async (command) => {
+  ])('%s sends an idempotency key, and prints it if no response arrives', async (command) => {
     service.play('cut before the response');
     const { exitCode, errors } = await type(`${command} --idempotency-key k`);
     expect(exitCode).toBe(4);
@@ -474,7 +474,7 @@ describe('invalid command lines', () => {
     expect(service.received).toEqual([]);
   });
 
-  /** Command lines that a shell makes from `--option "$VARIABLE"` if the variable is not set. */
+  /** Command lines that a shell creates from `--option "$VARIABLE"` if the variable is not set. */
   test.each([
     ['switch', 'disable', '--reason', 'test', '--program', ''],
     ['switch', 'disable', '--reason', 'test', '--program', 'prog_1', '--type', ''],

@@ -13,7 +13,7 @@ const fileOf = (shell: Shell) => join(folder, `completion.${shell}`);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /**
- * Returns the reason to leave a shell out of the tests, or undefined. bash is on every machine. The others are tested if
+ * Returns why a shell is not tested, or undefined if it is. bash is on every machine. The other shells are tested if
  * they are installed.
  */
 function whyNotRun(shell: Shell): string | undefined {
@@ -29,7 +29,7 @@ beforeAll(async () => {
   }
 });
 
-/** Functions that return the completions that a shell offers for a line whose last word is incomplete. */
+/** For each shell, a function that returns the completions the shell offers for a line with an incomplete last word. */
 const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]) => Promise<string>>> = {
   bash: async (line) => {
     const words = line.split(' ').map((word) => `'${word}'`);
@@ -49,7 +49,7 @@ const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]
       terminal.type(`autoload -Uz compinit; compinit -u -D; source ${fileOf('zsh')}; echo READY$((1+1))\n`);
       await vi.waitFor(() => expect(terminal.shown()).toContain('READY2'), 120_000);
       const before = terminal.shown().length;
-      // Ctrl-D at the end of a line lists the completions and inserts nothing.
+      // Ctrl-D at the end of a line lists the completions without inserting anything.
       terminal.type(`${line}\u0004`);
       const listed = () => terminal.shown().slice(before).replace(line, '');
       await vi.waitFor(() => {
@@ -82,7 +82,7 @@ describe.each(SHELLS)('%s', (shell) => {
   });
 });
 
-test('a flag takes a value in every command or in none, as the scripts expect', () => {
+test('a flag takes a value in every command or in none, because the scripts rely on this', () => {
   const ignore = () => undefined;
   const words = commandWords(
     buildProgram({

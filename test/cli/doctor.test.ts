@@ -43,7 +43,7 @@ const WELL: Readonly<Record<string, Reply>> = {
   '/api/v0.1/operator/status': { body: { ...Object(exampleReply('get_status')), degraded: [] } },
 };
 
-/** Starts a server with these responses, by path. */
+/** Starts a server that returns these responses by path. */
 async function serve(replies: Readonly<Record<string, Reply>>): Promise<string> {
   const server = createServer((request, response) => {
     const { status = 200, body = '', headers = {} } = replies[request.url ?? ''] ?? { status: 404 };

@@ -17,7 +17,7 @@ function error(second: number, fields: object = {}) {
 
 const page = (...data: object[]): Canned => ({ status: 200, body: { data, next_cursor: null, dropped: 0 } });
 
-/** Runs `errors tail` until it has received the responses to this many requests. */
+/** Runs `errors tail` until the service has responded to this many requests. */
 async function tail(options: string, requests: number, ...responses: readonly Canned[]): Promise<Outcome> {
   service.play(...responses);
   const controller = new AbortController();
@@ -50,7 +50,7 @@ test('prints each new error once, oldest first, and how to continue', async () =
   );
 });
 
-test('continues after an outage, and prints older errors that are recorded late', async () => {
+test('continues after an outage, and also prints older errors that are recorded late', async () => {
   const unavailable = errorResponse(
     { Status: 503, Code: 'service_unavailable', Type: 'Server Error', Message: 'The database is down.' },
     { 'should-retry': 'false' },
@@ -71,7 +71,7 @@ test('continues after an outage, and prints older errors that are recorded late'
   expect(errors.match(/The database is down\. Trying again in \d+\.\d s\./g)).toHaveLength(1);
 });
 
-test('reads pages until it finds an error that it has already printed', async () => {
+test('reads further pages until it finds an error that it has already printed', async () => {
   const full = {
     ...Object(page(error(6), error(5))),
     body: { data: [error(6), error(5)], next_cursor: 'c2', dropped: 0 },

@@ -94,7 +94,7 @@ describe('events tail', () => {
     expect(errors).toMatch(/To continue: --after 47\n$/);
   });
 
-  test('prints JSON lines', async () => {
+  test('prints JSON, one line for each event', async () => {
     const events = [event(42), event(43, 'switch.changed')];
     const { output } = await tail(events, '--json');
     expect(
@@ -200,7 +200,7 @@ describe('events listen', () => {
     expect(errors).toContain(`Forwarding to ${target.url}\n`);
   });
 
-  test('forwards the bytes that the service sent', async () => {
+  test('forwards exactly the bytes that the service sent', async () => {
     const text = JSON.stringify(event(1)).replace(/}}$/, ',"large":90071992547409930, "1":1.0}}');
     const chunks = [`id: 1\ndata: ${text}\n\n`];
     service.play({ chunks, contentType: 'text/event-stream', ends: 'without an end' });
@@ -217,7 +217,7 @@ describe('events listen', () => {
     };
     const listening = runUntil(whenReceived(target, 2), `${LISTEN} --secret ${SECRET}`, {}, onError);
     await waiting.promise;
-    // This is time for about two more failed attempts, which are not reported.
+    // Leaves time for about two more failed attempts, which are not reported.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await target.start();
     const { output, errors } = await listening;
@@ -244,7 +244,7 @@ describe('events listen', () => {
     expect(errors).toContain('skipped after 4 attempts; to send it again: --after 0\n');
   });
 
-  test('tries again when there is no response, and follows no redirect', async () => {
+  test('retries when no response arrives, and follows no redirect', async () => {
     let count = 0;
     target.respond = async () => {
       count += 1;

@@ -33,7 +33,7 @@ describe('exports to standard output', () => {
     },
   );
 
-  test('exits with 4 if an export is cut off, and reports the request id', async () => {
+  test('exits with 4 if an export is cut off, and prints the request id', async () => {
     service.play(CUT);
     const { exitCode, output, errors } = await runHere(service.url, ['transfers', 'export']);
     expect({ exitCode, isBeginning: CSV.startsWith(output) }).toEqual({ exitCode: 4, isBeginning: true });
@@ -51,7 +51,7 @@ describe('exports to standard output', () => {
     });
   });
 
-  test('reports an error like every other command', async () => {
+  test('reports a refusal like every other command', async () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
@@ -97,7 +97,7 @@ describe('exports to a file', () => {
     expect(readFileSync(file, 'utf8')).toBe('older');
   });
 
-  test('replaces an older file, keeping its permissions and following a link', async () => {
+  test('replaces an older file, keeps its permissions and follows a link', async () => {
     writeFileSync(join(folder, 'real.csv'), 'older', { mode: 0o600 });
     symlinkSync('real.csv', file);
     service.play(COMPLETE);
@@ -126,7 +126,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('describes in the help when the file appears', async () => {
+  test('says in the help when the file appears', async () => {
     for (const command of ['transfers', 'cards']) {
       const { output } = await runHere(service.url, [command, 'export', '--help']);
       expect(output).toContain('--output <file>');

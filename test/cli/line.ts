@@ -1,4 +1,4 @@
-/** The response, request and output of an operation's command. */
+/** The response to an operation's command, the request that it sends, and its output. */
 export type Line = {
   /** Differences from the contract's example, or the text of an export. */
   readonly reply?: object | string;

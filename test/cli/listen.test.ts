@@ -14,7 +14,7 @@ const service = await useTroubledService();
 const target = await startWebhookTarget();
 afterAll(target.cut);
 
-/** Returns the content of a webhook after another library and openssl have verified it. */
+/** Verifies a webhook with another library and with openssl, and returns its content. */
 function verified({ headers, body }: ReceivedWebhook): { readonly position: number; readonly subject_id: string } {
   const event = new Webhook(SECRET).verify(body, headers as Record<string, string>);
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '', 'webhook-signature': signature } = headers;
@@ -22,7 +22,7 @@ function verified({ headers, body }: ReceivedWebhook): { readonly position: numb
   return event as { readonly position: number; readonly subject_id: string };
 }
 
-test('listen delivers every event once, in order, across restarts of the service, its database and the target', async () => {
+test('events listen delivers every event once, in order, across restarts of the service, its database and the target', async () => {
   const child = spawn(process.execPath, [MAIN, 'events', 'listen', '--forward-to', target.url, '--after', '0'], {
     env: { TRANSFER_SERVICE_URL: service.url, TRANSFER_SERVICE_WEBHOOK_SECRET: SECRET },
     stdio: ['ignore', 'pipe', 'pipe'],

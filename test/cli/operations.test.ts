@@ -22,7 +22,8 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
 /**
- * All operations that have a command. Browsers sign in and out, and processors' adapters send signed notices, without one.
+ * All operations that have a command. The exceptions are sign-in and sign-out, which browsers send, and signed notices,
+ * which processors' adapters send.
  */
 const COMMANDED = OPERATION_IDS.filter((id) => rowOf(id).command !== null);
 
@@ -90,7 +91,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer that is scheduled for another date is not a duplicate, so the output leaves it out.
+    // A transfer that is scheduled for another date is not a duplicate, so the output does not mention it.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },
@@ -259,7 +260,7 @@ sequence  created_at               purpose  direction     amount    balance  sou
   start_database: { shows: 'state: running\n' },
 };
 
-/** Operations whose command also prints that the secret will not be shown again, or the next step. */
+/** Operations whose command also prints the next step, or that the secret will not be shown again. */
 const ADVISES: readonly OperationId[] = ['create_key', 'roll_key', ...WEBHOOK_ADVICE];
 
 const service = await startCannedService();
@@ -302,7 +303,7 @@ function commandOf(operation: OperationId): string {
   return command;
 }
 
-/** Returns the first text of a record, or of the first record in a list. Every output contains it. */
+/** Returns the first text in a record, or in the first record of a list. Every output contains it. */
 function firstTextOf(reply: object | string): string {
   if (typeof reply === 'string') return reply;
   const [record] = Reflect.get(reply, 'data') ?? [reply];
@@ -349,7 +350,7 @@ describe('operations and commands', () => {
     }
   });
 
-  test('every other command is known to the tests', () => {
+  test('every command without an operation is on the list', () => {
     const known = [
       ...COMMANDED.map(commandOf),
       'settlement import',

@@ -10,7 +10,7 @@ import type { Outcome } from './in-process.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MAIN = resolve(PROJECT, 'cli/main.ts');
 const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
-/** The pinned version of Node if it is installed, because the tests can run on a Node without TypeScript support. */
+/** The pinned version of Node if it is installed, because the tests can run on a version without TypeScript support. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
 
@@ -114,7 +114,7 @@ test('exits with 3 after a response that is not from the service', async () => {
   expect(errors).toContain('--idempotency-key k');
 });
 
-test('exits with 4 if the service is unreachable, and takes the port of the default URL from PORT', async () => {
+test("exits with 4 if the service is unreachable, and takes the default URL's port from PORT", async () => {
   const url = await deadUrl();
   const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
@@ -122,8 +122,8 @@ test('exits with 4 if the service is unreachable, and takes the port of the defa
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
-test('prints a long export completely, and reads it no faster than its own reader', async () => {
-  // More than all buffers together hold.
+test('prints a long export completely, and reads it no faster than the reader of its output', async () => {
+  // More transfers than all buffers together hold.
   const count = 400;
   const chunk = `${'x'.repeat(99_998)}\r\n`;
   let sent = 0;
@@ -195,7 +195,7 @@ test('events listen exits with 0 after SIGINT while nothing listens at its URL',
   expect(errors).toMatch(/To continue: --after 0\n$/);
 });
 
-test('events tail ends without an error when its reader ends', async () => {
+test('events tail ends without an error when the reader of its output ends', async () => {
   const lines = (function* () {
     for (let at = 1; at <= 20_000; at += 1)
       yield `id: ${at}\ndata: {"position":${at},"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z"}\n\n`;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
 import { runHere } from './in-process.ts';
 
-// People read the runbook during an incident, so its commands must exist.
+// People follow the runbook during an incident, so its commands must exist.
 
 const FOLDER = resolve(import.meta.dirname, '../../docs/runbook');
 const PAGES = readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), 'utf8')] as const);
@@ -61,7 +61,7 @@ test.each(PAGES)('every link of %s leads to a file', (_file, text) => {
   for (const path of local) expect(() => readFileSync(resolve(FOLDER, path))).not.toThrow();
 });
 
-test('runbook shows only pages of the runbook, and needs no service', async () => {
+test("runbook shows only the runbook's pages, and needs no service", async () => {
   const nowhere = 'http://127.0.0.1:1';
   for (const [file, text] of PAGES)
     expect(await runHere(nowhere, ['runbook', file.replace(/\.md$/, '')])).toMatchObject({ exitCode: 0, output: text });

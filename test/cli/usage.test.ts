@@ -5,7 +5,7 @@ import { runHere } from './in-process.ts';
 const service = await startCannedService();
 afterAll(() => service.close());
 
-describe('an unknown command exits with 2, and suggests what to type', () => {
+describe('an unknown command exits with 2 and suggests the right one', () => {
   test.each([
     ['trasnfers', 'Did you mean: transfer-service transfers\nHelp: transfer-service --help\n'],
     ['card', 'Did you mean: transfer-service cards\n'],
@@ -39,7 +39,7 @@ test.each([
   expect(output).toContain(usage);
 });
 
-describe('an empty list says what to do next', () => {
+describe('an empty list names the next step', () => {
   test.each([
     ['transfers list', 'No transfers.\n', 'transfers create --card <card_id> --amount "10.00 USD"\n'],
     ['transfers list --card nope', 'No transfers match these filters.\n', 'transfers list\n'],
@@ -60,7 +60,7 @@ describe('an empty list says what to do next', () => {
 describe('amounts with their currency', () => {
   const sent = () => service.received.map(({ method, body }) => [method, body === '' ? null : JSON.parse(body)]);
 
-  test('are sent in minor units, together with the currency for the service to check', async () => {
+  test('are sent in minor units, together with the currency, which the service checks', async () => {
     service.play({ status: 201, body: TRANSFER });
     await runHere(service.url, [
       'transfers',
@@ -79,7 +79,7 @@ describe('amounts with their currency', () => {
     ]);
   });
 
-  test('must be in the currency of the transfer for a capture or a reversal', async () => {
+  test("must be in the transfer's currency for a capture or a reversal", async () => {
     service.play({ status: 200, body: TRANSFER });
     await runHere(service.url, ['transfers', 'capture', 'tr_1', '--amount', '6.00 USD']);
     expect(sent()).toEqual([
@@ -93,7 +93,7 @@ describe('amounts with their currency', () => {
     expect(sent()).toEqual([['GET', null]]);
   });
 
-  test('are refused before a request if they name no currency', async () => {
+  test('are refused before a request is sent if they name no currency', async () => {
     service.play({ status: 201, body: TRANSFER });
     const { exitCode, errors } = await runHere(service.url, 'transfers create --card c --amount 10.00'.split(' '));
     expect(exitCode).toBe(2);

@@ -3,16 +3,16 @@ import { lastingPort } from '../sdk/lasting-port.ts';
 
 export type ReceivedWebhook = { readonly headers: IncomingHttpHeaders; readonly body: string };
 
-/** A server that receives webhooks, and can be stopped and started at the same URL. */
+/** A server that receives webhooks, and that can be stopped and restarted at the same URL. */
 export type WebhookTarget = {
   readonly url: string;
   readonly received: ReceivedWebhook[];
-  /** The status and the body of the next response. */
+  /** Returns the status and the body of the next response. */
   respond: (webhook: ReceivedWebhook) => readonly [status: number, body: string] | Promise<readonly [number, string]>;
   readonly start: () => Promise<void>;
   /** Finishes the responses in progress, then stops the server. */
   readonly stop: () => Promise<void>;
-  /** Stops the server at once: a request in progress gets no response. */
+  /** Stops the server at once. A request in progress gets no response. */
   readonly cut: () => Promise<void>;
 };
 

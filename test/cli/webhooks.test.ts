@@ -25,7 +25,7 @@ const received = () => service.received.map(({ method, url }) => `${method} ${ur
 describe('webhooks test', () => {
   const TESTED = attempt({ kind: 'test', type: 'webhook.tested', response_start: 'fine,\nthank you\u0007' });
 
-  test('waits for the attempt, and prints the status, the duration and the beginning of the response', async () => {
+  test('waits for the attempt, and prints the status, the duration and the start of the response', async () => {
     service.play(ok(QUEUED), pageOf(), pageOf(TESTED));
     expect(await type('webhooks test wh_1')).toEqual({
       exitCode: 0,
@@ -102,7 +102,7 @@ describe('webhooks resend', () => {
   });
 });
 
-describe('an empty list says what to do next', () => {
+describe('an empty list names the next step', () => {
   test.each([
     ['webhooks list', 'No webhooks. Create one, or try events out on this machine without one:\n'],
     ['webhooks attempts wh_1 --operator', '  transfer-service webhooks test wh_1 --operator\n'],
@@ -115,7 +115,7 @@ describe('an empty list says what to do next', () => {
     'webhooks list --operator --status paused',
     'webhooks attempts wh_1 --failed',
     'webhooks attempts wh_1 --succeeded',
-  ])('does not suggest a next step if the list was filtered: %s', async (text) => {
+  ])('names no next step if the list was filtered: %s', async (text) => {
     service.play(pageOf());
     expect((await type(text)).output).toMatch(/^No (webhooks|attempts) match these filters.\n$/);
   });
@@ -134,7 +134,7 @@ describe('webhooks show', () => {
     ],
     [{ status: 'disabled', status_reason: 'failing' }, ['Nothing is sent: every attempt failed for 120 hours.']],
     [{ dead: 1 }, ['1 event is undelivered', 'webhooks replay wh_1 --only failed --from <time>\n']],
-  ])('says what to do about a webhook: %j', async (fields, advice) => {
+  ])('says how to fix a webhook that is not sending: %j', async (fields, advice) => {
     service.play(ok({ ...WEBHOOK, webhook_id: 'wh_1', ...fields }));
     const { output } = await type('webhooks show wh_1');
     const [, after = ''] = output.split('\n\n');

@@ -21,7 +21,7 @@ import { sampleRequest } from './sample.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** Faults in bodies, in addition to null for a required field. */
+/** Invalid bodies. Null for a required field is tested everywhere. */
 export const APPROVAL_BODIES = {
   approve_change: [{ reason: 1 }, { reason: 'x'.repeat(501) }],
   reject_change: [{ reason: '' }, { reason: 'x'.repeat(501) }],
@@ -42,7 +42,7 @@ export const APPROVAL_BODIES = {
   ],
 } satisfies Partial<Readonly<Record<OperationId, readonly object[]>>>;
 
-/** Creates a requester, with the key name of the person in the samples. */
+/** Creates a requester whose key has the name of the person in the samples. */
 async function newMaker({ sandbox: { client } }: World): Promise<string> {
   return (await withSecret(client.keys.create(operatorKey('Tariq Haddad')))).key;
 }
@@ -98,7 +98,7 @@ async function runWithSample(
   return [...(first === undefined ? [] : [{ ...first, isSample: true }]), ...rest];
 }
 
-/** Sends each request that can need an approval a second time with another key, while the first is waiting. */
+/** Sends each request that can need an approval a second time with another key, while the first request waits. */
 async function runPending(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const key = await newMaker(world);
@@ -138,7 +138,7 @@ function withNewKey({ headers = [], ...request }: RequestSpec): RequestSpec {
   return { ...request, headers: [...others, ['Idempotency-Key', randomUUID()]] };
 }
 
-/** Lets the requester decide about their own request. */
+/** Has the requester decide their own request. */
 async function runOwn(world: World): Promise<readonly Result[]> {
   const key = await newMaker(world);
   const approvalId = await askFor(world, key, load(1_001), 'create_transfer');
@@ -152,7 +152,7 @@ async function runOwn(world: World): Promise<readonly Result[]> {
   );
 }
 
-/** Decides about a request that was withdrawn. */
+/** Decides a request that was withdrawn. */
 async function runEnded(world: World): Promise<readonly Result[]> {
   const key = await newMaker(world);
   const approvalId = await askFor(world, key, load(1_002), 'create_transfer');

@@ -12,7 +12,7 @@ import { CASE_PATH } from '../../contract/support/cases.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
-/** The expectations for a response, in addition to the catalogue's entry for its code. */
+/** Expectations for a response, in addition to the catalogue entry of its code. */
 export type Expected = {
   readonly code: ErrorCode;
   /** Undefined if the request did not reach an operation. */
@@ -20,11 +20,14 @@ export type Expected = {
   readonly method?: string;
   /** The default is `no`. */
   readonly moneyMoved?: 'unknown';
-  /** Whether the request had an idempotency key. The caller may then repeat it even if its outcome is unknown. */
+  /** Whether the request had an idempotency key. If so, the caller may repeat it even if its outcome is unknown. */
   readonly keyed?: true;
-  /** The maximum number of seconds until a disabled service is enabled again, if this is known. */
+  /** The maximum number of seconds until a disabled service is enabled again, if known. */
   readonly opensWithin?: number;
-  /** The `Error-Field` header. Undefined if there must be none. Without this property, any value is accepted. */
+  /**
+   * The `Error-Field` header. If set to undefined, the header must be missing. If this property is omitted, any value
+   * is accepted.
+   */
   readonly field?: string | undefined;
 };
 
@@ -91,7 +94,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   else expect(header('etag')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
   else if (code === 'service_unavailable') {
-    // Some causes need an operator, so the caller must wait longer.
+    // Some causes need an operator to act, so the caller must wait longer.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
     // The header is present while the database is stopped, unless the caller must first check the outcome.
@@ -124,8 +127,8 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
 }
 
 /**
- * Checks that a search for the message finds the code or its family first. A message that the search does not find is
- * missing from `KNOWN_MESSAGES`.
+ * Checks that a search for the message finds the code or its family first. If it does not, `KNOWN_MESSAGES` lacks the
+ * message.
  */
 export function expectFound(message: string, code: ErrorCode): void {
   const [hit] = searchErrors(message);

@@ -24,7 +24,7 @@ import { SUPPORT_BODIES } from './support-causes.ts';
 import { WEBHOOK_BODIES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
-/** Invalid limits. A misspelt limit must not be read as no limit. */
+/** Invalid limits. The service must not read a misspelt limit as no limit. */
 const BAD_LIMITS: readonly object[] = [
   { in: { dailyAmount: 1 } },
   { In: {} },
@@ -33,7 +33,7 @@ const BAD_LIMITS: readonly object[] = [
   { out: { monthly_amount: '5' } },
 ];
 
-/** Faults in bodies, in addition to null for a required field. */
+/** Invalid bodies. Null for a required field is tested everywhere. */
 const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   create_transfer: [
     { card_id: '' },
@@ -123,7 +123,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   move_clock: [{ seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }],
 };
 
-/** Faults in queries that the schema of a single parameter does not describe. */
+/** Invalid queries that no single parameter's schema rules out. */
 const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_transfers: ['maximum_amount=1e3', 'created_from=yesterday'],
   list_postings: ['created_to=2030-01-31'],
@@ -164,7 +164,7 @@ function malformed(id: OperationId): readonly Attempt[] {
   ];
 }
 
-/** Values of a parameter that its schema does not allow. Metadata with only a name is not a filter. */
+/** Returns values of a parameter that its schema does not allow. Metadata with only a name is not a filter. */
 function badValues(name: string, shape: Shape): readonly (string | number)[] {
   if (name === 'cursor' || name.startsWith('metadata_')) return ['', 'x'];
   if (shape.enum !== undefined || shape.format !== undefined) return ['', 'gone'];
@@ -190,12 +190,12 @@ function soon(days = 1): string {
   return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
-/** Operations that work without the database if the key was valid a moment ago. */
+/** Operations that still work without the database if the key was valid a moment ago. */
 const READS_STATUS: readonly OperationId[] = ['get_status', 'get_overview'];
 
 /**
- * Calls an operation of a live service while the database is stopped. The service cannot look up the key, and must not
- * respond with a 401.
+ * Calls an operation of a live service while the database is stopped. The service cannot look up the key, but it must
+ * not respond with a 401.
  */
 function failing(operation: OperationId): RealCause {
   const request = toRequest(exampleOf(operation));
@@ -213,7 +213,7 @@ function failing(operation: OperationId): RealCause {
   };
 }
 
-/** Starts a database server whose files are missing. The sandbox reports the failure when the time limit ends. */
+/** Starts a database server whose files are missing. The sandbox reports the failure at the time limit. */
 async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
   await stopDatabase(sandbox.url);

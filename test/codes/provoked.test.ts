@@ -21,7 +21,7 @@ afterAll(async () => {
   expect((await service().client.trialBalance.get()).currencies).toEqual(before);
 });
 
-/** Further expectations for a code provoked with the header. */
+/** Returns further expectations for a code that the header provoked. */
 function moreOf(code: ErrorCode): Partial<Expected> {
   return code === 'service_disabled' ? { opensWithin: 60 } : {};
 }
@@ -48,7 +48,7 @@ describe('Sandbox-Provoke', () => {
 });
 
 test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
-  'returns %s for the request on the page of the code',
+  "returns %s for the request on the code's page",
   async (code) => {
     const provoking = provokingRequest(code);
     if (provoking === undefined) throw new Error('there is no request');
@@ -73,7 +73,7 @@ test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', 
   },
 );
 
-test('every code can be provoked in some operation, except those of pages, sign-in and processors', () => {
+test('every code can be provoked in some operation, except the codes of pages, sign-in and processors', () => {
   const ofTransfers = ['processor_declined', 'processor_error'];
   const found = ERROR_CODES.filter((code) => operationsWith(code).length === 0);
   const ofSignIn = Object.keys(SIGN_IN_ERRORS);
@@ -91,7 +91,7 @@ test('returns the same headers for HEAD as for GET', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'can be provoked for %s, which is safe to repeat only with a key',
+    'can be provoked for %s, and the response says that repeating the request is safe only with a key',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };

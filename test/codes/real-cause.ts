@@ -9,11 +9,11 @@ import { balancesOf, type Expected } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** A response with a real cause, and its expectations. */
+/** A response that was really caused, and its expectations. */
 export type Result = {
   readonly response: RawResponse;
   readonly expected: Expected;
-  /** Whether it is the response to the sample of the code. */
+  /** Whether this is the response to the code's sample. */
   readonly isSample?: boolean;
 };
 
@@ -34,7 +34,7 @@ export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealC
   return { run: (world) => runRefused(world, code, attempts) };
 }
 
-/** A cause that consists of requests about records that are created first. */
+/** A cause that consists of requests about newly created records. */
 export function byPrepared(
   code: ErrorCode,
   prepare: (client: TransferService) => Promise<readonly Attempt[]>,
@@ -42,7 +42,7 @@ export function byPrepared(
   return { run: async (world) => runRefused(world, code, await prepare(world.sandbox.client)) };
 }
 
-/** Several causes of one code, in sequence. */
+/** Several causes of one code, run in sequence. */
 export function together(...causes: readonly RealCause[]): RealCause {
   return {
     run: async (world) => {
@@ -81,12 +81,12 @@ export async function runAll(url: string, code: ErrorCode, attempts: readonly At
 }
 
 /**
- * The operations that a key can call. Adapters sign the other requests, whose codes `test/api/processors/notices.test.ts`
- * causes.
+ * The operations that a key can call. Adapters sign the other requests, and `test/api/processors/notices.test.ts`
+ * causes their codes.
  */
 export const KEYED_IDS: readonly OperationId[] = OPERATION_IDS.filter((id) => OPERATIONS[id].reach !== 'connector');
 
-/** The example of every operation for which `fits` returns true, changed by `change`. */
+/** Returns the examples, changed by `change`, of all operations for which `fits` returns true. */
 export function eachOperation(
   change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,
@@ -105,12 +105,12 @@ export function hasBody(id: OperationId): boolean {
   return OPERATIONS[id].body !== undefined;
 }
 
-/** The path of an operation with this id as its parameter. */
+/** Returns the path of an operation with this id as its parameter. */
 export function pathOf(operation: OperationId, id: string): string {
   return OPERATIONS[operation].path.replace(/\{.*\}/, encodeURIComponent(id));
 }
 
-/** A request about one record, with optional body and headers. */
+/** Returns a request about one record, with an optional body and headers. */
 export function about(
   operation: OperationId,
   id: string,
@@ -122,7 +122,7 @@ export function about(
   return { operation, request: toRequest({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
 }
 
-/** The example of an operation with the id of another record. */
+/** Returns an operation's example with the id of another record. */
 export function aboutId(operation: OperationId, id: string): Attempt {
   return { operation, request: { ...toRequest(exampleOf(operation)), path: pathOf(operation, id) } };
 }
@@ -135,7 +135,7 @@ export function hasError(id: OperationId, code: SharedCode): boolean {
   return errors.includes(code);
 }
 
-/** The examples of all operations whose path has this parameter and that list the code for unknown ids. */
+/** Returns the examples of all operations that have this parameter in their path and list the code for unknown ids. */
 export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly string[]): RealCause {
   const operations = OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes(`{${parameter}}`) && hasError(id, code));
   return byRequests(
@@ -144,12 +144,14 @@ export function aboutNone(code: SharedCode, parameter: string, ...ids: readonly 
   );
 }
 
-/** The attempt, with the field that its response must name. Undefined if the response must name no field. */
+/**
+ * Returns the attempt with the field that its response must name. Undefined means that the response must name no field.
+ */
 export function atField(field: string | undefined, attempt: Attempt): Attempt {
   return { ...attempt, more: { ...attempt.more, field } };
 }
 
-/** The example of an operation with other fields in its body. Undefined omits a field. */
+/** Returns an operation's example with different fields in its body. Undefined omits a field. */
 export function withMembers(
   operation: OperationId,
   members: object,
@@ -169,12 +171,12 @@ export function withQuery(operation: OperationId, query: string): Attempt {
   return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };
 }
 
-/** The example of an operation that reads no query, with faulty queries. */
+/** Returns the example of an operation without query parameters, with faulty queries. */
 export function twice(operation: OperationId): readonly Attempt[] {
   return [withQuery(operation, 'a=1&a=2'), withQuery(operation, '%zz')];
 }
 
-/** The example of an operation with each of these faulty bodies, and with bodies that are not JSON. */
+/** Returns an operation's example with each of these faulty bodies, and with bodies that are not JSON. */
 export function wrongly(operation: OperationId, ...bodies: readonly object[]): readonly Attempt[] {
   return [
     ...bodies.map((members) => withMembers(operation, members)),

@@ -44,7 +44,7 @@ async function expectSampleResult(code: ErrorCode, response: RawResponse): Promi
   await expectResults([{ response, expected: { code, operation, method }, isSample: true }]);
 }
 
-/** Codes whose samples need a condition that requests cannot create. The causes in this folder create the condition. */
+/** Codes whose samples need a condition that requests cannot create. The files in this folder create the condition. */
 const UNDER_CONDITION = ERROR_CODES.filter(
   (code) => typeof ERRORS[code].sample.given === 'string' && ERRORS[code].sample.given !== 'an OpenID provider',
 );
@@ -53,9 +53,9 @@ const UNDER_CONDITION = ERROR_CODES.filter(
  * that has been open since the services started.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
-/** Their samples need a signature. `test/api/processors/notices.test.ts` causes them. */
+/** Codes whose samples need a signature. `test/api/processors/notices.test.ts` causes them. */
 const SIGNED: readonly ErrorCode[] = ['receive_notice_schema', 'notice_id_reused', 'unknown_receive_notice'];
-/** Their samples need an OpenID provider. `test/security/sign-in` causes them. */
+/** Codes whose samples need an OpenID provider. `test/security/sign-in` causes them. */
 const OF_SIGN_IN = ERROR_CODES.filter((code) => ERRORS[code].sample.given === 'an OpenID provider');
 const DATABASE_STOPPED = ERROR_CODES.filter((code) => familyOf(code)?.kind === 'unknown' && !SIGNED.includes(code));
 const OTHERS = ERROR_CODES.filter((code) => ![...DATABASE_STOPPED, ...LAST, ...SIGNED, ...OF_SIGN_IN].includes(code));
@@ -116,7 +116,7 @@ test('every operation has returned each code that it lists, except HTTP faults',
 });
 
 test('creates transfers and leaves the books balanced', async () => {
-  // After a failed commit the service takes some seconds to become ready again.
+  // After a failed commit, the service takes a few seconds to become ready again.
   await waitFor('the service to be ready', () => isReady(world));
   const { transfers } = world.sandbox.client;
   expect((await transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');

@@ -9,12 +9,12 @@ import type { RawResponse } from '../harness/raw-connection.ts';
 import { balancesOf } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 
-/** The request of a code's sample, with additional headers. */
+/** Returns the request of a code's sample, with additional headers. */
 export function sampleRequest(code: ErrorCode, more: Readonly<Record<string, string>> = {}): RequestSpec {
   return asCurl(ERRORS[code].sample.request, more);
 }
 
-/** A request as curl sends it, with its default Content-Type. */
+/** Returns a request as curl sends it, with its default Content-Type. */
 function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const label = request.body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   return toRequest({ ...request, headers: { ...label, ...request.headers, ...more } });
@@ -39,7 +39,7 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
 
 type Ids = Readonly<Record<string, unknown>>;
 
-/** Returns the ids of the last created records, and of the first listed attempt. */
+/** Returns the ids of the most recently created records, and of the first listed attempt. */
 function idsIn({ status, body }: RawResponse, before: Ids): Ids {
   const fields: Ids & { readonly data?: readonly Ids[] } = JSON.parse(body);
   if (status === 201) return fields;
@@ -82,7 +82,7 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
   expect(response.headers.get('error-field')).toBe(ERRORS[code].sample.field);
 }
 
-/** Removes ids, versions and current times, because they differ in each run. Everything else must match exactly. */
+/** Removes ids, versions and current times, because they differ between runs. All other text must match exactly. */
 function withoutIds(text: string): string {
   return text
     .replaceAll(/\b(req|tr|rpl|inc|apr|stl)_[0-9a-f]{32}\b/g, '$1_…')

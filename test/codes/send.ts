@@ -1,7 +1,7 @@
 import type { ExampleRequest } from '../../contract/examples.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
-/** A request as `send` takes it. A header can occur twice. */
+/** A request in the form that `send` accepts. A header can occur twice. */
 export type RequestSpec = {
   readonly method: string;
   readonly path: string;
@@ -19,7 +19,7 @@ export function bytesOf({ method, path, headers = [], body }: RequestSpec): stri
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** Makes a request from an example of the contract, with additional headers. */
+/** Builds a request from an example of the contract, with additional headers. */
 export function toRequest(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const { method, path, body } = example;
   const headers = Object.entries({ ...example.headers, ...more });

@@ -155,7 +155,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   ]),
 };
 
-/** Changes that send an outdated version of the record. */
+/** Sends changes with an outdated version of the record. */
 async function runOldVersions(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const attempts: Attempt[] = [];
@@ -200,7 +200,7 @@ export function unknownKey(): string {
 }
 
 /**
- * Calls a sandbox without keys from a page of another site. Also uses a program's key for operators' operations and for
+ * Calls a sandbox without keys from a page on another site. Also uses a program's key for operators' operations and for
  * another program.
  */
 async function runForbidden({ sandbox, live, programKey }: World): Promise<readonly Result[]> {
@@ -231,7 +231,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   ];
 }
 
-/** Starts a service that allows one request per second. It refuses all requests after the first ten. */
+/** Starts a service that allows one request per second. It refuses every request after the first ten. */
 async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
   const directory = await temporaryDirectory();
@@ -243,7 +243,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   try {
     const results = [await runRateSample(limited.url)];
     for (const { request, operation } of eachOperation((one) => ({ ...one, headers: [bearer('nonsense')] }))) {
-      // An invalid key uses up the allowance of the address, so the next request is refused.
+      // An invalid key uses up the address's allowance, so the next request is refused.
       let response = await send(limited.url, request);
       for (let tries = 0; response.status === 401 && tries < 20; tries += 1)
         response = await send(limited.url, request);
@@ -259,7 +259,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   }
 }
 
-/** Uses a sandbox whose first three events of the demo program are older than the retention of at least 31 days. */
+/** Uses a sandbox in which the demo program's first three events are older than the retention of at least 31 days. */
 async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const code = 'events_expired';
   const client = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
@@ -349,8 +349,8 @@ async function runSlowness({ slow }: World): Promise<readonly Result[]> {
 }
 
 /**
- * Calls a service that shuts down but still waits for a transfer. It refuses new requests to all operations. Also reads the
- * readiness of a sandbox whose database is stopped.
+ * Calls a service that is shutting down but still waits for a transfer. It refuses new requests to all operations. Also
+ * reads the readiness of a sandbox whose database is stopped.
  */
 async function runClosing(world: World): Promise<readonly Result[]> {
   const { damaged, sandbox, dataDirectory } = world;
@@ -366,7 +366,7 @@ async function runClosing(world: World): Promise<readonly Result[]> {
   // This transfer keeps the service running until all other requests have their responses.
   const begun = await RawConnection.open(port);
   begun.send(bytesOf({ method: 'POST', path: TRANSFER, body: '{"amount": 1, "card_id": "card_active"}' }));
-  // When a later connection gets its response, the service has accepted all earlier ones.
+  // Once a later connection has its response, the service has accepted all earlier ones.
   const last = await RawConnection.open(port);
   last.send(bytesOf({ method: 'GET', path: '/health/live' }));
   await last.next();

@@ -42,7 +42,7 @@ const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$
 /** Returns whether a code is the error of a transfer that its processor did not execute. */
 const isOnTransfer = (code: ErrorCode): boolean => ERRORS[code].sample.isOnTransfer === true;
 
-/** Source files that only create_transfer uses: the rows of a batch, and the checks. */
+/** Source files that only create_transfer uses: for the rows of a batch, and for the checks. */
 const OF_CREATE_TRANSFER = [
   'server/subjects/transfers/create-transfer-batch.ts',
   'domain/transfers/limit-checks.ts',
@@ -50,7 +50,7 @@ const OF_CREATE_TRANSFER = [
 ];
 
 describe('codes in the source', () => {
-  test('are not in the store, which this test does not search', () => {
+  test('do not occur in the store, which this test does not search', () => {
     for (const path of filesBelow('server/store')) {
       expect(readFileSync(join(PROJECT, path), 'utf8'), path).not.toContain('Refusal(');
     }
@@ -70,14 +70,14 @@ describe('codes in the source', () => {
     expect(new Set(templates)).toEqual(new Set(['*_schema', 'unknown_*']));
   });
 
-  test('are listed once by each operation, except the codes of pages, sign-in and transfers', () => {
+  test('are each listed by an operation, at most once per operation, except the codes of pages, sign-in and transfers', () => {
     const listed = new Set(OPERATION_IDS.flatMap((id) => precedenceOf(id)));
     const unlisted = ['unknown_request', ...Object.keys(SIGN_IN_ERRORS)];
     expect(ERROR_CODES.filter((code) => !listed.has(code) && !isOnTransfer(code))).toEqual(unlisted);
     for (const id of OPERATION_IDS) expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 
-  test('include no schema code of an operation in the source of another', () => {
+  test("include an operation's schema code only in its own source", () => {
     const own = (path: string): string => path.replace(/^.*\/|\.ts$/g, '').replaceAll('-', '_');
     const foreign = USES.filter(({ where, code }) => {
       const operation = isErrorCode(code) ? familyOf(code)?.operation : undefined;

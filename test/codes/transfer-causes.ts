@@ -41,10 +41,10 @@ const to = (card: string): Attempt =>
     transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
   );
 
-/** A request about a record. Its error must name no field. */
+/** Returns a request about a record. Its error must name no field. */
 const aboutOnly = (...args: Parameters<typeof about>): Attempt => atField(undefined, about(...args));
 
-/** Changes a card while it has incoming holds, which then can no longer be captured. */
+/** Changes a card while it has incoming holds, which can then no longer be captured. */
 function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): RealCause {
   return byPrepared(code, async (client) => {
     const card = await newCard(client);
@@ -174,12 +174,12 @@ export const TRANSFER_CAUSES = {
       withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
     ]),
     whileHeld('limit_exceeded', { limits: { maximum_balance: 4 } }, '/amount'),
-    // The balance is above the maximum amount of one transfer.
+    // The balance exceeds the maximum amount of one transfer.
     byRequests('limit_exceeded', [
       atField('/balance_to', about('update_card', 'card_full', { status: 'closed', balance_to: 'funding' })),
     ]),
     byPrepared('limit_exceeded', async (client) => {
-      // The reversal would return money to a card that has been filled again.
+      // The reversal would return money to a card that is already full again.
       const unload = await made(client, 'card_full', 1, { type: 'unload' });
       await made(client, 'card_full', 1);
       return [atField('/amount', about('reverse_transfer', unload, {}))];
@@ -210,7 +210,7 @@ export const TRANSFER_CAUSES = {
   idempotency_key_exists: { run: runUsedKeys },
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
-/** Sends requests with keys that the same operation has already used for another request. */
+/** Sends requests with keys that the same operation has already used for other requests. */
 async function runUsedKeys(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const things = thingsOf(client);
@@ -232,7 +232,7 @@ async function runUsedKeys(world: World): Promise<readonly Result[]> {
   }
 }
 
-/** Disables the whole service with and without an end, then the program, and then one type of transfer. */
+/** Disables the whole service with and without an end time, then the program, and then one type of transfer. */
 export async function runSwitch(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const card = await newCard(client);
@@ -271,7 +271,7 @@ export async function runSwitch(world: World): Promise<readonly Result[]> {
   return results;
 }
 
-/** Makes an operator withdraw and reverse, under the limit of 500 JPY a day in the world's sandbox. */
+/** Sends an operator's withdrawals and reversals, under the limit of 500 JPY a day in the world's sandbox. */
 async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   const code = 'operator_limit_exceeded';
   const { url, client } = world.sandbox;
@@ -285,7 +285,9 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
   return [...(withdrawal === undefined ? [] : [{ ...withdrawal, isSample: true }]), ...results];
 }
 
-/** Books the difference of a break when the funding lacks the money, or when it would fill the card beyond its maximum. */
+/**
+ * Books a break's difference when funding lacks the money, or when it would take the card above its maximum balance.
+ */
 function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
   return {
     run: async (world) => {

@@ -51,7 +51,7 @@ const BAD_PERIODS: readonly object[] = [
   { only: null },
 ];
 
-/** Faults in bodies, in addition to null for a required field. */
+/** Invalid bodies. Null for a required field is tested everywhere. */
 export const WEBHOOK_BODIES = {
   create_webhook: [
     { types: null },
@@ -166,7 +166,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
   });
 }
 
-/** Starts a replay that does not end, because its receiver never responds. */
+/** Starts a replay that never ends, because its receiver never responds. */
 async function runReplays(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'replay_running';

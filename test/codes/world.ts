@@ -21,8 +21,7 @@ import { bytesOf, send } from './send.ts';
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
 /**
- * The services in which the codes are caused: a sandbox, a live service on the same ledger, and a service with a missing
- * file.
+ * The services that cause the codes: a sandbox, a live service on the same ledger, and a service with a missing file.
  */
 export type World = {
   readonly sandbox: ServiceProcess;
@@ -31,18 +30,18 @@ export type World = {
   readonly live: ServiceProcess;
   readonly operatorKey: string;
   readonly programKey: string;
-  /** A third process on the same ledger. Its copy of the files lacks `/openapi.json`. One test stops the process. */
+  /** A third process on the same ledger, whose copy of the files lacks `/openapi.json`. One test stops it. */
   readonly damaged: { readonly url: string; readonly child: ChildProcess; readonly output: () => string };
   /**
-   * Two connections that were opened when the services started and have sent half a request: one lacks the body, the other
-   * the end of the head.
+   * Two connections that were opened when the services started and have sent half a request. One lacks the body, and
+   * the other lacks the end of the head.
    */
   readonly slow: { readonly body: RawConnection; readonly head: RawConnection };
   readonly end: () => Promise<void>;
 };
 
 /**
- * Reads the ledger directly. Keeps one connection, and opens another if the database server has been stopped in the
+ * Reads the ledger directly. Keeps one connection, and opens another if the database server was stopped in the
  * meantime.
  */
 class LedgerReader {
@@ -53,14 +52,14 @@ class LedgerReader {
     this.#databaseUrl = databaseUrl;
   }
 
-  /** Returns the number and the sum of all postings. They change if and only if money moves. */
+  /** Returns the number and the sum of all postings, which change if and only if money moves. */
   async postings(): Promise<unknown> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query('select count(*), sum(amount) from posting');
     return rows;
   }
 
-  /** Inserts a break of an attempt: its processor reports that it has moved `stated` minor units. */
+  /** Inserts a break of an attempt. Its processor reports that it has moved `stated` minor units. */
   async insertBreak(attemptId: string, stated: bigint): Promise<string> {
     const client = this.#client ?? (await this.#connect());
     const { rows } = await client.query(
@@ -85,8 +84,8 @@ class LedgerReader {
   }
 
   /**
-   * Assigns a card to a processor that is no longer in the settings. An operator can remove a processor while the card is
-   * unused.
+   * Assigns a card to a processor that is no longer in the settings, because an operator can remove a processor while
+   * the card is unused.
    */
   async removeConnectorOf(card: string): Promise<void> {
     const client = this.#client ?? (await this.#connect());
@@ -140,8 +139,7 @@ async function startAll(
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
   toEnd(async () => damaged.child.kill('SIGKILL'));
-  // A live service refuses the ledger of a sandbox. The mode of the ledger is changed, so that the sandbox's programs and
-  // keys remain.
+  // A live service refuses a sandbox's ledger. Changing the ledger's mode keeps the sandbox's programs and keys.
   await passOffAs(databaseUrl, 'live');
   const live = await startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' });
   toEnd(live.stop);
@@ -166,7 +164,7 @@ async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise
   await client.end();
 }
 
-/** Begins requests that are never finished, which the service must report. */
+/** Begins requests and never finishes them, so that the service must report them. */
 async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   const port = Number(new URL(url).port);
   const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
@@ -182,7 +180,7 @@ const UNHURRIED = [
   ['maxDrainMilliseconds: 8_000', 'maxDrainMilliseconds: 300_000'],
 ] as const;
 
-/** Starts a service from a copy of its files, with one file missing and with other time limits. */
+/** Starts a service from a copy of its files, with one file missing and with different time limits. */
 async function startDamaged(
   directory: string,
   environment: Readonly<Record<string, string>>,
@@ -204,7 +202,7 @@ async function startDamaged(
       PATH: process.env.PATH ?? '',
       PORT: '0',
       HOST: '127.0.0.1',
-      // A busy machine must not make this service refuse requests, as in all tests.
+      // This service must not refuse requests because the machine is busy. All tests disable this.
       OVERLOAD_DELAY_MILLISECONDS: '0',
       ...environment,
     },

@@ -51,7 +51,7 @@ test('a withdrawal waits until another person approves it', async () => {
   const before = await fundingOf();
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
-  // The requester can only withdraw the request.
+  // A requester can only withdraw their own request.
   await tariq.getByRole('button', { name: 'Withdraw the request' }).waitFor();
   expect(await tariq.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0);
   expect(await fundingOf()).toBe(before);
@@ -97,7 +97,7 @@ test('the requester withdraws a request', async () => {
   await service().client.approvals.changePolicy({ rules: [] });
 });
 
-/** The approvable operations that the console does not offer. */
+/** The operations that can need an approval but are not in the console. */
 const NOT_OFFERED: readonly ApprovableId[] = [
   'erase_card_holder',
   'create_operator_webhook',

@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 const entriesOf = (page: Page) => page.getByRole('list', { name: 'Entries of the audit log' }).locator('> li');
 
-test('every action of the log has a sentence', () => {
+test('every action in the log has a sentence', () => {
   const recorded = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
   expect(recorded.filter((action) => !hasDescription(action))).toEqual([]);
   expect(ACTIONS.map(([action]) => action).toSorted()).toEqual([...recorded].toSorted());

@@ -7,7 +7,7 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service } = useConsole();
 let world: World;
-/** Acts in the card program of the sample world. */
+/** A client that acts in the card program of the sample world. */
 let client: TransferService;
 
 beforeAll(async () => {
@@ -163,7 +163,7 @@ describe('One card', () => {
     });
   });
 
-  test('shows its money before its actions on a phone', async () => {
+  test('shows its money above its actions on a phone', async () => {
     const page = await openConsole(at(`card/${world.card_id}`), { width: 390 });
     const top = async (locator: Locator) => (await locator.first().boundingBox())?.y ?? Number.NaN;
     const money = await top(page.locator('.highlights'));

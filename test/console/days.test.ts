@@ -8,7 +8,7 @@ const client = () => service().client;
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** Moves the sandbox clock to noon, so that no test runs across midnight. */
+/** Moves the sandbox clock to noon, so that no test runs past midnight. */
 async function moveToNoon(daysAhead: number): Promise<void> {
   const now = Date.now();
   const noon = now - (now % DAY_MILLISECONDS) + (daysAhead + 0.5) * DAY_MILLISECONDS;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 const pathOf = (query = '') => `/console/programs/${programId}/day${query}`;
 
 describe('the day of a card program', () => {
-  test('answers in the first sentence, and shows every line of the day', async () => {
+  test('shows the answer in the first sentence, and every line of the day', async () => {
     const page = await openConsole(pathOf(`?day=${day}`));
     await page
       .locator('.answer')
@@ -59,7 +59,7 @@ describe('the day of a card program', () => {
     await page.getByText('Saved 5 lines.').waitFor();
   });
 
-  test('leads from the overview to yesterday, and from there to other days, each with its own address', async () => {
+  test('can be reached from the overview, which links to yesterday, and from other days, each with its own address', async () => {
     const page = await openConsole(`/console?program=${programId}`);
     await page.getByRole('link', { name: 'See the day of Lumen Gift Cards' }).click();
     await page.waitForURL((url) => url.searchParams.get('day') !== null);
@@ -77,7 +77,7 @@ describe('the day of a card program', () => {
     expect(new URL(page.url()).searchParams.get('day')).toBe('2026-02-27');
   });
 
-  test('says what to do if the day does not add up, and shows the difference', async () => {
+  test('names the next step if the day does not add up, and shows the difference', async () => {
     const page = await openConsole('/console/programs');
     await page.route('**/api/**/day?*', async (route) => {
       const response = await route.fetch();
@@ -96,7 +96,7 @@ describe('the day of a card program', () => {
     expect((await page.request.get(href)).status()).toBe(200);
   });
 
-  test('offers to close the day only with the scope, and shows the day as someone closed it', async () => {
+  test('offers to close the day only with the scope, and shows the day after someone has closed it', async () => {
     const page = await openConsole(pathOf(`?day=${day}`), { role: 'support' });
     await page.getByText('no one has closed it yet').waitFor();
     expect(await page.getByRole('button', { name: 'Close the day' }).count()).toBe(0);

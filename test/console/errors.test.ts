@@ -9,7 +9,7 @@ import { collectStatuses, pressKeys, screenshot, untilShown, useConsole } from '
 const { openConsole, service } = useConsole();
 const client = () => service().client;
 
-/** Makes a request that is refused, waits until its error is stored, and returns its id. */
+/** Sends a request that is refused, waits until its error is stored, and returns the request id. */
 async function refused(call: () => Promise<unknown>): Promise<string> {
   const { requestId } = await refusalOf(call());
   await waitFor('the error is stored', () =>
@@ -44,7 +44,7 @@ describe('the screen of errors', () => {
     await page.getByText(/^Declined: insufficient funds\. The card/).waitFor();
   });
 
-  test('keeps its filters in the URL, clears them, and says what to do if no error matches', async () => {
+  test('keeps its filters in the URL, clears them, and suggests a next step if no error matches', async () => {
     await refused(overdrawn);
     await refused(() => client().cards.get('card_none'));
     const page = await openConsole('/console/errors');
@@ -92,7 +92,7 @@ describe('the screen of a request', () => {
       .locator('.answer')
       .getByText(/^Declined: insufficient funds\..*No money moved\.$/)
       .waitFor();
-    // A refusal by a rule is not a fault. Its colour is neutral, and its sentence appears once.
+    // A refusal by a rule is not a fault, so its colour is neutral and its sentence appears once.
     expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
     expect(await page.locator('.answer').getByTitle('card_empty', { exact: true }).count()).toBe(1);
     const checks = page.getByRole('region', { name: 'Values at the time' });
@@ -155,7 +155,7 @@ describe('the screen of a request', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('says why nothing is found, and retries if the error may not be stored yet', async () => {
+  test('says why it found nothing, and retries if the error may not be stored yet', async () => {
     const page = await openConsole('/console/request/req_019000000000700080000000000000de');
     await page.getByText('Nothing is stored about a request').waitFor();
     await page.getByText('What to try next').waitFor();

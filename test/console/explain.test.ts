@@ -10,7 +10,7 @@ describe('the screen that explains a transfer', () => {
     const { balance } = await client().cards.get('card_active');
     const page = await openConsole('/console');
     await pressKeys(page, 'g x');
-    // The console focuses the content of a new screen a moment after it appears.
+    // The console focuses the content of a new screen a moment after the screen appears.
     await page.waitForFunction(() => document.activeElement?.id === 'content');
     const form = page.getByRole('form', { name: 'The transfer' });
     await form.getByLabel('Card', { exact: true }).focus();
@@ -29,7 +29,7 @@ describe('the screen that explains a transfer', () => {
     expect((await client().cards.get('card_active')).balance).toBe(balance);
   });
 
-  test('says why a transfer would be refused, links the code, and repeats the check from a link', async () => {
+  test('says why a transfer would be refused, links the code, and repeats the check when opened from a link', async () => {
     const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
     const answer = page.locator('.answer');
     await answer.getByText('Would be declined: insufficient funds').waitFor();
@@ -43,7 +43,7 @@ describe('the screen that explains a transfer', () => {
     await page.getByText('This transfer would succeed now.').waitFor();
   });
 
-  test('says what is missing before it sends anything', async () => {
+  test('names the missing fields before it sends anything', async () => {
     const page = await openConsole('/console/explain');
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.getByText('Enter the id of a card.').waitFor();

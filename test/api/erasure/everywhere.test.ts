@@ -18,7 +18,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../../harness/service.ts';
 import { untilRelayed } from '../events/event-reader.ts';
 
-/** A text that occurs in every text about the holder and nowhere else. */
+/** A marker that occurs in every text about the holder and nowhere else. */
 const MARKER = `holder${randomUUID().replaceAll('-', '')}`;
 const CARD = 'card-of-the-holder';
 const OTHER = 'card-of-another';
@@ -160,7 +160,7 @@ async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly firs
   return { keyed, first };
 }
 
-/** Sends requests that are refused and quote the marker. Some of them do not name the card in a field. */
+/** Sends refused requests that quote the marker. Some of them do not name the card in a field. */
 async function plantErrors(client: TransferService, transferId: string): Promise<void> {
   const texts = { description: MARKER, metadata: METADATA };
   await refusalOf(client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', ...texts }));
@@ -195,7 +195,7 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
   cases.push(await client.cases.create({ transfer_id: transferId, text: MARKER }));
   cases.push(await client.cases.create({ text: `${MARKER} has ${CARD}.` }));
-  // Only the holder reference connects this case with the card, so the erasure cannot find any other text.
+  // Only the holder reference connects this case to the card, so the erasure cannot find the case's other texts.
   const noConnector = { holder_reference: MARKER, connector_id: 'none', processor_token: 'none' };
   const { requestId } = await refusalOf(client.cards.create(noConnector));
   const { case_id: ofHolder } = await client.cases.create({ request_id: requestId });
@@ -207,8 +207,8 @@ async function plantCases(client: TransferService, transferId: string): Promise<
 }
 
 /**
- * Inserts with SQL the texts that no request can store: those from a processor, an operator in an incident, or an earlier
- * version.
+ * Inserts with SQL the texts that no request can store: texts from a processor, from an operator in an incident, and
+ * from an earlier version.
  */
 async function plantBySql(transferId: string): Promise<void> {
   const ids = [fromWireId('tr', transferId), MARKER];
@@ -280,7 +280,7 @@ async function untilAllIsStored(client: TransferService, webhookId: string): Pro
   await waitFor('everything is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
 
-test('erases everything that identifies the holder of a card, and leaves the rest unchanged', async (context) => {
+test('erases everything that identifies the holder of a card, and leaves everything else unchanged', async (context) => {
   requireOwnPostgres(context);
   const { client } = service();
   const { port } = receiver.address() as AddressInfo;
@@ -296,7 +296,7 @@ test('erases everything that identifies the holder of a card, and leaves the res
   const balances = (await client.trialBalance.get()).currencies;
 
   expect(await client.cards.erase(CARD)).toMatchObject({ card_id: CARD, status: 'running', completed_at: null });
-  // Errors about the card wait in a file while the database is stopped.
+  // The database is stopped, so errors about the card wait in a file.
   await waitFor('the first round is over', async () => (await erasure()).round === 2);
   await client.sandbox.stopDatabase();
   await client.transfers

@@ -63,7 +63,7 @@ export type EventStream = {
   readonly headers: IncomingMessage['headers'];
   readonly messages: readonly Message[];
   readonly events: () => readonly WireEvent[];
-  /** The last `id`. A client resumes with it. */
+  /** The last `id`, which a client sends to resume. */
   readonly lastId: () => number;
   readonly text: () => string;
   readonly isOver: () => boolean;

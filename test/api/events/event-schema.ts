@@ -5,7 +5,7 @@ import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
 
 type Json = { readonly [name: string]: unknown };
 
-/** A schema that includes the error record and refuses unknown fields. */
+/** Returns a schema that includes the error record and refuses unknown fields. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -22,7 +22,7 @@ const CHECKS = new Map(
   }),
 );
 
-/** The differences between the data of an event and the schema of its type. */
+/** Returns the differences between an event's data and the schema of its type. */
 export function problemsOf(type: EventType, data: unknown): readonly unknown[] {
   const check = CHECKS.get(type);
   if (check === undefined) throw new Error(`${type} has no schema`);

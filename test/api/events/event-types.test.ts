@@ -31,13 +31,13 @@ async function send({ method, path, headers, body }: SampleRequest): Promise<{ s
   return { status: response.status, text: await response.text() };
 }
 
-/** Sends the requests of a sample. Each request uses the last id that a response returned. */
+/** Sends the requests of a sample. Each request uses the id from the last response that contained one. */
 class Runner {
   #id = 'none';
   readonly #unique = crypto.randomUUID();
 
   async send(request: SampleRequest, status?: number): Promise<void> {
-    // A minute from now, because the sample fails if the day ends while it runs.
+    // Taken a minute from now, because the sample fails if the day ends while it runs.
     const today = new Date(Date.now() + 60_000).toISOString().slice(0, 'YYYY-MM-DD'.length);
     const filled = filledRequest(request, { id: this.#id, today, unique: this.#unique });
     const response = await send(filled);
@@ -58,7 +58,8 @@ async function relayed(): Promise<void> {
 }
 
 /**
- * Makes the service ask the processor for the result, and waits for it. Otherwise the next sample would receive the event.
+ * Makes the service ask the processor for the result, and waits for it. Otherwise the event would arrive during the
+ * next sample.
  */
 async function untilKnown(transferId: string): Promise<void> {
   const { sandbox, transfers } = service().client;
@@ -72,14 +73,14 @@ async function after(number: number): Promise<readonly OperatorEventRecord[]> {
   return data;
 }
 
-/** The additional events that a sample causes before its own event. */
+/** The events that a sample causes before its own event. */
 const ADDITIONAL_EVENTS: Partial<Record<EventType, readonly EventType[]>> = {
   'funding.low': ['program.updated'],
   'transfer.unknown': ['transfer.pending'],
   'transfer.late_approval': ['transfer.failed'],
 };
 
-/** Returns the subject of an event as the API shows it now, or the event's data if no operation returns the subject. */
+/** Returns the event's subject as the API shows it now, or the event's data if no operation returns the subject. */
 async function subjectNow(type: EventType, { subject_id: id, data }: TransferServiceEvent): Promise<unknown> {
   const { client } = service();
   switch (EVENT_CATALOGUE[type].operation) {
@@ -110,7 +111,7 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
   }
 }
 
-/** Events that jobs write. They belong to no request, so they have no trace. */
+/** Events that background jobs write. They belong to no request, so they have no trace. */
 const OF_JOBS: readonly EventType[] = [
   'error.recorded',
   'transfer.expired',
@@ -119,14 +120,14 @@ const OF_JOBS: readonly EventType[] = [
   'transfer.late_approval',
 ];
 
-/** The traces that are stored with the events of a transaction. */
+/** Returns the traces that are stored with the events of a transaction. */
 async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]> {
   const batch = fromWireId('evt', event.event_id)?.slice(0, -4);
   const text = 'select distinct traceparent from event where batch_id::text like $1';
   return (await opened?.query(text, [`${batch}%`]))?.rows.map(({ traceparent }) => traceparent) ?? [];
 }
 
-/** Removes the backlog of a webhook from the data, because every event changes it. */
+/** Removes a webhook's backlog from the data, because every event changes it. */
 function withoutProgress(data: unknown): unknown {
   const { backlog: _, ...rest } = Object(data);
   return rest;

@@ -9,7 +9,7 @@ import { EVENTS, get, OPERATOR_EVENTS, page, readAll, type WireEvent, type WireP
 const service = useOwnService('It counts the events of the ledger.');
 const url = () => service().url;
 
-/** Waits until a subject has events of these types, and returns all events so far. */
+/** Waits until a subject has events of these types, and returns all its events so far. */
 async function untilTypes(subject: string, ...types: readonly string[]): Promise<readonly WireEvent[]> {
   await waitFor(`${types} of ${subject}`, async () => {
     const { data } = await page(url(), { subject_id: subject, limit: 100, after: 0 });
@@ -85,7 +85,7 @@ describe('the events of a card program', () => {
 });
 
 describe('a list', () => {
-  test('is newest first, and its pages together are complete', async () => {
+  test('is newest first, and its pages are complete together', async () => {
     const read: WireEvent[] = [];
     const first = await page(url(), { limit: 5 });
     expect(first.position).toBe(first.data[0]?.position);
@@ -97,7 +97,7 @@ describe('a list', () => {
     expect(read.toReversed().slice(0, all.length)).toEqual(all);
   });
 
-  test('is oldest first with `after`, and each page returns the position where the next one begins', async () => {
+  test('is oldest first with `after`, and each page returns the position where the next page begins', async () => {
     const read: WireEvent[] = [];
     for (let after = 3; ; ) {
       const next = await page(url(), { limit: 5, after });
@@ -143,7 +143,7 @@ describe('a list', () => {
     const expected = all.filter(matches);
     const ascending = await page(url(), { after: 0, limit: 100, ...filterOf() });
     expect(ascending.data.filter(({ position }) => position <= all.length)).toEqual(expected);
-    // The position counts the events that the filter leaves out.
+    // The position also counts the events that the filter leaves out.
     expect(ascending.position).toBeGreaterThanOrEqual(all.length);
     const descending = await page(url(), { limit: 100, ...filterOf() });
     expect(descending.data.filter(({ position }) => position <= all.length).toReversed()).toEqual(expected);
@@ -219,7 +219,7 @@ test('stores only one copy of an event that concerns all programs, with a positi
   const { text, fields } = await get(url(), `${OPERATOR_EVENTS}/${mine[0]?.event_id}`);
   expect(fields).toMatchObject({ type: 'switch.changed', program_id: null, position: null, number: null });
   expect(text).not.toContain('for operators only');
-  // Operators get an event of the service instead, which contains the reason.
+  // Operators get a service-wide event instead, which contains the reason.
   const { data } = await page(url(), query, {}, OPERATOR_EVENTS);
   expect(data.map(({ program_id: of }) => of)).toEqual([null, null]);
   expect(data[0]?.data).toMatchObject({ reason: 'for operators only' });

@@ -72,7 +72,7 @@ describe('after events have been deleted', () => {
     expect((await get(url(), EVENTS, { after: 0, ...query })).fields.Code).toBe('events_expired');
   });
 
-  test('answers a stream with a 410 instead of opening it', async () => {
+  test('responds to a stream request with a 410 instead of opening the stream', async () => {
     const headers = { Accept: 'text/event-stream', 'Last-Event-ID': '2' };
     const { status, fields } = await get(url(), EVENTS, {}, headers);
     expect([status, fields.Code]).toEqual([410, 'events_expired']);

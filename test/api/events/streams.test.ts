@@ -63,7 +63,7 @@ describe('a stream', () => {
     expect(stream.text()).toMatch(/^retry: 1000\nid: \d+\n\n/);
     const begun = stream.lastId();
     expect(begun).toBeGreaterThanOrEqual(position);
-    // The reader disconnects before the first event and misses nothing.
+    // The reader disconnects before the first event arrives and still misses nothing.
     stream.close();
     const { transfer_id: id } = await load(first);
     const resumed = await openStream(first.url, {}, { 'Last-Event-ID': String(begun) });
@@ -116,13 +116,13 @@ describe('a stream', () => {
   });
 });
 
-test('ends the streams of a revoked key in all processes', async () => {
+test('of a revoked key is ended in all processes', async () => {
   const { key, key_id: id } = await withSecret(
     first.client.keys.create(programKey('Reader', (await first.client.programs.list()).data.at(-1)?.program_id ?? '')),
   );
   const headers = { Authorization: `Bearer ${key}` };
   const stream = await openStream(second.url, {}, headers);
-  // There may be more messages, because the key's own event may come after the stream has begun.
+  // The number is not exact, because the key's own event may come after the stream has begun.
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   await first.client.keys.revoke(id);
   // All processes refuse the key within a second.
@@ -237,7 +237,7 @@ describe('a reader gets every event exactly once', () => {
     expect(follower.events.slice(0, all.length)).toEqual(all);
   });
 
-  /** Makes a transfer and returns all events once its event is among them. */
+  /** Creates a transfer, waits until its event is listed, and returns all events. */
   async function untilRelayed(): Promise<readonly WireEvent[]> {
     const { transfer_id: id } = await load(first);
     let all: readonly WireEvent[] = [];
@@ -251,7 +251,7 @@ describe('a reader gets every event exactly once', () => {
   }
 });
 
-test('ends its streams immediately when it stops', async () => {
+test('a stopping service ends its streams immediately', async () => {
   const third = await startService(services.settings());
   const stream = await openStream(third.url);
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);

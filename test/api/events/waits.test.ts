@@ -6,8 +6,8 @@ import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
-// A wait that nothing wakes ends with an empty page and does not read again. So an event in its page proves that something
-// woke it.
+// If nothing wakes a wait, it ends with an empty page and does not read again. So an event in its page proves that
+// something woke it.
 
 const WAIT = 25;
 
@@ -37,7 +37,7 @@ const SOON_MILLISECONDS = (WAIT * 1000) / 2;
 
 /**
  * Runs an attempt that begins a wait and then causes its end, and returns both results. Repeats the attempt if a slow
- * machine took so long that the wait may have timed out. `prepare` makes the things that each attempt needs.
+ * machine took so long that the wait may have timed out. `prepare` creates the records that each attempt needs.
  */
 async function whileWaiting<Attempt extends { readonly response: Promise<unknown> }, Needed = undefined>(
   attempt: (needed: Needed) => Promise<Attempt>,
@@ -54,8 +54,8 @@ async function whileWaiting<Attempt extends { readonly response: Promise<unknown
 }
 
 /**
- * Sends a request that waits. Resolves once the request must be waiting, because later reads of the same kind have
- * returned.
+ * Sends a request that waits. Resolves once the service must be holding the request, because later reads of the same
+ * kind have returned.
  */
 async function beginWait(url: string, query: object, path = EVENTS): Promise<{ readonly response: Promise<WirePage> }> {
   const response = page(url, { wait: WAIT, ...query }, {}, path);
@@ -102,7 +102,7 @@ test('continues a wait after events that its filter leaves out, and does not rea
   expect(got.position).toBe(position + 6);
 });
 
-test('ends a wait with an empty page after its time', async () => {
+test('ends a wait with an empty page when its time is up', async () => {
   const position = await settledPosition();
   const begun = performance.now();
   const { text, status } = await get(first.url, EVENTS, { after: position, wait: 1 });
@@ -126,8 +126,8 @@ test('holds no database connection for hundreds of waits', async () => {
     const position = await settledPosition();
     const { position: own } = await page(url, { limit: 1 }, headers);
     const waits: Promise<WirePage>[] = [];
-    // There are more waits than the process has connections. They begin a few at a time, because a slow machine refuses
-    // requests that have waited too long for a connection.
+    // There are more waits than database connections in the process. They begin a few at a time, because a slow machine
+    // refuses requests that have waited too long for a connection.
     for (let count = 0; count < 20; count += 1) {
       const few = Array.from({ length: 4 }, () => [
         page(url, { after: own, wait: WAIT }, headers),

@@ -28,7 +28,7 @@ async function ask(method: string, path: string, body?: object, headers: Readonl
   return { status, fields, code: fields.Code, moved: received['money-moved'] };
 }
 
-/** Makes a transfer that waits for the processor, with an attempt in this status. */
+/** Creates a transfer that waits for the processor, with an attempt in this status. */
 async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload' = 'load') {
   const card = { connector_id: 'simulator', processor_token: 'sim_approve', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -45,7 +45,7 @@ async function waiting(status: AttemptStatus = 'unknown', type: 'load' | 'unload
   return { transferId, attemptId: toWireId('pat', attemptId), cardId: card.card_id };
 }
 
-/** An operator's note that includes secrets by mistake, and its stored form. */
+/** A note in which an operator included secrets by mistake, and its stored form. */
 const NOTE = `Their ticket 4711. ts_test_${'a1'.repeat(24)} password=hunter2`;
 const STORED_NOTE = 'Their ticket 4711. [redacted] password=[redacted]';
 
@@ -124,7 +124,7 @@ describe('search_attempts', () => {
     (fields.data as readonly OperatorAttemptRecord[]).map((one) => one.attempt_id);
   const search = (query: string) => ask('GET', `/api/v0.1/operator/attempt?${query}`);
 
-  test('lists unsettled attempts, the oldest first, page by page', async () => {
+  test('lists unsettled attempts page by page, oldest first', async () => {
     const made = [await waiting('unknown'), await waiting('pending'), await waiting('attention')];
     const mine = new Set(made.map(({ attemptId }) => attemptId));
     const found: string[] = [];
@@ -249,7 +249,7 @@ describe('resolve_attempt', () => {
     const { transferId, attemptId } = await waiting(status);
     const { status: answered200, fields, moved } = await resolve(attemptId, 'not_executed');
     expect([answered200, moved]).toEqual([200, 'no']);
-    // An attempt in reversal may have been executed, and an approval that arrives later may be older than the reversal.
+    // An attempt in reversal may have been executed, and an approval that arrives later may predate the reversal.
     const ended = status === 'reversing' ? 'reversed' : 'failed';
     expect(fields).toMatchObject({ status: ended, resolved_by: 'sandbox' });
     expect(await transferOf(transferId)).toMatchObject({

@@ -32,7 +32,7 @@ const close = (breakId: string, note: string) =>
 
 let made = 0;
 
-/** Inserts a break as a processor's response would cause it. The ids are ascending. */
+/** Inserts a break like one that a processor's response would cause. The ids ascend. */
 async function insert(kind: BreakKind, of: 'attempt' | 'nothing' = 'attempt'): Promise<string> {
   made += 1;
   const breakId = idAt(Date.now(), made);
@@ -74,7 +74,7 @@ describe('list_breaks', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('filters by kind, connector and card program, and for closed or open breaks', async () => {
+  test('filters by kind, connector and card program, and by open or closed', async () => {
     const breakId = await insert('unknown_attempt', 'nothing');
     const found = await list({ kind: 'unknown_attempt' });
     expect(found.data.at(-1)).toMatchObject({
@@ -98,7 +98,7 @@ describe('list_breaks', () => {
 });
 
 describe('close_break', () => {
-  test('closes a break once, and leaves its note out of the audit log, where nothing can be erased', async () => {
+  test('closes a break once, and keeps its note out of the audit log, where nothing can be erased', async () => {
     const breakId = await insert('late_approval');
     const closed = await close(breakId, 'They returned it.');
     expect(closed).toMatchObject({ note: 'They returned it.', closed_by: 'sandbox', closed_at: expect.any(String) });
@@ -124,7 +124,7 @@ describe('close_break', () => {
   });
 });
 
-/** Makes an attempt that its processor has approved or declined. */
+/** Creates an attempt that its processor has approved or declined. */
 async function endedAttempt(
   status: 'approved' | 'declined' = 'approved',
   type = 'load',
@@ -141,7 +141,7 @@ async function endedAttempt(
   return attemptOf(ledger, id);
 }
 
-/** Stores notices of the processor and waits until the service has handled them. */
+/** Stores notices from the processor and waits until the service has handled them. */
 async function say(about: Attempt, ...said: readonly { readonly status: string; readonly amount?: number }[]) {
   for (const { status, amount = 1000 } of said) {
     const body = { attempt_id: toWireId('pat', about.attemptId), status, amount, currency: about.currency };
@@ -219,7 +219,7 @@ describe('closing a break with a booking', () => {
     const after = await balances();
     const moved = { [from]: (before[from] ?? 0) - amount, [to]: (before[to] ?? 0) + amount };
     expect(after).toEqual({ ...before, ...moved });
-    // The amount in suspense has now been explained.
+    // The amount in suspense is now explained.
     expect(after.suspense).toBe(empty.suspense);
     await bookAgainst(found, of.against);
     expect(await balances()).toEqual(after);
@@ -229,7 +229,7 @@ describe('closing a break with a booking', () => {
     expect(await balances()).toEqual(after);
   });
 
-  test('is still possible after the break has been closed with only a note, and happens once if two callers try', async () => {
+  test('is still possible after the break was closed with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');
     await say(attempt, { status: 'approved' });
     const [found] = await breaksOf(attempt);
@@ -252,19 +252,19 @@ describe('closing a break with a booking', () => {
     const [second] = await breaksOf(attempt);
     expect(second).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1300 }, { amount: 1300 }] });
     await bookAgainst(second, 'funding');
-    // The result is as if the load had never been made.
+    // The result is the same as if the load had never been created.
     expect((await balances()).funding).toBe((before.funding ?? 0) + 1000);
     await say(attempt, { status: 'approved' });
     const [third] = await breaksOf(attempt);
     expect(third).toMatchObject({ break_id: first?.break_id, bookings: [{ amount: 1000 }, { amount: 1000 }] });
     await bookAgainst(third, 'funding');
     expect(await balances()).toEqual(before);
-    // The processor repeats an earlier statement that is no longer true.
+    // The processor repeats its earlier decline, which is no longer true.
     await say(attempt, { status: 'declined' });
     expect(await breaksOf(attempt)).toMatchObject([{ bookings: [{ amount: 1000 }, { amount: 1000 }] }]);
   });
 
-  test('offers no booking once the processor withdraws its contradiction', async () => {
+  test('is not offered once the processor withdraws its contradiction', async () => {
     const attempt = await endedAttempt();
     await say(attempt, { status: 'declined' });
     const [found] = await breaksOf(attempt);
@@ -283,7 +283,7 @@ describe('closing a break with a booking', () => {
       ledger.call('get_transfer_timeline', {}, { params: { transfer_id: found?.transfer_id ?? '' } }),
     );
 
-  test('is included when the service says whether the money moved', async () => {
+  test('counts when the service reports whether money moved', async () => {
     const attempt = await endedAttempt();
     await say(attempt, { status: 'declined' });
     const [found] = await breaksOf(attempt);
@@ -293,7 +293,7 @@ describe('closing a break with a booking', () => {
     expect((await timelineOf(found)).money).toMatchObject({ moved: 'moved_back', sentence });
   });
 
-  test('books the difference of a late approval only once if the processor has undone the approval', async () => {
+  test('moves the difference of a late approval only once, even if the processor has undone the approval', async () => {
     const attempt = await endedAttempt('declined');
     const before = await balances();
     await say(attempt, { status: 'approved' }, { status: 'reversed' });
@@ -422,7 +422,7 @@ describe('a notice about a settled attempt', () => {
     ]);
   });
 
-  test("is judged by the attempt's state after the previous notice", async () => {
+  test("is compared with the attempt's state after the previous notice", async () => {
     const card_id = `card-${randomUUID()}`;
     await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
     const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(

@@ -10,7 +10,8 @@ import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// Tests the switch for the orders to one connector. test/processors/sending.test.ts tests what happens to the orders.
+// Tests the switch for the orders to one connector. test/processors/sending.test.ts tests how it affects orders that
+// already exist.
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED, new SilentProcessors());
 const client = await useConnection(server.connection);
@@ -124,7 +125,7 @@ describe('change_switch of a connector', () => {
 });
 
 describe('while a connector is disabled', () => {
-  test('refuses loads and unloads of its cards, names the connector, says when it will be enabled again, and refuses no other transfer', async () => {
+  test('refuses loads and unloads of its cards, names the connector and when it will be enabled again, and refuses no other transfer', async () => {
     const card = await newCard();
     await disabled(AT, { until: new Date(Date.now() + 3_600_000).toISOString() });
     const refused = await create(card);
@@ -195,7 +196,7 @@ describe('while a connector is disabled', () => {
     }
   });
 
-  test('does not mark an order that was claimed before the change as sent', async () => {
+  test('does not mark an order as sent if it was claimed before the change', async () => {
     const { fields } = await create(await newCard());
     const claim = async (lease: number) =>
       (await ledger.database.writeUnguarded(claimAttempts(['simulator'], 1_000, { ready: lease, other: 1 })))
@@ -243,7 +244,7 @@ describe('list_connectors', () => {
   });
 });
 
-describe('a change of the switch during transfers', () => {
+describe('disabling a connector while transfers arrive', () => {
   test('creates no transfer after the response that disables the connector', async () => {
     const card = await newCard();
     const count = async (): Promise<number> => {

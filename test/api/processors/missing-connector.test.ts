@@ -9,7 +9,7 @@ import { checkBalances, useLedger, useServer } from '../../harness/use-ledger.ts
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
-/** A process without connectors in its settings. */
+/** A process whose settings name no connectors. */
 const lacking = useLedger(server.connection);
 
 checkBalances(ledger);
@@ -34,7 +34,7 @@ test('keeps a due scheduled transfer waiting in a process without the connector,
   try {
     expect(await settleDue(lacking.service)).toMatchObject({ settled: 1, failed: 0 });
     expect([await statusOf(local), await statusOf(made)]).toEqual(['completed', 'scheduled']);
-    // Finds transfers as a process with the connector would, but decides as a process without it.
+    // Finds transfers like a process that has the connector, but makes decisions like a process that lacks it.
     expect(await settleDue({ ...lacking.service, processors })).toMatchObject({ settled: 0, failed: 0 });
     expect(await statusOf(made)).toBe('scheduled');
     const lines: string[] = [];

@@ -16,7 +16,7 @@ const client = await useConnection(server.connection);
 const connector = openHttpConnector(simulatorSettings());
 let handling: ReturnType<typeof startHandlingNotices>;
 
-/** The database refuses a decline with this code. This is a real failure that a test can switch on. */
+/** The database rejects a decline with this code. This gives the tests a real failure that they can switch on. */
 const BAD = 'bad';
 beforeAll(async () => {
   await client.query(`alter table processor_attempt add constraint refused check (code <> '${BAD}') not valid`);
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Sent = { readonly transferId: string; readonly noticeIds: readonly string[] };
 
-/** Makes a transfer, and notices with this code about it. */
+/** Creates a transfer, and notices about it with this code. */
 async function declined(connectorId: string, code: string, count = 1): Promise<Sent> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_pending', card_id });
@@ -68,7 +68,7 @@ const failAgain = (sent: Sent, failures: number) =>
     sent.noticeIds,
   ]);
 
-test('does not delay later notices or other connectors when notices fail', async () => {
+test('keeps failing notices from delaying later notices or other connectors', async () => {
   for (let count = 0; count < 12; count += 1) await declined('simulator', BAD, 10);
   await untilFailed(await declined('simulator', '51'));
   await untilFailed(await declined('other', '51'));

@@ -44,7 +44,7 @@ async function send(notice: object | string, sending: Sending = {}) {
   return { status, code: fields.Code, fields };
 }
 
-/** Makes an attempt for notices to name. */
+/** Creates an attempt that notices can name. */
 async function newAttempt(): Promise<{ readonly wireId: string; readonly attemptId: string }> {
   const card = { connector_id: 'simulator', processor_token: 'sim_pending', card_id: `card-${randomUUID()}` };
   await ledger.call('create_card', card);
@@ -186,7 +186,7 @@ async function storedAttempt(wireId: string) {
   return rows[0];
 }
 
-describe('a notice without a valid signature always gets the same response and is not stored, with', () => {
+describe('a notice without a valid signature gets the same response every time and is not stored, such as', () => {
   const SECOND = 1000;
   // These are functions, so that the times are computed when the notice is sent.
   const CASES: readonly (readonly [string, () => Sending])[] = [

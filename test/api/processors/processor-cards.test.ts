@@ -6,8 +6,8 @@ import { tokenHashOf } from '../../../server/store/processors/processor-card.ts'
 import { SilentProcessors } from '../../fixtures/processors.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// Checks that a card at a processor is registered once, that its program may use the connector, and that operators find it
-// by its token.
+// Checks that a processor's card is registered only once, that its program may use the connector, and that operators
+// can find the card by its token.
 
 const server = await useServer();
 const processors = new SilentProcessors();
@@ -65,7 +65,7 @@ describe('the token of a card', () => {
     expect(await found(token)).toEqual([`${card_id} by processor_token: Card: closed, balance 0.00 USD`]);
   });
 
-  test('registers one card if two card programs try twenty times at once', async () => {
+  test('registers only one card if two card programs each try to register it twenty times at once', async () => {
     const token = `tok_${randomUUID()}`;
     const sent = Array.from({ length: 20 }, (_, at) => create(token, undefined, at % 2 === 0 ? other : undefined));
     const codes = await Promise.all(
@@ -79,13 +79,13 @@ describe('the token of a card', () => {
     expect(codes.sort()).toEqual([...Array(19).fill('duplicate_card'), 'made']);
   });
 
-  test('can be used for many cards if it names a behavior of the simulator', async () => {
+  test('can be shared by many cards if it names a behavior of the simulator', async () => {
     await create('sim_approve');
     await create('sim_approve');
   });
 });
 
-test('refuses cards of a connector that the settings do not allow for the card program', async () => {
+test('is refused if the settings do not allow its connector for the card program', async () => {
   processors.programIds = [other];
   expect(await refusalOf(create(randomUUID()))).toEqual({
     code: 'connector_not_found',
@@ -102,7 +102,7 @@ async function found(q: string): Promise<readonly string[]> {
   return data.flatMap(({ results }) => results.map(({ id, matched, summary }) => `${id} by ${matched}: ${summary}`));
 }
 
-test("lets operators find a card by its token or the token's hash, and see the last four characters", async () => {
+test('lets operators find the card by the token or its hash, and see the last four characters', async () => {
   const token = `tok_${randomUUID()}`;
   const card_id = randomUUID();
   await create(token, card_id);
@@ -113,7 +113,7 @@ test("lets operators find a card by its token or the token's hash, and see the l
   expect(await found(token.slice(0, -1))).toEqual([]);
 });
 
-test('reports at startup cards that an older version registered twice', async () => {
+test('is reported at startup if an older version registered its card twice', async () => {
   const token = `tok_${randomUUID()}`;
   await create(token, 'registered-first');
   await create(`${token}-2`, 'registered-second');

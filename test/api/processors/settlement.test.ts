@@ -12,8 +12,8 @@ const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, 
   await useSettlements();
 
 /**
- * The number of random files. The proof of the design uses a thousand:
- * `SETTLEMENT_FILES=1000 npx vitest run test/api/processors/settlement`.
+ * The number of random files. A full run, as in the design's proof, uses a thousand: `SETTLEMENT_FILES=1000 npx vitest
+ * run test/api/processors/settlement`.
  */
 const FILES = Number(process.env.SETTLEMENT_FILES ?? 12);
 const SEED = Number(process.env.SETTLEMENT_SEED ?? 20_261_130);
@@ -76,7 +76,7 @@ describe('importing a file', () => {
     expect(await show(fileId)).toMatchObject({ lines_received: 0 });
   });
 
-  test('redacts card numbers in references, because a processor wrote them', async () => {
+  test('redacts card numbers in references, because the processor writes them', async () => {
     const lines = [{ ...LINES[0], attempt_id: undefined, processor_reference: '4111 1111 1111 1111' }];
     const sent = lines.map((line) => JSON.parse(JSON.stringify(line)));
     const { file_id: fileId } = await createFile(sent);
@@ -88,7 +88,7 @@ describe('importing a file', () => {
     await match();
   });
 
-  test('refuses lines of a withdrawn file, and takes the file again', async () => {
+  test('refuses lines of a withdrawn file, and accepts the file again', async () => {
     const { file_id: fileId } = await createFile(LINES, { name: 'withdrawn.csv' });
     expect(await withdraw(fileId)).toMatchObject({
       status: 'withdrawn',
@@ -101,7 +101,10 @@ describe('importing a file', () => {
   });
 });
 
-/** A plan for one attempt in a random file: its state before, its lines, their outcomes, and the break that must follow. */
+/**
+ * A plan for one attempt in a random file: its initial status, its lines, their outcomes, and the break that must
+ * result.
+ */
 type Plan = {
   readonly status: Status | 'none';
   readonly lines: (about: Attempt) => readonly Line[];
@@ -239,7 +242,7 @@ async function foundBreaks(): Promise<readonly string[]> {
   return rows.map(({ about, kind, stated }) => `${about} ${kind} ${stated}`);
 }
 
-/** Makes all orders so old that they must be in a file, and finds those that are in none. */
+/** Makes all orders so old that they must be in a file, and finds the orders that are in none. */
 async function findMissing(attemptIds: readonly string[]): Promise<void> {
   await client.query(
     `update settlement_file set created_at = now() - interval '100 hours'
@@ -249,7 +252,7 @@ async function findMissing(attemptIds: readonly string[]): Promise<void> {
     "update processor_attempt set updated_at = now() - interval '49 hours' where attempt_id = any ($1)",
     [attemptIds],
   );
-  // One statement inserts all of them.
+  // One statement inserts all breaks.
   const found = "select from processor_break where kind = 'missing_in_file' and attempt_id = any ($1)";
   await runJob(startFindingMissing, async () => (await client.query(found, [attemptIds])).rowCount !== 0);
 }
@@ -260,7 +263,7 @@ test(
     for (let file = 0; file < FILES; file += 1) {
       const random = new Random(SEED, file);
       const before = new Set(await foundBreaks());
-      // Every file lacks an order, and has a line.
+      // Every file lacks one order and has at least one line.
       const others = Array.from({ length: random.below(12) }, () => random.pick(Object.keys(PLANS)));
       const names = [MISSING, 'matched', ...others];
       const expected = new Map<LineOutcome, number>();
@@ -350,7 +353,7 @@ test('stops counting a withdrawn file, and closes its breaks', async () => {
   expect(again).toMatchObject({ amount: 1000, bookings: [], found: expect.not.stringContaining(wrong.file_id) });
 });
 
-test('keeps a break open after either of the two files that caused it is withdrawn', async () => {
+test('keeps a break open if only one of the two files that caused it is withdrawn', async () => {
   const line = {
     kind: 'push',
     amount: 700,
@@ -366,7 +369,7 @@ test('keeps a break open after either of the two files that caused it is withdra
   expect(about).toMatchObject([{ amount: 700, found: expect.stringContaining(second.file_id) }]);
 });
 
-test('matches no attempt if several have the reference or the reference was redacted', async () => {
+test('matches no attempt if several have the reference or if the reference was redacted', async () => {
   for (const processorReference of ['[redacted]', `shared-${randomUUID()}`]) {
     for (let made = 0; made < 2; made += 1) {
       const ready = await attempt('sent');
@@ -378,7 +381,7 @@ test('matches no attempt if several have the reference or the reference was reda
   }
 });
 
-test('makes a break from a line about an attempt in reversal, because an approval does not end such an attempt', async () => {
+test('turns a line about an attempt in reversal into a break, because an approval does not end such an attempt', async () => {
   const about = await attempt('sent');
   await client.query(
     "update processor_attempt set status = 'reversing', sent_at = now(), next_at = now() + interval '1 hour' where attempt_id = $1",

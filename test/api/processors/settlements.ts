@@ -34,7 +34,7 @@ export const lineOf = ({ attemptId, kind, amount, currency }: Attempt, more: obj
   ...more,
 });
 
-/** A ledger of a file's tests, with settlement files of the simulator. The tests run the jobs. */
+/** Creates a ledger for one test file, with settlement files of the simulator. The tests run the jobs themselves. */
 export async function useSettlements() {
   const server = await useServer();
   const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
@@ -103,7 +103,7 @@ export async function useSettlements() {
   return { server, ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt };
 }
 
-/** Makes an attempt of a load or an unload with this status. */
+/** Creates an attempt of a load or an unload with this status. */
 async function makeAttempt(ledger: Ledger, status: Status, type: 'load' | 'unload'): Promise<Attempt> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });

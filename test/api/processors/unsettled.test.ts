@@ -8,11 +8,11 @@ import { startFindingMissing } from '../../../server/background/processors/find-
 import { waitFor } from '../../harness/process.ts';
 import { bodyOf, lineOf, refusal, useSettlements } from './settlements.ts';
 
-// Approved orders that no settlement file has, and settlement files that do not arrive.
+// Tests approved orders that are in no settlement file, and settlement files that do not arrive.
 
 const { ledger, client, createFile, add, withdraw, runJob, match, settle, breaksOf, attempt } = await useSettlements();
 
-// The first file. Every test has a newer one.
+// This is the first file. Each test adds a newer one.
 beforeAll(async () => void (await settle([lineOf(await attempt('approved'))])));
 
 /** Changes how many hours ago an order was approved. */
@@ -22,7 +22,7 @@ const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
     hours,
   ]);
 
-/** Changes the arrival of all files: the newest arrived this many hours ago, and the first one 100 hours earlier. */
+/** Changes when all files arrived: the newest this many hours ago, and the first one 100 hours before that. */
 const filesArrived = async (hours: number): Promise<void> => {
   await client.query("update settlement_file set created_at = now() - $1 * interval '1 hour'", [hours]);
   await client.query(
@@ -37,7 +37,7 @@ const about = async (kind: string, { attemptId }: Attempt, query: object = {}): 
 const untilOpen = (of: Attempt, count: number): Promise<void> =>
   runJob(startFindingMissing, async () => (await about('missing_in_file', of)).length === count);
 
-test('finds approved orders that no file has in time, and closes their breaks when a file has them', async () => {
+test('finds approved orders that are not in a file in time, and closes their breaks once a file contains them', async () => {
   const [late, fresh, ancient, other, refused] = await Promise.all(
     (['approved', 'approved', 'approved', 'approved', 'declined'] as const).map((status) => attempt(status)),
   );
@@ -69,7 +69,7 @@ test('finds approved orders that no file has in time, and closes their breaks wh
   await untilOpen(late, 0);
 });
 
-test('offers to book the order again if a file has it after all', async () => {
+test('offers to book the order again if a file contains it after all', async () => {
   const late = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(0);
@@ -99,7 +99,7 @@ test('reports that no file arrives although orders are due, until one arrives', 
   await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
 });
 
-/** Makes an approved order that is missing, and returns it with its break. */
+/** Creates an approved order that is missing from the files, and returns it with its break. */
 async function missingOrder(): Promise<{ readonly late: Attempt; readonly found: BreakRecord }> {
   const late = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
@@ -111,7 +111,7 @@ async function missingOrder(): Promise<{ readonly late: Attempt; readonly found:
   return { late, found };
 }
 
-/** Books the difference of a break against the funding. */
+/** Books the difference of a break against funding. */
 const book = ({ break_id }: BreakRecord) =>
   ledger.call(
     'close_break',
@@ -121,7 +121,7 @@ const book = ({ break_id }: BreakRecord) =>
 
 const NOTHING_TO_BOOK = { code: 'close_break_schema', field: '/book_against' };
 
-test('books a missing order only while no file has it', async () => {
+test('books a missing order only while it is in no file', async () => {
   const { late, found } = await missingOrder();
   await settle([lineOf(late)]);
   const [closed] = await about('missing_in_file', late, { status: 'closed' });
@@ -129,7 +129,7 @@ test('books a missing order only while no file has it', async () => {
   expect(await refusal(book(found))).toMatchObject(NOTHING_TO_BOOK);
 });
 
-test('books a missing order once, even if a file has it later and the booking is sent again', async () => {
+test('books a missing order once, even if it is in a later file and the booking is sent again', async () => {
   const { late, found } = await missingOrder();
   await book(found);
   const { money } = await bodyOf<{ money: { moved: string } }>(
@@ -148,19 +148,19 @@ test('books a missing order once, even if a file has it later and the booking is
   expect(rows).toEqual([{ corrected_amount: '0' }]);
 });
 
-// The file and the booking both wait for the lock of the break, usually in this order.
+// The file and the booking both wait for the break's lock, usually in this order.
 test.each([
   ['the file', ['match', 'book']],
   ['the booking', ['book', 'match']],
 ] as const)(
-  'the books agree with a file that arrives while a person books its missing order, if %s comes first',
+  'keeps the books correct if a file arrives while a person books its missing order, and %s comes first',
   async (_name, order) => {
     const { late, found } = await missingOrder();
     const lines = [lineOf(late)];
     const { file_id: fileId } = await createFile(lines);
     await add(fileId, 1, lines);
     const waiting = async (): Promise<number> => {
-      // A transaction otherwise sees the same activity again.
+      // Without this, the transaction would see the same activity again.
       await client.query('select pg_stat_clear_snapshot()');
       const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
       return (await client.query(text)).rowCount ?? 0;
@@ -174,12 +174,12 @@ test.each([
     const results: Promise<unknown>[] = [];
     for (const name of order) {
       results.push(starts[name]());
-      // The second process of the job can wait for the file at the same time.
+      // Another process that runs the job can wait for the file at the same time.
       await waitFor('the lock of the break', async () => (await waiting()) >= results.length, 20_000);
     }
     await client.query('commit');
     const refused = (await Promise.all(results))[order.indexOf('book')] as { readonly code: string } | undefined;
-    // A statement that waits too long for a lock is repeated, so the other one can come first.
+    // A statement that waits too long for a lock is repeated, so the other request can come first.
     expect([undefined, NOTHING_TO_BOOK.code]).toContain(refused?.code);
     const contradictions = await about('contradiction', late);
     expect(contradictions.map(({ bookings }) => bookings.length)).toEqual(refused === undefined ? [2] : []);
@@ -195,14 +195,14 @@ test('reports a missing order even if the processor contradicted and then confir
         'declined, approved', amount, now(), now(), 'sandbox' from processor_attempt where attempt_id = $1`,
     [late.attemptId],
   );
-  // The job has finished a round when it has found another order.
+  // Once the job has found another order, it has finished a round.
   const witness = await attempt('approved');
   await approvedBefore(witness, 49);
   await untilOpen(witness, 1);
   expect(await about('missing_in_file', late)).toHaveLength(1);
 });
 
-test('reports again that no file arrives, after the newest one was withdrawn', async () => {
+test('reports again that no file arrives after the newest one is withdrawn', async () => {
   const waiting = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(50);
@@ -217,19 +217,19 @@ test('reports again that no file arrives, after the newest one was withdrawn', a
   await untilLate(1);
 });
 
-test('does not call a file late while the newest one is young', async () => {
+test('does not report a late file while the newest file is recent', async () => {
   const waiting = await attempt('approved');
   const late = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(1);
   await approvedBefore(waiting, 48.5);
   await approvedBefore(late, 50);
-  // The job has finished a round when it has found the other order.
+  // Once the job has found the other order, it has finished a round.
   await untilOpen(late, 1);
   expect(await breaksOf('file_missing')).toEqual([]);
 });
 
-test('reports the orders of a day until a file has them', async () => {
+test("reports a day's orders until they are in a file", async () => {
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
   const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
   const query = { day: new Date(noon).toISOString().slice(0, 10) };
@@ -253,7 +253,7 @@ test('reports the orders of a day until a file has them', async () => {
       "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
       [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
     );
-  // An hour before the day, and at most 97 hours ago: at any time of day, that is after the first file.
+  // Moves them to an hour before the day, and at most 97 hours ago: at any time of day, that is after the first file.
   await move([waiting, pulled, booked], -13);
   await move([settledNow, settledThen], 0);
   await client.query('update settlement_file set matched_at = $1 where file_id = $2', [
@@ -269,7 +269,7 @@ test('reports the orders of a day until a file has them', async () => {
     fromWireId('brk', found.break_id),
   ]);
   const after = await orders();
-  // For each direction: at the beginning, approved, settled, resolved, at the end.
+  // One entry for each direction: initially, approved, settled, resolved, finally.
   const changes = after.map((sum, index) => sum - (before[index] ?? 0));
   expect(changes).toEqual([2000, 2000, 1000, 1000, 2000, 1000, 0, 1000, 0, 0]);
 });

@@ -32,18 +32,20 @@ type Conformance = {
 };
 
 const COMMITTED = new URL('conformance.json', import.meta.url);
-/** This file is next to the project on development machines. Elsewhere there is only the committed copy. */
+/** On development machines, this file is next to the project. Elsewhere, only the committed copy exists. */
 const SPECIFIED = new URL('../../../../shared/spec/conformance.json', import.meta.url);
 
 const text = readFileSync(existsSync(SPECIFIED) ? SPECIFIED : COMMITTED, 'utf8');
 const { record, vectors } = JSON.parse(text) as Conformance;
 
-/** The keywords of an expectation that the test can check. An unknown keyword would be ignored, so the test fails on it. */
+/**
+ * The keywords that the test can check in an expectation. The test fails on any other keyword instead of ignoring it.
+ */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
 const service = useOwnService('It compares the balance of a seeded card.');
 
-/** Creates the conditions that a vector requires, and returns a function that reverts them. */
+/** Creates the conditions that a vector requires. Each function returns a function that reverts its condition. */
 const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   nothing: async () => async () => undefined,
   'the database is stopped': async () => {

@@ -10,8 +10,8 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// Tests the meaning of `null` and "" in each field. A caller may send them because a variable was not set. Such a request
-// must never do more than it would have done with the value.
+// Tests how each field treats `null` and "". A caller may send them because a variable was not set. Such a request must
+// never do more than a request with the value would have done.
 
 const running = useService();
 const client = () => running().client;
@@ -28,22 +28,22 @@ function send(id: OperationId, body: object | undefined, query = ''): Promise<Ra
 }
 
 /**
- * Returns the fields that the schema of a body protects from empty values, each with the end of the sentence about omitting
- * it.
+ * Returns the fields that a body's schema does not allow to be empty, each with the last words of the error message,
+ * which describe omitting it.
  */
 function guardedIn(id: OperationId): Readonly<Record<string, string>> {
   return (Reflect.get(tableOf(id).body ?? {}, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
 }
 
 /**
- * Fields of bodies that may be null or "". An empty value counts as a missing field, and a request without the field does
- * no more than with it.
+ * Fields of bodies that may be null or "". An empty value counts as a missing field, and a request without the field
+ * does no more than a request with it.
  */
 const LENIENT: readonly string[] = [
   ...['card_id', 'destination_card_id', 'currency', 'description', 'reference', 'metadata', 'holder_reference'],
   ...['last_four', 'time_zone', 'funding_low_threshold', 'reason', 'headers'],
   ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text'],
-  // One of these two is required, so a missing one grants nothing.
+  // One of these two is required, so omitting one grants nothing.
   ...['role', 'scopes'],
   ...['request_id', 'transfer_id', 'text'],
 ];
@@ -52,7 +52,7 @@ const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined &&
 const GUARDED = OF_BODIES.flatMap((id) => Object.keys(guardedIn(id)).map((name) => [id, name] as const));
 const PARAMETERS = OPERATION_IDS.flatMap((id) =>
   Object.keys(tableOf(id).query?.properties ?? {})
-    // A pair of metadata can have an empty value. The filter then finds only such pairs.
+    // A metadata value can be empty. The filter then finds only empty values.
     .filter(
       (name) => name !== 'metadata_value' && !((tableOf(id).query?.required ?? []) as readonly string[]).includes(name),
     )
@@ -93,7 +93,7 @@ describe('bodies', () => {
     }
   });
 
-  test('refuses empty fields in the rows of a batch too', async () => {
+  test('also refuses empty fields in the rows of a batch', async () => {
     const row = { amount: 1, card_id: 'card_active', idempotency_key: 'empty-row', scheduled_for: '' };
     const { fields } = await send('create_transfer_batch', { transfers: [row] });
     expect(fields.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);

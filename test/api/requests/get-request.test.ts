@@ -70,7 +70,7 @@ describe('inspect_request explains', () => {
       transfers: [{ transfer_id: hold.transfer_id }],
       events: [{ type: 'transfer.completed', subject_id: hold.transfer_id }],
     });
-    // The first request still shows only its own event, but its summary says that money has moved since.
+    // The first request still shows only its own event, but its summary includes the later capture.
     const first = await client().requests.inspect(hold.request_id);
     expect(first).toMatchObject({
       operation: 'create_transfer',
@@ -200,7 +200,7 @@ describe('inspect_request explains', () => {
 });
 
 describe('inspect_request is refused', () => {
-  test('for requests that store nothing, and says which requests do', async () => {
+  test('for requests that store nothing, and the message names the requests that do', async () => {
     const card_id = await newCard(client());
     const { requestId = '' } = (await client().cards.get(card_id)).response;
     const refused = await refusalOf(client().requests.inspect(requestId));

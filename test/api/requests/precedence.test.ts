@@ -21,7 +21,7 @@ const MORE_THAN_FUNDING = 999_999_999_999;
 /** The ids of transfers and cards in the states that faults need, by name. */
 const ids = new Map<string, string>();
 
-/** A fault is a change to a correct request. Two faults with a common part in `at` cannot be combined. */
+/** A fault is a change to a correct request. Two faults whose `at` lists overlap cannot be combined. */
 type Fault = {
   readonly code: ErrorCode;
   readonly at: readonly string[];
@@ -32,7 +32,7 @@ type Fault = {
   readonly body?: object;
 };
 
-/** An operation with a correct request, and a fault for each of its codes, in the order of the contract. */
+/** An operation with a correct request, and one fault for each of its codes, in the contract's order. */
 type Subject = {
   readonly operation: OperationId;
   readonly id?: string;
@@ -80,7 +80,7 @@ function reading(operation: OperationId): readonly Subject[] {
   const wrong = limit !== undefined ? 'limit=0' : query === undefined ? 'a=1&a=2' : unread;
   const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, wrong), CARD_NUMBER, ...missing];
   if (cursor === undefined) return [{ operation, faults }];
-  // The cursor is checked last, because only the operation can check it. The check for card numbers comes before.
+  // Only the operation can check the cursor, so it is checked last, after the check for card numbers.
   return [
     { operation, faults },
     { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, 'cursor=x'), ...missing] },
@@ -234,7 +234,7 @@ beforeAll(async () => {
   const limits = { in: { maximum_amount: 20 }, out: { minimum_amount: 5 } };
   await client.cards.create({ card_id: 'used_up', limits });
   await client.transfers.create({ amount: 10, card_id: 'used_up' });
-  // Uses up the limit for today, and also for tomorrow in case the day ends during these tests.
+  // Uses up the limit for today, and for tomorrow in case the day ends during these tests.
   await client.cards.update('used_up', { limits: { in: { daily_amount: 0 } } });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
@@ -306,8 +306,8 @@ test('the faults cover every code of the contract, except some statuses of cards
   const left = [...faultsOf].flatMap(([operation, codes]) =>
     OPERATIONS[operation].errors.filter((code) => !codes.includes(code) && !others.includes(code)),
   );
-  // In this file the card of create_transfer is closed, not blocked. test/store/processors.test.ts tests refusals by
-  // processors. test/api/operator-limits.test.ts tests the limit of an operator, which needs a setting.
+  // In this file, create_transfer uses a closed card, not a blocked one. test/store/processors.test.ts tests refusals
+  // by processors. test/api/operator-limits.test.ts tests an operator's limit, which needs a setting.
   expect(left).toEqual([
     'processor_unavailable',
     'card_suspected_fraud',
@@ -331,7 +331,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
     async (code, first) => {
       expect(await codeOf(subject, [first])).toBe(code);
       let left = faults.slice(faults.indexOf(first) + 1).filter((fault) => canMeet(first, fault));
-      // Combines as many faults as possible in one request. Faults that conflict go into further requests.
+      // Combines as many faults as possible in one request. Conflicting faults go into separate requests.
       while (left.length > 0) {
         const together: Fault[] = [first];
         for (const fault of left) if (together.every((other) => canMeet(other, fault))) together.push(fault);
@@ -342,7 +342,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
   );
 });
 
-/** Refusals of transfers between two cards, where the same rule can fail for either card. */
+/** Refusals of card-to-card transfers, where either card can break the same rule. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
   ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
   ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
@@ -373,7 +373,7 @@ test.each(TWO_CARDS)('reports %s at %s between two cards: %j', async (code, fiel
   expect([fields.Code, headers['error-field']]).toEqual([code, field]);
 });
 
-test('reports all missing fields in one error, before other errors', async () => {
+test('reports all missing fields in one error, before any other error', async () => {
   const { fields } = await sendRaw(running().url, { body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
   expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
   const variant = await sendRaw(running().url, {

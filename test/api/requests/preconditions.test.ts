@@ -7,7 +7,7 @@ import { callerOf, thingsOf } from '../../fixtures/service-things.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
-// With If-Match, two callers that read the same record cannot overwrite each other's changes.
+// With If-Match, two callers that have read the same record cannot overwrite each other's changes.
 
 const running = useService();
 const client = () => running().client;
@@ -17,7 +17,7 @@ const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 const COMPARING = OPERATION_IDS.filter(takesIfMatch);
 const OTHERS = OPERATION_IDS.filter((id) => !takesIfMatch(id) && id !== 'receive_notice' && !id.endsWith('_database'));
 
-/** Returns a request that changes a new record, and the path to read the record. */
+/** Returns a request that changes a new record, and the path that reads the record. */
 async function requestOf(id: OperationId): Promise<RawRequest & { readonly path: string }> {
   const raw = toRaw(id, await partsOf(id, thingsOf(client())));
   return { ...raw, path: raw.path ?? '' };
@@ -76,7 +76,7 @@ test('returns the same version when a record is created, replayed and read', asy
   expect((await programs.get(program.program_id)).response.version).toBe(program.response.version);
   const webhook = await webhooks.create({ url: 'https://shop.example/versions', types: ['transfer.*'] });
   expect((await webhooks.get(webhook.webhook_id)).response.version).toBe(webhook.response.version);
-  // Tests that run later on this service must not see deliveries to this webhook.
+  // Deletes the webhook, so that tests that run later on this service see no deliveries to it.
   await webhooks.delete(webhook.webhook_id);
   const { card_id } = card;
   const transfer = await transfers.create({ amount: 500, card_id, metadata }, { idempotencyKey: 'versioned-2' });

@@ -9,12 +9,12 @@ import { jsonWithoutSecrets } from '../../../server/foundation/redaction.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { useService } from '../../harness/service.ts';
 
-// Every object inherits these names, so looking up a text from a request can find them by mistake.
+// Every object inherits these names, so a lookup by a text from a request can find them by mistake.
 const NAMES = Object.getOwnPropertyNames(Object.prototype);
 
 const running = useService();
 
-// test/contract sends such names to the operations in the OpenAPI document.
+// test/contract sends such names to all operations in the OpenAPI document.
 test.each(['constructor', '__proto__'])('treats %s on pages like any other text', async (name) => {
   for (const page of [`/search?q=${name}`, ...['errors', 'docs', 'events', 'guides'].map((at) => `/${at}/${name}`)]) {
     const { status } = await sendRaw(running().url, { method: 'GET', path: page });

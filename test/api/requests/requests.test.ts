@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
-// Tests the requests of simple clients. The service is lenient where that is safe, and strict where leniency would mislead
-// the caller.
+// Tests the requests of simple clients. The service is lenient where that is safe, and strict where leniency could
+// mislead the caller.
 
 const running = useService();
 const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(running().url, raw);
@@ -141,7 +141,7 @@ describe('fields', () => {
       `The required field 'card_id' is missing (null and "" count as missing). You sent 'cardID'; did you mean 'card_id'?`,
     ],
     [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
-  ])('names the misspelt field next to the missing field: %j', async (body, field, message) => {
+  ])('names the misspelt field and the missing field: %j', async (body, field, message) => {
     const { fields, headers } = await send({ body });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
     expect(headers['error-field']).toBe(field);
@@ -212,7 +212,7 @@ describe('headers of every response', () => {
     expect(headers['money-moved']).toBe('yes');
   });
 
-  test('link a refusal to its explanation and say whether to retry and whether money moved', async () => {
+  test('link a refusal to its explanation, and say whether to retry and whether money moved', async () => {
     const { headers, text } = await send({ body: { ...LOAD, card_id: 'card_closed' } });
     expect(text.startsWith('{"Message":')).toBe(true);
     expect(headers).toMatchObject({

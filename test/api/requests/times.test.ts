@@ -52,7 +52,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Other fields that must be sent with a time. */
+/** Other fields that the request needs in addition to a time. */
 const REQUIRED_WITH: Readonly<Partial<Record<OperationId, object>>> = {
   create_transfer: { capture: 'manual' },
   explain_transfer: { capture: 'manual' },

@@ -131,7 +131,7 @@ describe('other operations', () => {
     expect([status, headers['ignored-fields']]).toEqual([201, 'trace']);
   });
 
-  test('reports a misspelt required field next to the correct name', async () => {
+  test('reports a misspelt required field together with the correct name', async () => {
     const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
     expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });
@@ -186,7 +186,7 @@ test.each([
   ['', 'type', false],
   ['amoutn_', 'amount', true],
   ['mount_a', 'amount', false],
-])('decides whether %s is meant for %s: %s', (sent, known, is) => expect(isMeantFor(sent, known)).toBe(is));
+])('decides whether %s is a misspelling of %s: %s', (sent, known, is) => expect(isMeantFor(sent, known)).toBe(is));
 
 test.each([
   ['captureMode', 'capture', true],
@@ -194,4 +194,4 @@ test.each([
   ['recapture', 'capture', false],
   ['for', 'scheduled_for', false],
   ['', 'type', false],
-])('decides whether %s begins like %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));
+])('decides whether %s and %s share a beginning: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));

@@ -8,7 +8,7 @@ import { refusalOf, useService } from '../../harness/service.ts';
 const running = useService();
 const client = () => running().client;
 
-/** Returns the results, each as its kind, its id and the reason for the match. */
+/** Returns each result as its kind, its id and the reason for the match. */
 function linesOf({ data }: SearchResults): readonly string[] {
   return data.flatMap(({ kind, results }) => results.map(({ id, matched }) => `${kind} ${id} by ${matched}`));
 }
@@ -92,7 +92,7 @@ describe('search', () => {
     expect(await find(` ${made[name]} `)).toEqual([`${kind} ${made[name]} by id`]);
   });
 
-  test('finds a request that succeeded, with its effect', async () => {
+  test('finds a successful request and shows its effect', async () => {
     const options = { programId: programs.shop };
     const { response } = await client().transfers.create({ amount: 7, card_id: 'gift-1' }, options);
     const requestId = response.requestId ?? '';
@@ -118,7 +118,7 @@ describe('search', () => {
     expect(await find('Priya')).toEqual(['card held-2 by holder_reference', 'card held-1 by holder_reference']);
     expect(await find('raman')).toEqual(['card held-1 by holder_reference']);
     expect(await find('priya', { program_id: programs.yen })).toEqual(['card held-2 by holder_reference']);
-    // Other tests of this service create cards whose ids begin with these letters.
+    // Other tests on this service create cards whose ids begin with these letters.
     expect((await find('pr')).filter((line) => !line.endsWith(' by id_prefix'))).toEqual([]);
     expect(await find('Till')).toEqual([`api_key ${made.key} by name`]);
   });
@@ -256,7 +256,7 @@ describe('search', () => {
     expect(await refusalOf(client().search.find(query))).toMatchObject({ Code: 'search_schema', Status: 400 });
   });
 
-  test('sends the partial result to a caller that half-closes the connection', async () => {
+  test('sends a partial result to a caller that half-closes the connection', async () => {
     const connection = new Conversation(Number(new URL(running().url).port));
     const bytes = Buffer.from('GET /api/v0.1/operator/search?q=gift-1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
     const { responses } = await connection.exchange(bytes, [{ method: 'GET' }], true);
@@ -293,7 +293,7 @@ describe('search', () => {
     expect(data).toMatchObject([{ results: [{ summary: 'Incident “Slow”: open', program_id: programs.shop }] }]);
   });
 
-  test('says who a person is, and who requested an approval', async () => {
+  test('shows who a person is, and who requested an approval', async () => {
     const summaryOf = async (id = '') => (await client().search.find({ q: id })).data[0]?.results[0];
     expect(await summaryOf(made.person)).toMatchObject({
       summary: 'Person Olivia Park, operator',

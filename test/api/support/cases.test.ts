@@ -34,7 +34,7 @@ async function provoke(code: string, more = ''): Promise<string> {
   return String(response.headers['request-id']);
 }
 
-/** Causes an error and waits until it is stored. Only one test is about the moment before that. */
+/** Causes an error and waits until it is stored. Only one test covers the time before the error is stored. */
 async function provoked(code: string): Promise<string> {
   const requestId = await provoke(code);
   await waitFor('the error to be stored', async () => (await errorOf(requestId)) !== undefined);
@@ -99,7 +99,7 @@ describe('a case about an error', () => {
     expect((await error.openCase()).response.status).toBe(200);
   });
 
-  test('shows a key only what the key could read itself', async () => {
+  test('shows a key only the facts that the key could read itself', async () => {
     const made = await openCase({ transfer_id: (await loaded()).transfer_id });
     const { program_id } = made;
     const { key } = await withSecret(
@@ -161,7 +161,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  test("shows the name of the support person's key, and is in the audit log", async () => {
+  test("shows the name of the support person's key, and is recorded in the audit log", async () => {
     const { case_id } = await openCase();
     const { key } = await withSecret(client().keys.create({ ...operatorKey('Anna'), scopes: ['operator:cases'] }));
     const headers = { Authorization: `Bearer ${key}` };
@@ -240,7 +240,7 @@ test('filters the list of cases by the request that they are about', async () =>
 });
 
 describe('the queue', () => {
-  test('sorts by the kind of error, then the severity, then the age, most urgent first', async () => {
+  test('sorts by the kind of error, then severity, then age, most urgent first', async () => {
     const request = await openCase({ request_id: await provoked('insufficient_funds'), severity: 'critical' });
     const process = await openCase({ request_id: await provoked('service_disabled'), severity: 'low' });
     const server = await openCase({ request_id: await provoked('unknown_create_transfer'), severity: 'low' });
@@ -271,7 +271,7 @@ describe('the queue', () => {
   });
 });
 
-test('logs support actions from a case with the case id, but no other value of the header', async () => {
+test('logs the case id of support actions, but no other value of the header', async () => {
   const { transfer_id, program_id } = await loaded();
   const { case_id } = await openCase({ transfer_id });
   const { key } = await withSecret(
@@ -305,7 +305,7 @@ test('logs support actions from a case with the case id, but no other value of t
   expect((await detailsOf('inspect_error'))[0]).toMatchObject({ case_id });
 });
 
-test('writes events with the record of a case after each change, without texts', async () => {
+test('causes events with the record of the case after each change, without texts', async () => {
   const { case_id } = await openCase({ text: 'mark-of-this-test' });
   await client().cases.answer(case_id, { text: 'mark-of-this-test' });
   await client().cases.resolve(case_id, { text: 'mark-of-this-test', outcome: 'retry' });
@@ -330,7 +330,7 @@ test("erases the texts of a card holder's cases, and keeps the codes", async () 
   expect(erased.messages).toMatchObject([{ text: null, author: null, external_author: null }]);
   expect(JSON.stringify(erased)).not.toContain('personal');
   expect((await client().cases.get(other.case_id)).text).toBe('personal');
-  // A case opened after the erasure has no snapshot, because the snapshot may be older than the erasure.
+  // A case opened after the erasure has no snapshot, because the snapshot could contain erased text.
   const later = await openCase({ transfer_id, text: 'later' });
   expect(await client().cases.get(later.case_id)).toMatchObject({ snapshot: null, text: 'later' });
 });

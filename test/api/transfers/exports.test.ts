@@ -8,8 +8,8 @@ import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /**
- * The number and width of lines in the long export. Together they make a hundred megabytes, more than any buffer between
- * two sockets holds.
+ * The number and width of the lines in the long export: a hundred megabytes in total, more than any buffer between two
+ * sockets holds.
  */
 const ROWS = 20_000;
 const WIDTH = 5_000;
@@ -57,7 +57,7 @@ function lineOf(record: object): Readonly<Record<string, string>> {
 }
 
 describe('an export', () => {
-  test('has the rows of the list, oldest first, with every field and any characters', async () => {
+  test('has the rows of the list, oldest first, with every field and all kinds of characters', async () => {
     const card_id = await newCard(client());
     const texts = ['"quoted", and a comma', 'two\nlines', 'two\r\nmore', ' blanks around ', '=1+1', '-1', 'žluť €'];
     for (const description of texts) {
@@ -90,7 +90,7 @@ describe('an export', () => {
     expect(lines.every(({ reference }) => reference?.startsWith("'="))).toBe(true);
   });
 
-  test('accepts the filters of the list, and may contain no rows', async () => {
+  test("accepts the list's filters, and may contain no rows", async () => {
     const card_id = await newCard(client(), 100);
     const { transfer_id } = await client().transfers.create({ amount: 7, card_id, type: 'unload' });
     const lines = readCsv(await textOf(client().transfers.export({ card_id, type: 'unload', maximum_amount: 7 })));
@@ -144,7 +144,7 @@ describe('an export', () => {
 
   test('takes turns with other exports, and does not block other requests', async () => {
     const card_id = await newCard(client(), 1);
-    // A slow machine refuses some of so many requests before they begin.
+    // A slow machine refuses some of these many requests before they begin.
     const read = () => patiently(() => textOf(client().transfers.export({ card_id })));
     const others = Promise.all(Array.from({ length: 60 }, read));
     const get = () => patiently(() => client().cards.get(card_id));
@@ -166,7 +166,7 @@ describe('an export', () => {
 describe('a long export', () => {
   let program_id = '';
 
-  /** Inserts the transfers as rows without money, because making so many by requests takes too long. */
+  /** Inserts the transfers as rows without money, because creating so many through requests takes too long. */
   beforeAll(async () => {
     ({ program_id } = await client().programs.create({ name: 'Long', currency: 'USD' }));
     await client().cards.create({ card_id: 'wide' }, { programId: program_id });
@@ -233,14 +233,14 @@ describe('a long export', () => {
 
   test('is cut off when the service stops, and does not wait for a caller that reads nothing', async () => {
     const chunks = await begin();
-    // The test reads nothing during the stop, so even a fast machine cannot complete the export.
+    // The test reads nothing during the stop, so the export cannot complete even on a fast machine.
     expect(await service().stop()).toBe(0);
     const cut = await Array.fromAsync(chunks).then(
       () => undefined,
       (error: unknown) => error,
     );
     if (!(cut instanceof IncompleteResponse)) throw new Error(`the export was not cut off: ${String(cut)}`);
-    // The stop cut off the export, not the time limit of half a minute for a caller that reads nothing.
+    // The stop ended the export, not the half-minute time limit for a caller that reads nothing.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',

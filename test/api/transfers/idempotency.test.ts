@@ -130,7 +130,7 @@ describe('another request with the same key', () => {
     expect(originalOf(second)).toBe(first.headers['request-id']);
   });
 
-  test('names the first request in the error log, as a replayed refusal does', async () => {
+  test('is linked to the first request in the error log, as a replayed refusal is', async () => {
     const key = newKey();
     const { client } = running();
     const refused = { amount: 1, card_id: 'card_closed' };
@@ -149,7 +149,7 @@ describe('another request with the same key', () => {
     expect(checks.find(({ name }) => name === 'idempotency_key')?.saw).toEqual(saw);
   });
 
-  test('is executed in another program or for another operation', async () => {
+  test('is executed if it names another program or another operation', async () => {
     const { client } = running();
     const key = newKey();
     await send(key, LOAD);
@@ -162,7 +162,7 @@ describe('another request with the same key', () => {
   });
 });
 
-describe('a response is not stored, so that its key can be used again, with the status', () => {
+describe('a key can be used again, because the response is not stored, after status', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
@@ -171,7 +171,7 @@ describe('a response is not stored, so that its key can be used again, with the 
     expect((await send(key, LOAD)).status).toBe(201);
   });
 
-  test('404, until the card exists', async () => {
+  test('404, once the card exists', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
     expect((await send(key, load)).fields.Code).toBe('card_not_found');
@@ -180,7 +180,7 @@ describe('a response is not stored, so that its key can be used again, with the 
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('424, until the service is enabled', async () => {
+  test('424, once the service is enabled', async () => {
     const key = newKey();
     await disable();
     try {
@@ -192,7 +192,7 @@ describe('a response is not stored, so that its key can be used again, with the 
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('422, which leaves the stored response unchanged', async () => {
+  test('422, and the stored response stays unchanged', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
@@ -215,7 +215,7 @@ describe('a response is not stored, so that its key can be used again, with the 
   });
 });
 
-test('replays a success while the service is disabled', async () => {
+test('a success is replayed while the service is disabled', async () => {
   const [made, refused] = [newKey(), newKey()];
   const closed = { amount: 1, card_id: 'card_closed' };
   const [first, second] = [await send(made, LOAD), await send(refused, closed)];
@@ -235,7 +235,7 @@ const CHANGES = ['capture', 'cancel', 'reverse'] as const;
 type Change = (typeof CHANGES)[number];
 const STATUSES: Readonly<Record<Change, number>> = { capture: 200, cancel: 200, reverse: 201 };
 
-/** Makes a transfer of ten cents that allows the change. */
+/** Creates a transfer of ten cents that allows the change. */
 async function changeable(change: Change): Promise<string> {
   const { client } = running();
   const card = await newCard(client);
@@ -315,7 +315,7 @@ describe.each(CHANGES)('%s_transfer with a key', (change) => {
   });
 });
 
-test('stores a response for each operation under the same key', async () => {
+test('stores one response per operation under the same key', async () => {
   const { client } = running();
   const [key, card] = [newKey(), await newCard(client)];
   const body = { amount: 10, card_id: card, capture: 'manual' };
@@ -361,7 +361,7 @@ describe('Money-Moved', () => {
   const client = () => running().client;
   type Request = { readonly method?: string; readonly path?: string; readonly body?: object };
 
-  /** Returns the Money-Moved header of the response to a request and of its replay. */
+  /** Returns the Money-Moved header of the response to a request, and of its replay. */
   async function saysTwice(request: Request): Promise<readonly [unknown, unknown]> {
     const headers = { 'Idempotency-Key': newKey() };
     const first = await sendRaw(running().url, { ...request, headers });

@@ -20,15 +20,15 @@ import { expectBalancedBooks } from '../../harness/service.ts';
 
 type Sent = { readonly id?: string; readonly body?: object | undefined };
 
-// The erasure of a person is missing, because it changes earlier responses about that person
+// Leaves out the erasure of a person, because it changes earlier responses about that person
 // (test/security/people.test.ts).
 const SUBJECTS = OPERATION_IDS.filter(
   (id) => (OPERATIONS[id] as Operation).errors.includes('idempotency_key_exists') && id !== 'erase_person',
 );
 
 /**
- * Returns a body with the same meaning. It sends defaults, writes amounts as strings, and replaces omitted fields by null
- * or {}.
+ * Returns a body with the same meaning in a different form: with explicit defaults, amounts as strings, and null or {}
+ * for omitted fields.
  */
 function inOtherWords(operation: OperationId, body: object | undefined): object | undefined {
   const schema: TObject | undefined = OPERATIONS[operation].body;
@@ -46,7 +46,7 @@ function inOtherWords(operation: OperationId, body: object | undefined): object 
   return other;
 }
 
-/** The tables to which an operation adds a row, in addition to the audit log. */
+/** The table to which each operation adds a row, in addition to the audit log. */
 const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_transfer: 'transfer',
   reverse_transfer: 'reversal',
@@ -58,7 +58,7 @@ const MADE: Readonly<Partial<Record<OperationId, string>>> = {
   create_withdrawal: 'funding_movement',
 };
 
-/** Makes a new request. */
+/** Returns a new request to the operation. */
 async function ask(operation: OperationId): Promise<Sent> {
   const { params, body } = await partsOf(operation, thingsOf(first.client));
   const [id] = Object.values(params);
@@ -76,7 +76,7 @@ let database: pg.Client;
 /** The first service owns the database server. The second one starts after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
-/** The headers of an operator. The audit log records some actions only if an operator made them. */
+/** An operator's headers. The audit log records some actions only if an operator performed them. */
 let ofOperator: Readonly<Record<string, string>> = {};
 const webhooksKept = new Set<string>();
 const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly response: RawResponse }>();
@@ -148,7 +148,7 @@ const isReplay = ({ headers }: RawResponse): boolean => headers['idempotent-repl
 /** The fields that only the first response has. */
 const SECRETS = { key: /^ts_/, secret: /^whsec_/ };
 
-/** Fails unless `again` is a replay of `made`, without a secret. */
+/** Fails unless `again` is a replay of `made`, without the secret. */
 function expectReplay(again: RawResponse, made: RawResponse): void {
   const [name, form] = Object.entries(SECRETS).find(([one]) => `${one}_omitted` in made.fields) ?? [];
   expect([again.status, again.headers.location]).toEqual([made.status, made.headers.location]);
@@ -172,9 +172,9 @@ test('requires an idempotency key in every POST that creates or changes somethin
     const { method, idempotency } = OPERATIONS[id];
     return method === 'POST' && idempotency === 'none';
   });
-  // The exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused session ends
-  // anyway. A stopped database cannot store anything. An attempt, a break and an approval end once. A notice has an id, and
-  // a line has a number.
+  // These are the exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused
+  // session ends anyway. A stopped database cannot store anything. An attempt, a break or an approval can end only
+  // once. A notice has an id, and a line has a number.
   expect(without.sort()).toEqual([
     'add_settlement_lines',
     'approve_change',
@@ -195,7 +195,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
   const sendKeyed = (service: ServiceProcess, key: string, sent: Sent): Promise<RawResponse> =>
     send(service, operation, key, sent, OPERATIONS[operation].audit === 'operator' ? ofOperator : {});
 
-  test('executes twenty requests in sequence once', async () => {
+  test('executes twenty sequential requests once', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const before = await count(operation);
     const made = await sendKeyed(first, key, sent);
@@ -219,7 +219,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
     expect(await count(operation)).toEqual(once(before));
   });
 
-  test('refuses another request with a 422 and without effect', async () => {
+  test('refuses another request with a 422, and the request has no effect', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const made = await sendKeyed(first, key, sent);
     const other = await ask(operation);
@@ -238,7 +238,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
     const made = await sendKeyed(first, key, sent);
     expectReplay(await sendKeyed(second, key, { ...sent, body: inOtherWords(operation, sent.body) }), made);
     expect(await count(operation)).toEqual(once(before));
-    // The service stores the meaning of a body, so the reverse order also works.
+    // The service compares the meaning of the bodies, so the reverse order also works.
     const [other, wordy] = [randomUUID(), await ask(operation)];
     const long = await sendKeyed(first, other, { ...wordy, body: inOtherWords(operation, wordy.body) });
     expectReplay(await sendKeyed(second, other, wordy), long);
@@ -259,7 +259,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
 describe('storage', () => {
   const card = { card_id: `own-${randomUUID()}` };
 
-  test('stores a 409, but no response that the caller can correct', async () => {
+  test('keeps a 409, but no response that the caller can correct', async () => {
     const [key, taken] = [randomUUID(), { body: { ...card, currency: 'USD' } }];
     const bad = await send(first, 'create_card', key, { body: { currency: 'XXX' } });
     expect([bad.status, isReplay(bad)]).toEqual([400, false]);
@@ -325,7 +325,7 @@ async function dumpOf(client: pg.Client): Promise<string> {
 }
 
 describe('the scope of a key', () => {
-  test('is the card program for cards, and the whole service for actions of any operator', async () => {
+  test('is the card program for cards, and the whole service for actions that any operator can perform', async () => {
     const key = randomUUID();
     const { program_id } = await first.client.programs.create({ name: 'Other', currency: 'USD' });
     const cards = [{}, { 'Program-Id': program_id }].map((headers) =>
@@ -343,7 +343,7 @@ describe('the scope of a key', () => {
     expectReplay(await send(second, 'create_program', key, sent, bearer), program);
   });
 
-  test('is the operation: one key creates one record with each operation', async () => {
+  test('is the operation: with one key, each operation creates one record', async () => {
     const key = randomUUID();
     for (const operation of SUBJECTS) {
       const response = await send(first, operation, key, await ask(operation));
@@ -396,8 +396,8 @@ test.each<[OperationId, Sent]>([
   ['list_cards', {}],
   ['update_card', { id: 'card_active', body: { holder_reference: 'x' } }],
   ['create_transfer_batch', { body: { transfers: [{ amount: 1, card_id: 'card_active', idempotency_key: 'row' }] } }],
-  // start_database and stop_database are refused on a database that is not the sandbox's own, as when the tests run on
-  // stock binaries.
+  // start_database and stop_database are refused if the database does not belong to the sandbox, as when the tests run
+  // on stock binaries.
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
 ])('%s ignores an idempotency key and says so', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {

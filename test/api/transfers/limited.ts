@@ -7,7 +7,7 @@ import type {
 } from '../../../sdk/client.ts';
 import type { Terms } from '../arrange.ts';
 
-/** Settings of a new program. Amounts are in minor units. */
+/** The settings of a new program. Amounts are in minor units. */
 export type ProgramSetting = {
   readonly zone?: string;
   readonly currency?: string;
@@ -59,7 +59,7 @@ export class LimitedCard {
     return this.load(amount, { type: 'unload', ...terms });
   }
 
-  /** A load (`in`) or an unload (`out`). */
+  /** Creates a load (`in`) or an unload (`out`). */
   move(direction: 'in' | 'out', amount: number, terms: Terms = {}): Promise<TransferRecord> {
     return direction === 'in' ? this.load(amount, terms) : this.unload(amount, terms);
   }
@@ -68,7 +68,7 @@ export class LimitedCard {
     return this.#client.cards.limits(this.cardId, this.#options);
   }
 
-  /** Returns the used amounts of the card or of the program, as get_card_limits shows them, by the name of the limit. */
+  /** Returns the used amounts of the card or the program by limit name, as get_card_limits shows them. */
   async used(
     direction: 'in' | 'out' = 'in',
     whose: 'card' | 'program' = 'card',
@@ -97,12 +97,14 @@ export async function limitedProgram(client: TransferService, setting: ProgramSe
   return program;
 }
 
-/** Moves the sandbox's clock to a future moment, or up to a second after it. The moment is in milliseconds since 1970. */
+/**
+ * Moves the sandbox's clock to a future moment, or up to a second past it. The moment is in milliseconds since 1970.
+ */
 export async function setClock(client: TransferService, moment: number): Promise<void> {
   await client.sandbox.moveClock({ seconds_ahead: Math.ceil((moment - Date.now()) / 1000) });
 }
 
-/** Returns noon (UTC) of a future Wednesday in the middle of a month, when no period of limits is about to end. */
+/** Returns noon (UTC) on a future Wednesday in the middle of a month, far from the end of any limit period. */
 export function midweek(): number {
   const date = new Date(Date.now() + 86_400_000);
   date.setUTCHours(12, 0, 0, 0);

@@ -11,7 +11,7 @@ const running = useOwnService('It compares the seeded cards.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
 
-// The tests must not run at the end of a period.
+// The tests must not run near the end of a period.
 const NOON = midweek();
 const at = (time: number): string => new Date(time).toISOString();
 const DAY = 86_400_000;
@@ -22,7 +22,7 @@ afterAll(async () => {
   await expectBalancedBooks(running());
 });
 
-/** The end of each period that contains NOON. */
+/** When each period that contains NOON ends. */
 const ENDS = forEachPeriod((period) => at(calendarAt(NOON, 'UTC')[period].end));
 
 /** Messages contain times without fractions of a second. */
@@ -98,7 +98,7 @@ describe('get_card_limits', () => {
     expect(response.out).toMatchObject({ allowed: moneyOut, code: moneyOut ? null : code, most });
   });
 
-  test('is 0 while the service is disabled, although the status of the card is unchanged', async () => {
+  test("is 0 while the service is disabled, although the card's status is unchanged", async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
@@ -121,20 +121,21 @@ const NAMES = Object.keys(LIMIT_NAMES) as LimitName[];
 const SOURCES = ['card', 'program_card', 'program'] as const;
 const EVERY_LIMIT = NAMES.flatMap((name, place) =>
   (['in', 'out'] as const).flatMap((direction, side) =>
-    // Sets each limit at one source only, and rotates the sources. `npm run verify` tests each limit at every source.
+    // Tests each limit at one source only, and rotates the sources. `npm run verify` tests each limit at every source.
     SOURCES.filter((_, turn) => isThorough || (place + side) % SOURCES.length === turn).map(
       (source) => [name, direction, source] as const,
     ),
   ),
 );
 
-/** Runs a test with two cards under one limit. If it is a limit of the program, the cards use it up together. */
+/** Runs a test with two cards under one limit. If it is a program limit, both cards use it up. */
 async function underLimit(name: LimitName, value: number, direction: 'in' | 'out', source: (typeof SOURCES)[number]) {
   const limits = { [direction]: { [name]: value } };
   const made = await program();
   const first = await made.card(source === 'card' ? limits : undefined, 1000);
   const second = await made.card(source === 'card' ? limits : undefined, 1000);
-  // Sets the limits last, so that they do not refuse the initial balances. These still count for the program.
+  // Sets the card's limits last, so that they do not refuse the initial balances. The initial balances still count for
+  // the program.
   if (source !== 'card')
     await made.update(source === 'program' ? limits : undefined, source === 'program' ? undefined : limits);
   return { first, second };
@@ -149,7 +150,7 @@ const WHOSE = {
 describe('a limit is exact to the minor unit, and its refusal names it:', () => {
   test.each(EVERY_LIMIT)('%s, %s, set by %s', async (name, direction, source) => {
     const { period, measure } = LIMIT_NAMES[name];
-    // Each card began with a load of 1000.
+    // Each card started with a load of 1000.
     const loads = direction === 'out' || period === null ? 0 : source === 'program' ? 2 : 1;
     const before = { amount: loads * 1000, count: loads };
     const value = before[measure] + (measure === 'count' ? 3 : 30);
@@ -178,14 +179,14 @@ describe('a limit is exact to the minor unit, and its refusal names it:', () => 
         : [`${(value / 100).toFixed(2)} USD used`, '0.00 USD left'];
     for (const text of [`'${name}'`, WHOSE[source], `per ${period}`, used, left, asWritten(ENDS[period])])
       expect(refused.Message).toContain(text);
-    // The other card has its own limit, unless the limit is the program's.
+    // The other card has its own limit, unless the limit belongs to the program.
     if (source === 'program') expect(await codeOf(move(second, 1))).toBe('limit_exceeded');
     else expect((await move(second, 1)).status).toBe('completed');
-    // Transfers in the other direction have another limit.
+    // Transfers in the other direction have a separate limit.
     expect((await first.move(direction === 'in' ? 'out' : 'in', 1)).status).toBe('completed');
   });
 
-  test('explains the limit in full in the message', async () => {
+  test('explains the limit in full in its message', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100 } });
     await card.load(70);
     expect((await refusalOf(card.load(31))).Message).toBe(
@@ -206,7 +207,7 @@ describe('a limit is exact to the minor unit, and its refusal names it:', () => 
 });
 
 describe('which limit applies', () => {
-  test('replaces a program limit with a card limit of the same name, even if it is higher', async () => {
+  test('is a card limit instead of a program limit of the same name, even if the card limit is higher', async () => {
     const made = await program({
       cardLimits: { in: { maximum_amount: 50, daily_count: 2 }, out: { maximum_amount: 5 } },
     });
@@ -228,7 +229,7 @@ describe('which limit applies', () => {
     ]);
   });
 
-  test('does not apply program limits to cards in another currency', async () => {
+  test('is never a program limit for cards in another currency', async () => {
     const limits = { in: { maximum_amount: 10, daily_amount: 10 }, out: { daily_count: 0 } };
     const made = await program({ limits, cardLimits: { ...limits, maximum_balance: 10 } });
     await client().deposits.create(made.programId, { amount: 500, currency: 'EUR' });
@@ -247,7 +248,7 @@ describe('which limit applies', () => {
     expect(await codeOf(dollar.load(1))).toBe('limit_exceeded');
   });
 
-  test('counts a card_to_card transfer for both cards, not for the program', async () => {
+  test('counts a card_to_card transfer for both cards, but not for the program', async () => {
     const made = await program({ limits: { in: { daily_amount: 1000 }, out: { daily_amount: 0 } } });
     const [from, to] = [
       await made.card({ out: { daily_amount: 100 } }, 500),
@@ -265,7 +266,7 @@ describe('which limit applies', () => {
     expect((await from.limits()).in.limits[0]).toMatchObject({ set_by: 'program', used: 500 });
   });
 
-  test("prefers the card's maximum_balance, and counts incoming holds", async () => {
+  test("is the card's maximum_balance if both are set, and counts incoming holds", async () => {
     const made = await program({ cardLimits: { maximum_balance: 100 } });
     const [own, inherited] = [await made.card({ maximum_balance: 300 }), await made.card()];
     await inherited.load(60);
@@ -291,7 +292,7 @@ describe('which limit applies', () => {
     await own.load(1, { type: 'card_to_card', destination_card_id: inherited.cardId });
   });
 
-  test('refuses everything if a limit is below the used amount, or is 0', async () => {
+  test('refuses everything if it is below the used amount or 0', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100, daily_count: 5 } });
     await card.load(80);
     await card.update({ in: { daily_amount: 50, daily_count: 1 } });
@@ -311,7 +312,7 @@ describe('which limit applies', () => {
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
 
-  test('counts earlier transfers towards a limit that is set later', async () => {
+  test('also counts transfers from before the limit was set', async () => {
     const card = await (await program()).card();
     await card.load(30);
     await card.load(20);
@@ -329,7 +330,7 @@ describe('counting', () => {
     monthly_count: count,
   });
 
-  test('includes a hold in full, but no refused, replayed or scheduled transfers', async () => {
+  test('includes holds in full, but no refused, replayed or scheduled transfers', async () => {
     const card = await (await program()).card({ in: ALL });
     expect(await codeOf(card.load(1001))).toBe('limit_exceeded');
     const key = { idempotencyKey: `counted-once-${card.cardId}` };
@@ -342,7 +343,7 @@ describe('counting', () => {
     expect(await card.used()).toEqual(counted(100, 2));
   });
 
-  test('subtracts a canceled hold and the rest of a partial capture, but no reversal', async () => {
+  test('subtracts canceled holds and the rest of partial captures, but no reversals', async () => {
     const made = await program({ limits: { in: ALL } });
     const card = await made.card({ in: ALL });
     const options = { programId: made.programId };
@@ -444,7 +445,7 @@ describe('the value of `most` is the exact maximum with', () => {
 });
 
 describe('64 concurrent transfers', () => {
-  /** Returns how many of 64 simultaneous transfers succeeded. A limit must have refused the others. */
+  /** Returns how many of 64 simultaneous transfers succeeded. All others must have been refused by a limit. */
   async function madeOf64(move: (index: number) => Promise<unknown>): Promise<number> {
     const settled = await Promise.allSettled(Array.from({ length: 64 }, (_, index) => patiently(() => move(index))));
     const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
@@ -457,7 +458,7 @@ describe('64 concurrent transfers', () => {
     [{ weekly_count: 7 }, 7],
     [{ monthly_amount: 1000, daily_count: 33 }, 33],
   ])(
-    'with the limits %j on incoming money, make exactly the allowed number of loads of 10 onto one card: %i',
+    'stay within the limits %j: exactly the allowed number of loads of 10 onto one card succeeds: %i',
     async (limits, expected) => {
       const card = await (await program()).card({ in: limits });
       expect(await madeOf64(() => card.load(10))).toBe(expected);
@@ -468,7 +469,7 @@ describe('64 concurrent transfers', () => {
     },
   );
 
-  test('keep within a limit of one card with unloads and card_to_card', async () => {
+  test("stay within one card's limit with unloads and card_to_card transfers", async () => {
     const made = await program();
     const [from, to] = [await made.card({ out: { daily_amount: 300 } }, 1000), await made.card()];
     const other = { type: 'card_to_card', destination_card_id: to.cardId } as const;
@@ -476,26 +477,26 @@ describe('64 concurrent transfers', () => {
     expect((await from.get()).balance).toBe(700);
   });
 
-  test('keep within a total of the program on four cards', async () => {
+  test("stay within a program's total on four cards", async () => {
     const made = await program({ limits: { in: { daily_amount: 405 } } });
     const [first, ...others] = [await made.card(), await made.card(), await made.card(), await made.card()];
     expect(await madeOf64((index) => (others[index % 4] ?? first).load(10))).toBe(40);
     expect(await first.used('in', 'program')).toEqual({ daily_amount: 400 });
   });
 
-  test('keep within a maximum balance with loads and holds', async () => {
+  test('stay within a maximum balance with loads and holds', async () => {
     const card = await (await program()).card({ maximum_balance: 255 });
     const made = await madeOf64((index) => card.load(10, index % 2 === 0 ? {} : { capture: 'manual' }));
     const { balance, incoming } = await card.get();
     expect([made, balance + incoming]).toEqual([25, 250]);
   });
 
-  test('keep within a limit while canceled holds are subtracted', async () => {
+  test('stay within a limit while canceled holds are subtracted', async () => {
     const made = await program();
     const card = await made.card({ in: { daily_amount: 100, daily_count: 10 } });
     const holdAndCancel = async () => {
       const { transfer_id } = await card.load(10, { capture: 'manual' });
-      // Repeats only the cancellation, because the hold already exists.
+      // Retries only the cancellation, because the hold already exists.
       await patiently(() => client().transfers.cancel(transfer_id, { programId: made.programId }));
     };
     await madeOf64(holdAndCancel);

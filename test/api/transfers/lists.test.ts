@@ -145,7 +145,7 @@ describe('list_transfers', () => {
     expect(exported).toMatchObject({ Code: 'export_transfers_schema', Status: 400, field });
   });
 
-  test('lists each older transfer once, in order, while new transfers arrive', async () => {
+  test('returns each older transfer once, in order, while new transfers arrive', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const add = async () => (await client().transfers.create({ amount: 1, card_id }, { programId })).transfer_id;
     const before: string[] = [];

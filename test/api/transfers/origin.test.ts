@@ -9,7 +9,7 @@ const running = useService();
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
-describe('a transfer names', () => {
+describe('the record of a transfer names', () => {
   test('the request, the idempotency key and the caller that created it, even after later changes', async () => {
     const card_id = await newCard(client());
     const idempotencyKey = `order ${card_id}`.replace(' ', '-');
@@ -26,7 +26,7 @@ describe('a transfer names', () => {
     expect(replay.response.requestId).not.toBe(origin.request_id);
   });
 
-  test('the API key by its id, and no secret', async () => {
+  test('the API key by its id, without a secret', async () => {
     const { program_id } = await client().programs.create({ name: 'Own', currency: 'USD' });
     await client().deposits.create(program_id, { amount: 100 });
     const { key, key_id } = await withSecret(client().keys.create(programKey('Shop', program_id)));
@@ -58,15 +58,15 @@ describe('a transfer names', () => {
     );
   });
 
-  test('the digest of a key that may contain a card number', async () => {
+  test('the digest of an idempotency key that may contain a card number', async () => {
     const card_id = await newCard(client());
-    // A counter and a time. Together their digits could be a card number.
+    // The key contains a counter and a time, whose combined digits could be a card number.
     const idempotencyKey = 'order-65-1790000000123';
     const { idempotency_key } = await client().transfers.create({ amount: 5, card_id }, { idempotencyKey });
     expect(idempotency_key).toBe(`sha256:${hash('sha256', idempotencyKey)}`);
   });
 
-  test('no key if closing a card moved its balance, because the key belongs to the change of the card', async () => {
+  test('no key if closing a card moved its balance, because the key belongs to the request that closed the card', async () => {
     const card_id = await newCard(client(), 50);
     const closed = await client().cards.update(card_id, { status: 'closed', balance_to: 'funding' });
     const [sweep] = (await client().transfers.list({ card_id, type: 'unload' })).data;

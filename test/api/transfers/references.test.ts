@@ -11,7 +11,7 @@ afterEach(async () => {
   await client().sandbox.moveClock({ seconds_ahead: 0 });
 });
 
-/** Returns the status or the error code of another transfer with the reference. */
+/** Returns the status or the error code of another transfer with the same reference. */
 async function tryAgain(reference: string): Promise<unknown> {
   const body = { amount: 5, card_id: 'card_active', reference };
   const { status, fields } = await sendRaw(running().url, { headers: { 'Idempotency-Key': randomUUID() }, body });

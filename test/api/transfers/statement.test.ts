@@ -8,7 +8,7 @@ const running = useOwnService('It reads the postings of the seed.');
 const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
-/** Fails unless the page adds up: each balance is the balance one line below it plus the amount of the line. */
+/** Fails unless the page adds up: each balance must equal the balance one line below plus the line's amount. */
 function expectToAddUp(page: Pick<StatementPage, 'data' | 'opening_balance' | 'closing_balance'>): void {
   const lines = [...page.data].reverse();
   const [first] = lines;
@@ -105,7 +105,7 @@ describe('list_postings', () => {
     expect(await statement('2100-01-01T00:00:00Z')).toEqual([123, 123]);
   });
 
-  test('keeps pages stable while postings arrive: each posting once, with the balances of the first page', async () => {
+  test('keeps pages stable while postings arrive: each posting appears once, with the balances of the first page', async () => {
     const card_id = await newCard(client());
     const add = () => client().transfers.create({ amount: 7, card_id });
     for (let count = 0; count < 23; count += 1) await add();
@@ -122,8 +122,8 @@ describe('list_postings', () => {
     expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 23 }, (_, index) => 23 - index));
   });
 
-  test('shows postings and balances of one moment during transfers', async () => {
-    // Each round takes a little more than it adds. The card still has enough for all rounds.
+  test('shows postings and balances of the same moment while transfers run', async () => {
+    // Each round removes slightly more than it adds. The card has enough for all rounds.
     const card_id = await newCard(client(), 1_000_000);
     let done = false;
     const moving = Promise.all(

@@ -148,11 +148,11 @@ describe('get_transfer_timeline', () => {
     expect(ends.flatMap(({ truncated }) => truncated)).toEqual([]);
     await client().transfers.capture(late);
     await client().sandbox.moveClock({ seconds_ahead: 0 });
-    // After the clock was moved back, new transfers have times before the capture. The timeline still finds them.
+    // The clock was moved back, so new transfers have times before the capture. The timeline still finds them.
     const after = await timelineWith(await made(client(), card, 81), 1);
     expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
     expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
-    // The time when a hold began is known only while that was the last change, or if the capture followed soon.
+    // The time when a hold began is known only while the hold is unchanged, or if the capture followed soon.
     const steps = kindsOf(await timelineWith(late, 2)).filter((kind) => kind !== 'event');
     expect(steps).toEqual(['request', 'scheduled', 'hold', 'posting']);
   });
@@ -221,7 +221,7 @@ describe('get_transfer_timeline', () => {
 
   test("shows webhooks that have not received the transfer's events, and when they were paused or disabled", async () => {
     const receiver = await receiverForTest();
-    // After a 429 the service sends nothing for a minute.
+    // After a 429, the service sends nothing for a minute.
     receiver.respond = () => 429;
     const create = (types: readonly string[]) =>
       client().webhooks.create({ url: receiver.url, types: [...types], concurrency: 1 });
@@ -236,7 +236,7 @@ describe('get_transfer_timeline', () => {
     await waitFor('the pause', async () => (await client().webhooks.get(paused.webhook_id)).status === 'paused');
     const last = await made(client(), card, 3);
     const { failing_since } = await client().webhooks.get(paused.webhook_id);
-    // One event was sent and failed, the other was not sent.
+    // One event was sent and failed, and the other was not sent.
     for (const id of [first, last]) {
       const timeline = await timelineWith(id, 1);
       const waits = stepsOf(timeline, 'webhook_waiting');
@@ -299,7 +299,7 @@ describe('list_likely_duplicates', () => {
     expect(likely_duplicates.map(({ transfer_id }) => transfer_id)).toEqual([first, third]);
   });
 
-  test('lists duplicate transfers between two cards for either card, but only if they have both cards in common', async () => {
+  test('lists duplicate card-to-card transfers for either card, but only if both cards match', async () => {
     const [from, to, elsewhere] = [await newCard(client(), 100), await newCard(client()), await newCard(client())];
     const move = (destination: string) =>
       made(client(), from, 7, { type: 'card_to_card', destination_card_id: destination });
@@ -313,7 +313,7 @@ describe('list_likely_duplicates', () => {
     expect((await client().cards.likelyDuplicates(elsewhere)).data).toEqual([]);
   });
 
-  test('finds no transfers further apart than the window', async () => {
+  test('finds no transfers that are further apart than the window', async () => {
     const card = await newCard(client());
     await made(client(), card, 9);
     await client().sandbox.moveClock({ seconds_ahead: 2000 });

@@ -154,7 +154,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual(NOTHING);
   });
 
-  test('ends once, and refuses later requests with its status', async () => {
+  test('ends once, and then refuses requests with a message that names its status', async () => {
     const card = await newCard(client());
     const [captured, canceled] = [await held(client(), card), await held(client(), card)];
     await client().transfers.capture(captured);
@@ -290,7 +290,7 @@ describe('a reversal', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 1000, available: 1000 });
   });
 
-  test('adds up with other partial reversals to at most the captured amount, and is listed newest first', async () => {
+  test('can be partial and repeated up to the captured amount, and is listed newest first', async () => {
     const card = await newCard(client());
     const hold = await held(client(), card, 100);
     await client().transfers.capture(hold, { amount: 60 });
@@ -338,7 +338,7 @@ describe('a reversal', () => {
     expect((await client().transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('succeeds with any status of the card except closed', async () => {
+  test('succeeds whatever the status of the card, unless it is closed', async () => {
     const [lost, closed] = [await newCard(client(), 40), await newCard(client())];
     const load = (await client().transfers.list({ card_id: lost })).data[0]?.transfer_id ?? '';
     const unload = await made(client(), lost, 15, { type: 'unload' });
@@ -507,7 +507,7 @@ describe('a scheduled transfer', () => {
 });
 
 describe('a disabled program or type', () => {
-  test('refuses captures and reversals, but not cancellations and metadata', async () => {
+  test('refuses captures and reversals, but not cancellations or changes of metadata', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const [first, second, load] = [await held(own, card, 10), await held(own, card, 20), await made(own, card, 30)];
@@ -540,7 +540,7 @@ describe('a disabled program or type', () => {
   });
 });
 
-test('accepts holds and scheduled transfers as rows of a batch, and reports that no money moved', async () => {
+test('a batch accepts holds and scheduled transfers as rows, and reports that no money moved', async () => {
   const card_id = await newCard(client());
   const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });
   const rows = [row('b1', {}), row('b2', { capture: 'manual' }), row('b3', { scheduled_for: inSeconds(DAY) })];

@@ -48,29 +48,33 @@ describe('update_transfer', () => {
     );
   });
 
-  // V8 13.6 (Node 24) mistakes a name with an escape for an earlier name with the same beginning: domain/parse-json.ts.
-  test.each(['"', '\t', '\n"'])('keeps the name %j after names of another program that begin like it', async (name) => {
-    const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
-    for (const poison of ['\\', '\\n']) {
-      const metadata = { X: '1', [poison]: '2' };
-      const { card_id } = await client().cards.create({ metadata }, { programId });
-      expect((await client().cards.get(card_id, { programId })).metadata).toEqual(metadata);
-    }
-    const card = await newCard(client());
-    const metadata = { X: '1', [name]: '2' };
-    const { transfer_id } = await client().transfers.create({ amount: 1, card_id: card, metadata });
-    expect((await client().transfers.get(transfer_id)).metadata).toEqual(metadata);
-    const after = await client().transfers.update(transfer_id, { metadata: { a: '3' } });
-    expect(after.metadata).toEqual({ ...metadata, a: '3' });
-    expect(await client().transfers.get(transfer_id)).toEqual({ ...after });
-    const found = await client().transfers.list({ metadata_name: name, metadata_value: '2', card_id: card });
-    expect(found.data).toEqual([{ ...after }]);
-    const about = async () => (await client().events.list({ subject_id: transfer_id })).data;
-    await waitFor('the events have positions', async () => (await about()).length === 2);
-    expect((await about()).map(({ data }) => data)).toMatchObject([{ metadata }, { metadata }]);
-  });
+  // V8 13.6 (Node 24) mistakes a name with an escape for an earlier name with the same beginning. See
+  // domain/parse-json.ts.
+  test.each(['"', '\t', '\n"'])(
+    'keeps the name %j after another program has used names that begin the same way',
+    async (name) => {
+      const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
+      for (const poison of ['\\', '\\n']) {
+        const metadata = { X: '1', [poison]: '2' };
+        const { card_id } = await client().cards.create({ metadata }, { programId });
+        expect((await client().cards.get(card_id, { programId })).metadata).toEqual(metadata);
+      }
+      const card = await newCard(client());
+      const metadata = { X: '1', [name]: '2' };
+      const { transfer_id } = await client().transfers.create({ amount: 1, card_id: card, metadata });
+      expect((await client().transfers.get(transfer_id)).metadata).toEqual(metadata);
+      const after = await client().transfers.update(transfer_id, { metadata: { a: '3' } });
+      expect(after.metadata).toEqual({ ...metadata, a: '3' });
+      expect(await client().transfers.get(transfer_id)).toEqual({ ...after });
+      const found = await client().transfers.list({ metadata_name: name, metadata_value: '2', card_id: card });
+      expect(found.data).toEqual([{ ...after }]);
+      const about = async () => (await client().events.list({ subject_id: transfer_id })).data;
+      await waitFor('the events have positions', async () => (await about()).length === 2);
+      expect((await about()).map(({ data }) => data)).toMatchObject([{ metadata }, { metadata }]);
+    },
+  );
 
-  test('is kept by captures, reversals and cancellations of a hold', async () => {
+  test('sets metadata that captures, reversals and cancellations of a hold keep', async () => {
     const card = await newCard(client());
     const [kept, canceled] = [await held(client(), card, 9), await held(client(), card)];
     await client().transfers.update(kept, { metadata: { a: '1' } });
@@ -82,7 +86,7 @@ describe('update_transfer', () => {
     expect((await client().transfers.cancel(canceled)).metadata).toEqual({ b: '1' });
   });
 
-  test('loses no change when it runs at the same time as captures', async () => {
+  test('loses no change if it runs at the same time as captures', async () => {
     const card = await newCard(client());
     for (let round = 0; round < 10; round += 1) {
       const hold = await held(client(), card, 3);

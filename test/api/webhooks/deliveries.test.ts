@@ -88,7 +88,7 @@ describe('resend_event', () => {
     const found = (await deliveries(id)).map((one) => ({ ...one, position: BigInt(one.position) }));
     expect(found).toMatchObject([{ ...expected, event_id: fromWireId('evt', eventId) }]);
 
-    // Another request while the event waits adds no second delivery.
+    // A second request while the event waits adds no second delivery.
     await admin.query("update webhook_delivery set tries = 3, state = 'dead', next_at = null");
     await client.webhooks.resend(id, { event_id: eventId });
     expect(await deliveries(id)).toMatchObject([{ tries: 0, state: 'waiting', is_due: true }]);
@@ -106,7 +106,7 @@ describe('resend_event', () => {
     const eventId = await makeEvent();
     const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const { webhook_id: id } = await client.webhooks.create({ url: URL }, { programId });
-    // Runs them in sequence, because a rejection that nothing awaits would end the process.
+    // The calls run in sequence, because a rejection that nothing awaits would end the process.
     for (const resend of [
       () => client.webhooks.resend(id, { event_id: eventId }, { programId }),
       () => client.operatorWebhooks.resend(id, { event_id: eventId }),
@@ -213,7 +213,7 @@ describe('list_webhook_attempts', () => {
     expect(await listed({ status: '5xx', cursor: first?.attempt_id })).toEqual([500]);
   });
 
-  test('lists failed deliveries of all webhooks of a program, or of all programs for an operator', async () => {
+  test('lists failed deliveries of all webhooks in a program, or in all programs for an operator', async () => {
     const { program_id: other } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const own = [await client.webhooks.create({ url: URL }), await client.webhooks.create({ url: URL })];
     const foreign = await client.webhooks.create({ url: URL }, { programId: other });
@@ -236,7 +236,7 @@ describe('list_webhook_attempts', () => {
     expect(await listed(webhooks.failedAttempts({ status: 'none', limit: 100 }))).toHaveLength(4);
     const dayAgo = new Date(Date.now() - 86_400_000).toISOString();
     expect(await listed(webhooks.failedAttempts({ started_from: dayAgo }))).toEqual(['first', 'second']);
-    // The list is newest first over all webhooks, page by page.
+    // The list is newest first across all webhooks, page by page.
     const paged: string[] = [];
     for await (const { attempt_id: id } of webhooks.failedAttemptsAll({ limit: 1 })) paged.push(id);
     expect(paged).toEqual(paged.toSorted().toReversed());

@@ -13,7 +13,7 @@ const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only:
 const OF_PROGRAM = ['card programs', client.webhooks] as const;
 const OF_OPERATORS = ['operators', client.operatorWebhooks] as const;
 
-/** The operations, each with its owner and the table to which it adds a row. */
+/** The operations, each with the owner of its webhooks and the table to which it adds a row. */
 const OPERATIONS = [OF_PROGRAM, OF_OPERATORS].flatMap(([who, webhooks]) => {
   const withKey = (idempotencyKey: string) => ({ idempotencyKey });
   const event = makeEvent();
@@ -33,7 +33,7 @@ const OPERATIONS = [OF_PROGRAM, OF_OPERATORS].flatMap(([who, webhooks]) => {
 
 const countOf = async (table: string) => Number((await admin.query(`select count(*) from ${table}`)).rows[0].count);
 
-/** A record without the fields that only the first response has. */
+/** Returns a record without the fields that only the first response has. */
 function withoutSecret(record: object): object {
   return { ...record, secret: null, secret_omitted: null };
 }
@@ -49,7 +49,7 @@ test.each(OPERATIONS)('%s: executes %s once under one key', async (who, _, table
   expect(responses.filter(({ response }) => !response.replayed)).toHaveLength(1);
   expect(again.response.replayed).toBe(true);
   for (const response of responses) expect(withoutSecret(response)).toEqual(withoutSecret(again));
-  // The service refuses another request with the key, but executes that request with a new key.
+  // The service refuses another request with the same key, but executes it with a new key.
   const { webhook_id: other } = await webhooks.create({ url: `${URL}/2` });
   if (table !== 'webhook') {
     expect(await refusalOf(call(other, key))).toMatchObject({ Code: 'idempotency_key_exists', Status: 422 });
@@ -57,7 +57,7 @@ test.each(OPERATIONS)('%s: executes %s once under one key', async (who, _, table
   }
 });
 
-test('keeps the keys of card programs and of operators apart', async () => {
+test('keeps the idempotency keys of card programs and of operators separate', async () => {
   const idempotencyKey = randomUUID();
   const { webhook_id: first } = await client.webhooks.create({ url: URL }, { idempotencyKey });
   const { webhook_id: second } = await client.operatorWebhooks.create({ url: URL }, { idempotencyKey });

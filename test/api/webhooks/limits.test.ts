@@ -11,7 +11,7 @@ beforeEach(async () => {
   await admin.query('delete from webhook');
 });
 
-/** Returns the number of concurrent requests that succeeded, and the errors of the others. */
+/** Returns how many of the concurrent requests succeeded, and the errors of the failed ones. */
 async function outcomes(requests: readonly Promise<unknown>[]): Promise<readonly [number, readonly unknown[]]> {
   const settled = await Promise.allSettled(requests);
   const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.Code] : []));
@@ -21,7 +21,7 @@ async function outcomes(requests: readonly Promise<unknown>[]): Promise<readonly
 const TOO_MANY = Array.from({ length: 3 }, () => 'webhook_limit');
 const COUNT = MAX_WEBHOOKS + TOO_MANY.length;
 
-test('allows a card program at most 20 webhooks over all callers, even with concurrent requests', async () => {
+test('allows a card program at most 20 webhooks across all callers, even with concurrent requests', async () => {
   const requests = Array.from({ length: COUNT }, (_, at) =>
     at % 2 === 0
       ? client.webhooks.create({ url: URL })
@@ -47,7 +47,7 @@ test('allows operators at most 20 webhooks that belong to no card program', asyn
   await client.webhooks.create({ url: URL });
 });
 
-test('creates one webhook for requests with one idempotency key, and repeats a refusal', async () => {
+test('creates one webhook for requests with one idempotency key, and replays a refusal', async () => {
   const idempotencyKey = randomUUID();
   const made = await Promise.all(
     Array.from({ length: 5 }, () => client.webhooks.create({ url: URL }, { idempotencyKey })),

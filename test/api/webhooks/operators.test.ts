@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** Returns all calls about a webhook, separated into calls that read and calls that change. */
+/** Returns all calls about a webhook, grouped into reads and changes. */
 function callsAbout(webhooks: TransferService['webhooks'] | TransferService['operatorWebhooks'], id: string) {
   const event = { event_id: `evt_${'0'.repeat(32)}` };
   return {
@@ -65,7 +65,7 @@ describe('a webhook of operators', () => {
     expect(await client.operatorWebhooks.get(id)).toMatchObject({ status: 'enabled', replay: null });
   });
 
-  test('has its own events among the events of the service', async () => {
+  test('records its own events among the events of the service', async () => {
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL });
     await client.operatorWebhooks.update(id, { status: 'disabled' });
     await relayOnce(ledger.database);
@@ -76,7 +76,7 @@ describe('a webhook of operators', () => {
 });
 
 describe('operators', () => {
-  test('can use the webhooks of card programs, and list all by program and status', async () => {
+  test('can use the webhooks of card programs, and list all of them by program and status', async () => {
     const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const ofDemo = (await client.webhooks.create({ url: URL })).webhook_id;
     const ofOther = (await client.operatorWebhooks.create({ url: URL, program_id: programId })).webhook_id;
@@ -92,7 +92,7 @@ describe('operators', () => {
     expect((await client.webhooks.list()).data).toMatchObject([{ webhook_id: ofDemo, status: 'disabled' }]);
   });
 
-  test('are named in the audit log if they act in a card program, without the values of headers', async () => {
+  test("are named in the audit log if they change a card program's webhook, without the values of headers", async () => {
     const { key } = await withSecret(
       client.keys.create({ name: 'operator', scopes: ['webhooks:write', 'operator'], all_programs: true }),
     );
@@ -115,7 +115,7 @@ describe('the scopes', () => {
     expect(codes).toEqual(codes.map(() => 'forbidden'));
   });
 
-  test('allow changes but no reads with webhooks:write, except in the response to a change', async () => {
+  test('allow changes but no reads with webhooks:write, except for the record in the response to a change', async () => {
     const writer = await keyWith('webhooks:write');
     const { webhook_id: id } = await writer.webhooks.create({ url: URL });
     const { reading } = callsAbout(writer.webhooks, id);
@@ -124,7 +124,7 @@ describe('the scopes', () => {
     expect(await writer.webhooks.delete(id)).toMatchObject({ webhook_id: id });
   });
 
-  test("give a card program access to none of the operators' operations", async () => {
+  test("give a card program no access to the operators' operations", async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const { operatorWebhooks } = withKey(key);

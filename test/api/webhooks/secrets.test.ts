@@ -60,7 +60,7 @@ describe('roll_webhook_secret', () => {
     expect(await storedSecrets(id)).toEqual([third, ...rolled.toReversed()]);
   });
 
-  test('ends all previous secrets immediately for a time in the past, for example after a leak', async () => {
+  test('ends all previous secrets immediately if the given time is in the past, for example after a leak', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await roll(client, id);
     const secret = await roll(client, id, '2001-01-01T00:00:00Z');
@@ -130,7 +130,7 @@ describe('secrets and headers', () => {
     }
   });
 
-  test('are missing from the replay of an idempotency key', async () => {
+  test('are missing from the replay of a request', async () => {
     const idempotencyKey = randomUUID();
     for (const webhooks of [client.webhooks, client.operatorWebhooks]) {
       const made = await webhooks.create({ url: URL }, { idempotencyKey });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
 
-/** A webhook with an undelivered event. */
+/** Creates a webhook with an undelivered event. */
 async function behind(): Promise<{ readonly id: string; readonly position: number }> {
   const { webhook_id: id, position } = await client.webhooks.create({ url: URL });
   await makeEvent();
@@ -46,7 +46,7 @@ describe('"status": "disabled"', () => {
     const disabled = await client.webhooks.update(id, { status: 'disabled' });
     expect(disabled).toMatchObject({ status: 'disabled', status_reason: 'requested', position, next_attempt_at: null });
     expect((await disabledEvents(id)).map(({ data }) => data)).toEqual([{ ...disabled }]);
-    // The event itself adds one to the backlog of the webhook.
+    // This event itself adds one to the webhook's backlog.
     expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...disabled, backlog: disabled.backlog + 1 });
     expect((await client.webhooks.update(id, { status: 'disabled' })).updated_at).toBe(disabled.updated_at);
     expect(await disabledEvents(id)).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('"status": "enabled"', () => {
   });
 });
 
-test('tries a new URL of a paused webhook immediately', async () => {
+test('tries the new URL of a paused webhook immediately', async () => {
   const { id } = await behind();
   await pause(id);
   const before = await client.webhooks.get(id);
@@ -144,10 +144,11 @@ describe('a replay', () => {
     expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running', Status: 409 });
   });
 
-  test('is found in a sandbox whose clock was moved back after an earlier replay', async () => {
+  test('can be found in a sandbox whose clock was moved back after an earlier replay', async () => {
     const { webhook_id: id } = await client.webhooks.create({ url: URL });
     await client.webhooks.replay(id, PERIOD);
-    // Has the same effect as a clock that had been far ahead. Moving the clock would also change the times of later events.
+    // Has the same effect as a clock that was once far ahead. Moving the clock would also change the times of later
+    // events.
     await admin.query(
       "update webhook_replay set replay_id = 'ffffffff-ffff-7fff-bfff-ffffffffffff', state = 'completed', finished_at = now()",
     );

@@ -11,15 +11,15 @@ import { relayOnce } from '../../store/events/relayed.ts';
 /** A URL without a receiver. */
 export const URL = 'https://shop.example/webhooks';
 
-/** A sandbox in this process without background work. Events get no position, and nothing is sent. */
+/** A sandbox that runs in this process without background work. Events get no position, and nothing is sent. */
 export type StillService = {
   readonly url: string;
   readonly client: TransferService;
-  /** A client with this key. */
+  /** Returns a client with this key. */
   readonly withKey: (key: string) => TransferService;
   readonly ledger: Ledger;
   readonly admin: pg.Client;
-  /** Makes an event of the demo program, with its position. Returns its id. */
+  /** Creates an event of the demo program, with its position, and returns its id. */
   readonly makeEvent: () => Promise<string>;
 };
 
@@ -43,7 +43,7 @@ export async function useStillService(): Promise<StillService> {
   return { url, client, withKey, ledger, admin, makeEvent };
 }
 
-/** The UUID in a webhook's id. */
+/** Returns the UUID in a webhook's id. */
 export function innerId(webhookId: string): string {
   return fromWireId('wh', webhookId) ?? '';
 }

@@ -66,14 +66,14 @@ describe('the checks of an error', () => {
   });
 
   test.each([1_795_381_188_856, '1795381188856'])(
-    'are printed as times for %j from an earlier version',
+    'are printed as times in the form %j of an earlier version',
     async (until) => {
       const earlier = { ...REFUSED, checks: { ...REFUSED.checks, until } };
       expect(await outputOf('errors inspect req_1', earlier)).toContain(SHOWN);
     },
   );
 
-  test('use the currency of the request if the message contains none', async () => {
+  test("use the request's currency if the message names none", async () => {
     const message = 'The reference is taken.';
     const named = { ...REFUSED, message, request: { amount: 98_765, currency: 'JPY' } };
     expect(await outputOf('errors inspect req_1', named)).toContain('checks.amount: 98,765 JPY\n');
@@ -108,7 +108,7 @@ describe('the checks of an error', () => {
     expect(names).toEqual([...new Set(names)]);
     expect(names).not.toContain('created_at');
     expect(names).not.toContain('message');
-    // This field differs, so it is printed: when the error was stored, it was not known yet whether money had moved.
+    // `money_moved` differs, so it is printed. When the error was stored, it was not yet known whether money had moved.
     const settled = { ...request, money_moved: 'yes', error: { ...REFUSED, money_moved: 'unknown' } };
     expect(await outputOf('requests inspect req_1', settled)).toMatch(
       /money_moved: yes\n[\s\S]*money_moved: unknown\n/,
@@ -152,14 +152,14 @@ test('errors explain names no command for an error that the caller can correct',
 });
 
 describe('the message about a failed connection', () => {
-  test('does not advise start if the service is on another machine', async () => {
+  test('does not suggest start if the service is on another machine', async () => {
     const { exitCode, errors } = await runHere('http://no-such-host.invalid', ['cards', 'list']);
     expect(exitCode).toBe(4);
     expect(errors).not.toContain('Start it');
     expect(errors).toContain('Find out what is wrong: transfer-service doctor\n');
   });
 
-  test('advises start if nothing listens on this machine', async () => {
+  test('suggests start if nothing listens on this machine', async () => {
     const { errors } = await runHere(await deadUrl(), ['cards', 'list']);
     expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
   });

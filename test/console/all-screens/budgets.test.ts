@@ -4,12 +4,12 @@ import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
 /**
- * Bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` counts the files themselves, but here a browser
- * chooses them.
+ * The size in bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` counts the files themselves, but
+ * here a browser decides which files to load.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 
-/** The polls of an open overview, with their shortest intervals. */
+/** The requests that an open overview repeats, with their shortest intervals. */
 const POLLS = [
   { path: '/api/v0.1/operator/overview', everyMilliseconds: 2_000 },
   { path: '/api/v0.1/operator/switch', everyMilliseconds: 5_000 },
@@ -90,7 +90,7 @@ test('an open overview polls no more often than row 22 of the bench assumes', as
       return paths.every((path) => (asked.get(path)?.length ?? 0) >= 3);
     })
     .toBe(true);
-  // A single request, such as for a name, is not a poll.
+  // A request that is sent only once, such as for a name, is not a poll.
   const repeated = [...asked].filter(([, times]) => times.length > 1).map(([path]) => path);
   expect(repeated.toSorted()).toEqual(paths.toSorted());
   for (const { path, everyMilliseconds } of POLLS) {

@@ -23,7 +23,7 @@ async function whileStopped(happen: () => Promise<void>): Promise<void> {
   }
 }
 
-test('a list keeps its rows if another filter fails while the database is stopped, and then recovers', async () => {
+test('a list keeps its rows if a new filter fails while the database is stopped, and recovers afterwards', async () => {
   const page = await openConsole(`/console/transfers?program=${world.program_id}`);
   const rows = page.locator('main tr[data-row]');
   const status = page

@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-/** Fails if the page has rendered a text of the sample world as HTML. */
+/** Fails if the page has rendered any of the sample world's texts as HTML. */
 async function expectTextsAsTexts(page: Page): Promise<void> {
   const found = await page.evaluate(() => ({
     ran: 'planted' in window,
@@ -22,14 +22,14 @@ async function expectTextsAsTexts(page: Page): Promise<void> {
   expect(found).toEqual({ ran: false, elements: 0 });
 }
 
-/** Fails if the screen shows a value that is not text, or its own error instead of content. */
+/** Fails if the screen shows a value that is not text, or an error instead of content. */
 async function expectContent(page: Page): Promise<void> {
   const text = await page.locator('main').innerText();
   expect(text).not.toMatch(/\bundefined\b|\[object |\bNaN\b|\bnull\b|Invalid Date|This screen failed/);
   expect(await page.locator('main h1').count(), 'headings of level 1').toBe(1);
 }
 
-/** Fails unless Tab reaches every control. Each control must have a name, be visible and show the focus. */
+/** Fails unless Tab reaches every control, and each control has a name, is visible and shows the focus. */
 async function expectUsableByTab(page: Page): Promise<void> {
   const { stops, missed } = await walkByTab(page);
   expect(stops.length).toBeGreaterThan(5);

@@ -16,7 +16,7 @@ describe('the keys of the console', () => {
   test('g and a letter open every screen of the navigation', async () => {
     const page = await openConsole(`/console?program=${world.program_id}`);
     for (const { letter, path } of lettered) {
-      // A screen may focus a field. Letters would then be typed into it.
+      // A screen may focus a field, and letters would then be typed into it.
       await page.locator('main').focus();
       await pressKeys(page, `g ${letter}`);
       await page.waitForURL((url) => url.pathname === path);

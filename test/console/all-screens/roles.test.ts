@@ -19,7 +19,7 @@ beforeAll(async () => {
   integratorKey = key;
 });
 
-/** Screens with changes, the scope that a change needs, and the words with which its buttons start. */
+/** Screens with changes, the scope that each change needs, and the words with which its buttons start. */
 const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; readonly buttons: RegExp }[] = [
   { path: '/console/transfer/:transfer_id', scope: 'transfers:write', buttons: /^(Reverse|Capture|Cancel)/ },
   {
@@ -54,7 +54,7 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
     const { pathname } = new URL(page.url());
     const text = await page.locator('main').innerText();
     const mayOpen = route.scope === undefined || includesScope(scopes, route.scope);
-    // Callers who can't see the overview start on another screen.
+    // Callers who cannot see the overview start on another screen.
     const isElsewhere = route.path === '/console' && pathname !== '/console';
     if ((isElsewhere || text.includes('Your key has no access to this screen')) === mayOpen) {
       wrong.push(`${route.path} ${mayOpen ? 'does not open' : 'opens'}`);
@@ -78,7 +78,7 @@ test('a screen names the role with the fewest scopes that allow an action', () =
     const isRead = scope === null || /:read$/.test(scope);
     if (isRead || reach === 'sandbox') continue;
     const first = ROLE_NAMES.find((role) => includesScope(ROLES[role], scope));
-    // The role `support` is a team. The other roles are people.
+    // The role `support` is named as a team. The other roles are named as people.
     const pattern = first === 'support' ? /^support$/ : new RegExp(`^an? ${first}$`);
     expect(whoMay(id as keyof typeof OPERATIONS), id).toMatch(pattern);
   }

@@ -55,7 +55,7 @@ describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, e
     // The service may take a second to notice the end of the session. Each try makes the page send a request.
     await expect
       .poll(async () => {
-        // The service may still be storing that the page was just opened, so the change is repeated.
+        // The service may still be recording that the page was just opened, so the change is repeated.
         if (reason.startsWith('it was idle')) await end(key_id);
         await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
         return question(page).count();
