@@ -1,4 +1,4 @@
-// Runs a TypeScript file on the pinned Node of the project. Any Node of the machine from 20 on can start this.
+// Runs a TypeScript file on the pinned Node of the project. Any installed Node 20 or later can start this file.
 import nodeModule from 'node:module';
 import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -64,7 +64,7 @@ export function runTypeScript(file, commandLineArguments) {
 }
 
 /**
- * Does the same for the command line. It runs in this process if its Node can run TypeScript, because a second Node takes time to
+ * Prepares and runs the command line. It runs in this process if its Node can run TypeScript, because a second Node takes time to
  * start.
  */
 export function runCommandLine() {

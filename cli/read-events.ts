@@ -39,7 +39,7 @@ function readType(text: string): EventTypeOrGroup {
   return text as EventTypeOrGroup;
 }
 
-/** Events of one kind: how to read them, and what orders them. */
+/** How to read events of one kind, and the number that orders them. */
 type Reading<Event> = {
   readonly stream: (options: EventStreamOptions) => AsyncIterable<Event>;
   readonly readLast: (signal: AbortSignal) => Promise<number>;
@@ -54,7 +54,7 @@ export function programEvents({ service }: Session): Reading<TransferServiceEven
   };
 }
 
-/** The same, with each event's text as the service sent it. */
+/** Reads the events of the card program, with each event's text as the service sent it. */
 export function programEventsWithText(session: Session): Reading<ReceivedEvent<TransferServiceEvent>> {
   return {
     ...programEvents(session),

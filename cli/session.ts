@@ -11,8 +11,8 @@ export type CommandContext = {
   readonly writeAll: (chunks: AsyncIterable<string>) => Promise<void>;
   readonly writeError: (text: string) => void;
   /**
-   * Returns a signal that aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and the second
-   * time, the process ends at once.
+   * Returns a signal that aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, such a signal
+   * ends the process at once. So does a second signal.
    */
   readonly untilEnded: () => AbortSignal;
   /** Asks a question that is answered with y or n; undefined if input is not a terminal. */
@@ -205,7 +205,7 @@ async function readKeys(service: TransferService): Promise<Names> {
   return names;
 }
 
-/** Does the same for people. People without a name, for example after an erasure, are left out. */
+/** Reads the names of people. People without a name, for example after an erasure, are left out. */
 async function readPeople(service: TransferService): Promise<Names> {
   const names = new Map<string, string>();
   if (!mayReadAll((await service.sessions.current()).scopes)) return names;

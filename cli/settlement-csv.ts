@@ -120,7 +120,7 @@ function checkHead(head: readonly string[]): string[] {
   const unknown = head.find((name) => !COLUMNS.includes(name));
   if (unknown !== undefined) throw new HeadProblem(`There is no column '${unknown}'. ${known}`, unknown);
   const repeated = head.find((name, at) => head.indexOf(name) !== at);
-  if (repeated !== undefined) throw new HeadProblem(`The column '${repeated}' is there twice.`, repeated);
+  if (repeated !== undefined) throw new HeadProblem(`The column '${repeated}' occurs twice.`, repeated);
   const missing = REQUIRED.find((name) => !head.includes(name));
   if (missing !== undefined) throw new HeadProblem(`The first line has no column '${missing}'. ${known}`, missing);
   return [...head];

@@ -22,7 +22,7 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['whoami', 'sessions current'],
 ]);
 
-/** The same for a command that another resource has. */
+/** Commands of other resources, by the words that people type instead. */
 const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...['list', 'ls', 'all', 'get', 'show', 'view'].flatMap((verb): [string, string][] => [
     [`deposits ${verb}`, 'programs movements <program_id>'],
@@ -34,7 +34,7 @@ const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['programs withdraw', 'withdrawals create --program <program_id> --amount <amount>'],
 ]);
 
-/** The same for any resource. */
+/** Names of commands that any resource can have, by the words that people type instead. */
 const MEANT_VERB: ReadonlyMap<string, readonly string[]> = new Map([
   ['show', ['get', 'show', 'current']],
   ['view', ['get', 'show']],

@@ -8,7 +8,7 @@ import { includesScope } from './scope.ts';
 
 export type Ability = (typeof ABILITIES)[number];
 
-/** The operations that each ability is about. */
+/** The operations that each ability covers. */
 const CONCERNS: Readonly<Record<Exclude<Ability, 'approve'>, (operation: Operation) => boolean>> = {
   move_money: ({ movesMoney }) => movesMoney,
   change_funding: ({ movesMoney, reach }) => movesMoney && reach === 'operator',
@@ -19,7 +19,7 @@ const CONCERNS: Readonly<Record<Exclude<Ability, 'approve'>, (operation: Operati
 };
 
 /**
- * The operations that a scope allows, without the controls of a sandbox. A read scope allows no change: deciding on an approval
+ * The operations that a scope allows, except the controls of a sandbox. A read scope allows no change: deciding on an approval
  * also needs `approvals:write`, or the scope of the waiting operation.
  */
 const SCOPED = Object.values<Operation>(OPERATIONS).filter(

@@ -4,7 +4,7 @@ import { EXAMPLE_LATER } from './samples.ts';
 import { literals, moment, nullable, PageQuery, pageOf, raw, textOrNull } from './schema-parts.ts';
 import { KEY_SCOPES } from './scope.ts';
 
-/** What keys and people can do, in words. `abilities.ts` has the operations that each word is about. */
+/** What keys and people can do, in words. `abilities.ts` maps each word to its operations. */
 export const ABILITIES = ['move_money', 'change_funding', 'manage_keys', 'approve', 'change_other', 'read'] as const;
 
 /** A key that works, or a person who may sign in, and what each of them can do. */
@@ -20,7 +20,7 @@ export const AccessRecord = Type.Object({
   }),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'The scopes of the key, or of the roles' }),
   moves_money: Type.Boolean({ description: 'Whether it can move money' }),
-  abilities: Type.Array(literals(ABILITIES, 'Something that it can do'), {
+  abilities: Type.Array(literals(ABILITIES, 'One thing that it can do'), {
     description:
       'move_money: call an operation that moves money; change_funding: move money into and out of card programs; manage_keys: ' +
       'create keys; approve: approve requests that need a second person; change_other: change anything else; read: read',

@@ -23,7 +23,7 @@ const sumFields = <Name extends string>(fields: Readonly<Record<Name, string>>) 
     ReturnType<typeof Sum>
   >;
 
-/** The same for lines that may lack the sums. `missing` says which lines do. */
+/** Fields with sums, for lines that may lack them. `missing` says which lines do. */
 const sumFieldsOrNull = <Name extends string>(fields: Readonly<Record<Name, string>>, missing: string) =>
   Object.fromEntries(
     Object.entries<string>(fields).map(([name, text]) => [name, sumOrNull(`${text}; null in ${missing}`)]),
@@ -31,7 +31,10 @@ const sumFieldsOrNull = <Name extends string>(fields: Readonly<Record<Name, stri
 
 const day = (description: string) => Type.String({ format: 'date', description });
 
-/** A day in a request. Clients can see that it must be in the past: `seconds` is how long ago it must have ended, or begun. */
+/**
+ * A day in a request. The schema tells clients that it must be in the past: `seconds` is how long ago it must have ended, or
+ * begun.
+ */
 const pastDay = (seconds: number, description: string) =>
   Type.String({ format: 'date', description, 'x-checked': { 'x-seconds-ago': seconds } });
 
@@ -43,10 +46,10 @@ const LINE = {
   loss: 'Losses that the operator bears',
 };
 
-/** What the accounts of a card program have at an instant, in minor units. */
+/** The balances of a card program's accounts at an instant, in minor units. */
 export const DayBalances = Type.Object(sumFields(LINE));
 
-/** What the postings of one purpose have changed on a day, in minor units. */
+/** The changes that the postings of one purpose made on a day, in minor units. */
 export const DayMovement = Type.Object({
   purpose: Type.String({
     description:
@@ -99,7 +102,7 @@ export const DayRecord = Type.Object({
   adds_up: Type.Boolean({
     description:
       'Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings of the day, ' +
-      'and begin with what they had at the end of the previous day, if that day is closed. `verify-books` checks each card',
+      'and begin with the closing balances of the previous day, if that day is closed. `verify-books` checks each card',
   }),
   currencies: Type.Array(
     Type.Object({
@@ -123,13 +126,13 @@ export const DayRecord = Type.Object({
     }),
     {
       description:
-        'The approved orders at processors, until a settlement file has them, for connectors that have had a file. Orders from before the ' +
-        'first file count only if a file has them. Late approvals do not count: their breaks have them',
+        'The approved orders at processors that no settlement file has yet, for connectors that have sent a file. Orders from before the ' +
+        'first file count only if a file has them. Late approvals do not count, because they have breaks',
     },
   ),
   open_breaks: Type.Integer({
     description:
-      'Number of differences between processors and the books that are open now, or were when the day was closed. Differences that no card program is known for do not count',
+      'Number of differences between processors and the books that are open now, or were when the day was closed. Differences whose card program is not known do not count',
   }),
   last_closed_day: nullable(day('The last day before this one that was closed; null if there is none')),
   closed_at: nullable(moment('When it was closed; null if it is not')),
@@ -188,7 +191,7 @@ export const DAYS = [
     id: 'get_day',
     method: 'GET',
     path: PATH,
-    summary: "Get the report of a card program's day: what its accounts had, what moved, and whether it adds up",
+    summary: "Get the report of a card program's day: balances, movements, and whether they add up",
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({ day: dayQuery }),

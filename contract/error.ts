@@ -66,7 +66,7 @@ export type ErrorDefinition = {
   /** The problem that a user saw. The errors page leads from it to the code. */
   readonly problem: Problem;
   readonly meaning: string;
-  /** Other names for the search, which the other texts do not contain: phrases in lower case, separated by commas. */
+  /** Additional search terms, which the other texts do not contain: phrases in lower case, separated by commas. */
   readonly alsoCalled: string;
   /** What can cause it, each a full sentence. */
   readonly causes: readonly string[];

@@ -109,7 +109,7 @@ export const SECTIONS: readonly Section[] = [
   section('Errors', 'Look up error responses, and what a request did.', [...ERROR_LOG, ...REQUESTS]),
   section(
     'Cases and incidents',
-    'Contact support about a request with one call, and learn when it is over. Answer cases, and resolve many at once with an incident.',
+    'Contact support about a request with one call, and learn when it is resolved. Answer cases, and resolve many at once with an incident.',
     [...CASES, ...INCIDENTS],
   ),
   section('Search everything', "Find anything in all card programs. Requires an operator's key.", SEARCH),
@@ -131,7 +131,7 @@ export const SECTIONS: readonly Section[] = [
     APPROVALS,
   ),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
-  section('Status', "See the state of the service and what it lacks. Requires an operator's key.", [
+  section('Status', "See the state of the service and its problems. Requires an operator's key.", [
     ...STATUS,
     ...OVERVIEW,
   ]),

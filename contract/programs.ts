@@ -153,7 +153,7 @@ export const TrialBalance = Type.Object({
           accounts: Type.Integer({ description: 'Number of accounts of the kind' }),
           balance: Sum('Sum of their balances, in minor units'),
         }),
-        { description: 'The same by kind of account' },
+        { description: 'The number and the sum for each kind of account' },
       ),
     }),
     { description: 'The accounts, by currency' },

@@ -48,7 +48,7 @@ export function text(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, description });
 }
 
-/** The same with further keywords of JSON Schema, which the handler checks. */
+/** A string of 1 to `maxLength` characters, with further keywords of JSON Schema that the handler checks. */
 export function checkedText(maxLength: number, description: string, keywords: Readonly<Record<string, unknown>>) {
   return Type.String({ minLength: 1, maxLength, description, 'x-checked': keywords });
 }
@@ -58,7 +58,7 @@ export const listed = (list: 'AuditAction' | 'ErrorCode' | 'OperationId' | 'Read
   $ref: `#/components/schemas/${list}`,
 });
 
-/** Such a name in a request. */
+/** A name in a request that must be in one of the lists of {@link listed}. */
 export function checkedName(list: Parameters<typeof listed>[0], description: string) {
   return checkedText(100, description, listed(list));
 }
@@ -66,7 +66,7 @@ export function checkedName(list: Parameters<typeof listed>[0], description: str
 /** The form of an id that the service gave: its prefix and 32 hex digits. */
 export const idPattern = (prefix: IdentifierPrefix): string => `^${prefix}_[0-9a-f]{32}$`;
 
-/** Such an id in a request. */
+/** An id in a request that the service gave. */
 export function idText(prefix: IdentifierPrefix, description: string) {
   return checkedText(255, description, { pattern: idPattern(prefix) });
 }
@@ -83,7 +83,7 @@ export const needs = (...fields: readonly string[]) => ({
 });
 /** A field is sent with a value. */
 export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
-/** A parameter that requires another one, or one of several. JSON Schema can say that only about the fields of an object. */
+/** A parameter that requires another one, or one of several. JSON Schema can express that only for the fields of an object. */
 export const requires = (...parameters: readonly string[]) => ({ 'x-requires': parameters });
 /** A condition, with the consequence if it is true, and if it is false. */
 export const ifThen = (condition: object, then: object, otherwise?: object) => ({
@@ -98,7 +98,7 @@ const plain = (kind: TextKind) => (maxLength: number, description: string) =>
 /** A name or title that people read: 1 to `maxLength` characters on one line, without white space at its ends. */
 export const line = plain('line');
 
-/** The same with line breaks, for texts that people write to each other. */
+/** A text that can have line breaks, for texts that people write to each other. */
 export const freeText = plain('text');
 
 /** A caller's name for something, to find it again. It never changes. */
@@ -107,7 +107,7 @@ export const callersReference = plain('reference');
 /** A time (RFC 3339). */
 export const moment = (description: string) => Type.String({ format: 'date-time', description });
 
-/** A time in a request that must be at least so many seconds ago. JSON Schema cannot say that. */
+/** A time in a request that must be at least so many seconds ago. JSON Schema cannot express that. */
 export const pastMoment = (seconds: number, description: string) =>
   Type.String({ format: 'date-time', description, 'x-checked': { 'x-seconds-ago': seconds } });
 
@@ -200,7 +200,7 @@ export const AmountSent = Type.Unsafe<AmountAsSent>({
   description: MINOR_UNITS,
 });
 
-/** The same with the description of one field: what the amount is, and what omitting it means. */
+/** An amount in a request, with the description of its field: what the amount is, and what omitting it means. */
 export const amountSent = (what: string) =>
   Type.Unsafe<AmountAsSent>({ ...AmountSent, description: `${what}. ${MINOR_UNITS}` });
 
@@ -215,7 +215,7 @@ const PAST_INTEGERS =
 export const Sum = (description: string) =>
   Type.Unsafe<number | string>({ anyOf: SUMS, description: `${description}; ${PAST_INTEGERS}` });
 
-/** The same, or null. */
+/** A sum of amounts in a reply, or null. */
 export const sumOrNull = (description: string) =>
   Type.Unsafe<number | string | null>({
     anyOf: [...SUMS, { type: 'null' }],

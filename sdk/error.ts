@@ -133,8 +133,8 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
   }
 
   /**
-   * Opens a case with support about this error, or returns its open case. The key needs the scope `cases:write`. `text`
-   * adds facts that the error record lacks, such as who waits. Rejects like every call.
+   * Opens a case with support about this error, or returns its open case. The key needs the scope `cases:write`. `text` adds
+   * facts that the error record lacks, such as who is waiting. Rejects like every call.
    */
   async openCase(text?: string): Promise<WithResponse<CaseRecord>> {
     const open = OPENERS.get(this);

@@ -64,7 +64,7 @@ export const addApprovals: AddCommands = (program, context) => {
   });
   addCommand(approvals, context, {
     name: 'policy',
-    description: 'show the rules that say which requests need an approval',
+    description: 'show the rules that determine which requests need an approval',
     run: async ({ service, show }) => {
       const policy = await service.approvals.policy();
       show(policy, policyText(policy));
@@ -72,7 +72,7 @@ export const addApprovals: AddCommands = (program, context) => {
   });
   addCommand<KeyOption & { readonly file: string }>(approvals, context, {
     name: 'set-policy',
-    description: 'replace the rules that say which requests need an approval',
+    description: 'replace the rules that determine which requests need an approval',
     options: {
       ...KEY_OPTION,
       file: {

@@ -49,7 +49,7 @@ export const addDays: AddCommands = (program, context) => {
   addCommand<GetDayQuery>(days, context, {
     ...PROGRAM,
     name: 'show <program_id>',
-    description: 'show what the accounts of a card program had on a day, what moved, and whether it adds up',
+    description: 'show the balances and movements of a card program on a day, and whether they add up',
     options: DAY_OPTION,
     notes: '\nExits with 3 if the day does not add up.',
     run: async ({ service, showText, exitWith }, query, programId) => {

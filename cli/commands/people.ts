@@ -81,7 +81,7 @@ export const addAccess: AddCommands = (program, context) => {
   });
   addCommand<Filters & OutputOption>(access, context, {
     name: 'export',
-    description: 'export the same as CSV',
+    description: 'export what keys and people can do, as CSV',
     options: { ...FILTER_OPTIONS, ...OUTPUT_OPTION },
     notes: EXPORT_NOTES,
     run: (session, { output, ...filters }) => showExport(session, output, () => session.service.access.export(filters)),

@@ -45,7 +45,7 @@ const SETTLEMENT_NOTES = `
 Runs in the folder of the sandbox. The file has every order that no earlier file
 has. The differences that you can plant, each in one order:
   amount             the line has another amount
-  duplicate          the line is there twice
+  duplicate          the line occurs twice
   missing_in_ledger  an extra line, about an unknown order
   missing_in_file    the line is missing; the next file has it`;
 

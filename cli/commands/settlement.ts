@@ -96,7 +96,7 @@ async function importFile(session: Session, path: string, connectorId: string, w
   const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
   let file: SettlementFileRecord = await service.settlementFiles.create(about);
   const { file_id: fileId, lines_received: known } = file;
-  if (known > 0) say(`${known} of ${lineCount} lines are there already.\n`);
+  if (known > 0) say(`${known} of ${lineCount} lines are already stored.\n`);
   let first = known + 1;
   for await (const lines of readPortions(path, known, MAX_SETTLEMENT_LINES)) {
     file = await service.settlementFiles.addLines(fileId, { first_line: first, lines: [...lines] });

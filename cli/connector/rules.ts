@@ -86,7 +86,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'early_signature',
-    expected: 'A request that is signed for a time in ten minutes is refused with 401.',
+    expected: 'A request with a timestamp ten minutes in the future is refused with 401.',
     why: 'Otherwise it could be kept and sent much later.',
     check: (trial) => expectUnauthorized(trial, signedAt(OUTSIDE_SECONDS)),
   },
@@ -168,7 +168,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'other_order',
     expected:
-      'A different amount, card or kind under the same attempt_id is refused with 409, and the first order stands.',
+      'A different amount, card or kind under the same attempt_id is refused with 409, and the first order does not change.',
     why: 'One of the two is a mistake, and no one knows which, so the adapter must not confuse them.',
     check: async (trial) => {
       const order = trial.order();
@@ -221,7 +221,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse',
-    expected: 'The answer to a reversal is reversed, and an inquiry says so.',
+    expected: 'The answer to a reversal is reversed, and so is the answer to a later inquiry.',
     why: 'The service repeats it until it is acknowledged, and returns the money only then.',
     check: async (trial) => {
       const order = trial.order();

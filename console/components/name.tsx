@@ -28,7 +28,7 @@ export function Name({ kind, id, programId, ...shown }: NameParts & { readonly k
   return <NameLink kind={kind} id={id} name={name} programId={programId} isLoading={isLoading} {...shown} />;
 }
 
-/** Shows the same for a name that is already loaded, such as in a list. */
+/** Shows a name that is already loaded, such as in a list, as {@link Name} does. */
 export function NameLink({
   kind,
   id,

@@ -65,7 +65,7 @@ export function provokingRequest(code: ErrorCode): ExampleRequest | undefined {
   return { ...example, headers: { ...example.headers, 'Sandbox-Provoke': code } };
 }
 
-/** The same with an unknown outcome; undefined for codes that never have one. */
+/** A sandbox request that gets the code with an unknown outcome; undefined for codes that never have one. */
 export function unknownOutcomeRequest(code: ErrorCode): ExampleRequest | undefined {
   const provoking = ERRORS[code].moneyMoved === 'no' ? undefined : provokingRequest(code);
   if (provoking === undefined) return undefined;

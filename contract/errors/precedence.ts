@@ -2,7 +2,7 @@ import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { Operation } from '../operation.ts';
 
 type StepOfRequest = {
-  /** What it checks. The text follows its number in a list. */
+  /** What the step checks. In a list, the text follows the step's number. */
   readonly checks: string;
   readonly codes: (operation: Operation) => readonly RefusalCode[];
 };

@@ -30,7 +30,7 @@ const SHOP = {
 } as const;
 const CREATE = call('create_key', { body: SHOP });
 const KEY_NOTES = [
-  'The secret of a key is in the response to create_key or roll_key only, never in an event.',
+  'Only the response to create_key or roll_key contains the secret of a key. No event contains it.',
   'If the key is bound to a card program, that program gets the event. Events of other keys are for operators only.',
 ] as const;
 
@@ -59,7 +59,7 @@ export const ACCESS_EVENTS = {
     operation: 'get_switch',
     notes: [
       "While `disabled` is true, requests that would move money get the error service_disabled. With a `connector_id`, only new loads and unloads of that connector's cards get it.",
-      'When the time in `until` comes, transfers are enabled again without an event.',
+      'At the time in `until`, transfers are enabled again without an event.',
     ],
     example: { disabled: true, program_id: null, connector_id: null, reason: undefined, actor: undefined },
     sample: {

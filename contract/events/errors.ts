@@ -45,7 +45,7 @@ export const ERROR_EVENTS = {
     },
     sample: {
       reproduce:
-        'Let a transfer fail with the header Sandbox-Provoke. If that was done in the last minute, wait for it to end.',
+        'Let a transfer fail with the header Sandbox-Provoke. If you did that within the last minute, first wait until the minute is over.',
       request: load({}, { 'Sandbox-Provoke': 'unknown_create_transfer' }),
       status: 500,
     },

@@ -83,7 +83,7 @@ export const PROGRAM_EVENTS = {
   'funding.low': eventType({
     summary: "A program's available funds fell below its funding_low_threshold.",
     sent: [
-      'A transfer, a hold, the reversal of an unload, or a withdrawal takes the available funds, which is the balance without holds, from at or above the threshold to below it.',
+      'A transfer, a hold, the reversal of an unload, or a withdrawal takes the available funds (the balance without holds) from at or above the threshold to below it.',
       'update_program sets the threshold above the available funds, which were not low before.',
       'It is not sent again until the funds have been at or above the threshold.',
     ],
@@ -93,7 +93,7 @@ export const PROGRAM_EVENTS = {
     notes: [
       'It is written in the same transaction as its cause, after the event of that cause.',
       "Only the funding in the program's own currency is compared.",
-      'transfer_id and movement_id are null when update_program has caused it.',
+      'transfer_id and movement_id are null if update_program caused it.',
       'A new program has no funds, but causes no such event.',
     ],
     example: { available: 249_000, threshold: 250_000, transfer_id: EXAMPLE_TRANSFER_ID, movement_id: null },

@@ -41,7 +41,7 @@ export const TRANSFER_EVENTS = {
     sent: [
       'A transfer is created with "capture": "manual".',
       'A scheduled transfer with "capture": "manual" is due, and its hold begins.',
-      'The money of the card is at a processor, which is asked to move it.',
+      'A transfer is created or due for a card whose money is at a processor, and the processor is asked to move it.',
       'A processor whose outcome was unknown says that it will move the money later.',
     ],
     example: { ...HELD, status: 'pending', outcome: 'open' },

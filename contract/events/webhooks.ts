@@ -63,7 +63,7 @@ export const WEBHOOK_EVENTS = {
       'update_webhook disables the webhook. `status_reason` is then `requested`.',
       'The URL responded with 410 (`gone`), or everything has failed for 120 hours (`failing`).',
     ],
-    notes: [TO_OTHERS, 'update_webhook enables it again, with the events it missed or without them.', WHAT_TO_DO],
+    notes: [TO_OTHERS, 'update_webhook enables it again, with or without the events that it missed.', WHAT_TO_DO],
     example: { ...EXAMPLE_WEBHOOK, status: 'disabled', status_reason: 'requested', updated_at: EXAMPLE_LATER },
     sample: {
       reproduce: 'Create a webhook, then disable it.',

@@ -42,7 +42,7 @@ export const FoundRecord = Type.Object({
   id: Type.String({ description: 'Its id; for an idempotency key or an error code, the text itself' }),
   program_id: textOrNull('The card program; null if it belongs to none'),
   matched: literals(MATCHES, 'The field that equals or contains the text'),
-  summary: Type.String({ description: 'What it is, in one line' }),
+  summary: Type.String({ description: 'Description of the result, in one line' }),
   created_at: nullable(
     moment('When it was created or happened; null for results without a time, such as an error code'),
   ),

@@ -91,7 +91,7 @@ export const MoneySummaryRecord = Type.Object({
     "Whether the money moved, is held, or was reversed; unknown while it is not known whether the card's processor " +
       'has moved it; moved_late if it has, after the transfer had failed',
   ),
-  sentence: Type.String({ description: 'The same in a sentence for people' }),
+  sentence: Type.String({ description: 'The same answer in a sentence for people' }),
 });
 
 /** Everything that is known about a transfer, in order. */

@@ -252,7 +252,7 @@ function operationObject(id: OperationId): JsonObject {
             required: (body.required ?? []).length > 0 || Reflect.get(body, 'x-checked')?.minProperties > 0,
             content: {
               'application/json': { schema: toJson(body), example: JSON.parse(example.body ?? '{}') },
-              // The same body in its own media type.
+              // The body of a PATCH also has its own media type.
               ...(method === 'PATCH' ? { [MERGE_PATCH]: { schema: toJson(body) } } : {}),
             },
           },

@@ -7,7 +7,7 @@ import type { SchemaShape } from '../schema-parts.ts';
 /** One field of a body, a query or a reply, in words. */
 export type Field = {
   readonly name: string;
-  /** Such as `string or null`, or `array of objects`. */
+  /** The type in words, such as `string or null` or `array of objects`. */
   readonly type: string;
   readonly required: boolean;
   /** The constraints on a value, such as `1 to 255 characters`; empty if there is only the type. */

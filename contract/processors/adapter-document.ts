@@ -35,8 +35,8 @@ const INTRODUCTION = [
     'the service and the adapter share. The version is `v2`: the signed text has the method and the path before the body. ' +
     'Notices to the service use the version `v1`, which does not sign the method and the path. Refuse a request whose signature does not match, or whose `webhook-timestamp` is more ' +
     'than 5 minutes from now. `webhook-id` is new for each request. To recognize an order, use its `attempt_id`.',
-  'Only a response with status 200 and the described body counts as an answer. Anything else, a redirect, another amount or currency, more ' +
-    'than 65,536 bytes, or no answer within 10 seconds, means that the outcome is unknown. The service then inquires, and ' +
+  'Only a response with status 200 and the described body counts as an answer. Anything else means that the outcome is unknown: a ' +
+    'redirect, another amount or currency, more than 65,536 bytes, or no answer within 10 seconds. The service then inquires, and ' +
     'sends the same order again only if the connector says that this is safe. So never answer 200 before you know the outcome.',
 ].join('\n\n');
 
@@ -171,7 +171,7 @@ const NOTICE: JsonObject = {
           'An earlier notice has this `notice_id` and different contents. Do not repeat it: it will not be accepted.',
       },
       '4XX': { description: 'The notice is refused: its signature, its time or its body is not valid.' },
-      '5XX': { description: 'The notice may not be stored. Repeat it.' },
+      '5XX': { description: 'The notice may or may not be stored. Repeat it.' },
     },
   },
 };

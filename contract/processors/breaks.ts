@@ -32,7 +32,7 @@ export const BreakRecord = Type.Object({
       'service could not handle for minutes, and tries again until the break is closed; reused_notice_id: a notice ' +
       'with the id of a previous notice but different contents, which was refused; missing_in_ledger: a line of a settlement file ' +
       'about an attempt that the service does not know; duplicate: another line of a settlement file about a settled attempt; ' +
-      'missing_in_file: an approved attempt that no settlement file has in time; file_missing: attempts should be in a settlement ' +
+      'missing_in_file: an approved attempt that was in no settlement file in time; file_missing: attempts should be in a settlement ' +
       'file by now, but none has arrived',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
@@ -58,12 +58,12 @@ export const BreakRecord = Type.Object({
   ),
   bookings: Type.Array(
     Type.Object({
-      book_against: literals(BOOK_AGAINST, 'The value to close the break with'),
+      book_against: literals(BOOK_AGAINST, 'The `book_against` to send when closing the break'),
       from: literals(BOOKED_ACCOUNTS, 'The account that would give the money'),
       to: literals(BOOKED_ACCOUNTS, 'The account that would receive it'),
       amount: Amount('Amount that would move'),
     }),
-    { description: 'The ways to book the difference; empty once it is booked, and if it is not known' },
+    { description: 'The ways to book the difference; empty if it has been booked or is not known' },
   ),
 });
 
@@ -71,7 +71,7 @@ export const CloseBreakBody = Type.Object(
   {
     note: freeText(
       MAX_NOTE_CHARACTERS,
-      'What you found and did; stored with the break, without card numbers and keys, as long as the error log',
+      'What you found and did; stored with the break, without card numbers and keys, for as long as the error log',
     ),
     book_against: Type.Optional(
       literals(

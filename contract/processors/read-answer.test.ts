@@ -24,8 +24,8 @@ const read = (changes: object, request: keyof typeof STATUSES_OF = 'send') =>
 
 const NOTHING = { outcome: 'unknown', processorReference: null, code: null, retryAfterSeconds: null };
 
-describe('an answer counts', () => {
-  test('with the outcome of the processor', () => {
+describe('an answer', () => {
+  test('has the outcome that the processor reports', () => {
     const said = { processorReference: 'ref 1', code: '00', retryAfterSeconds: 3600, detail: null };
     expect(read({})).toEqual({ outcome: 'approved', ...said });
     expect(read({ status_code: SECRET, Code: 1, constructor: null, ProcessorReference: [] })).toEqual({
@@ -43,11 +43,11 @@ describe('an answer counts', () => {
   const every = requests.flatMap(([request]) =>
     STATUSES_OF.inquire.map((status) => [request, status, STATUSES_OF[request].includes(status)] as const),
   );
-  test.each(every)('to %s with %s: %j', (request, status, counts) => {
+  test.each(every)('to %s with the status %s counts: %j', (request, status, counts) => {
     expect(read({ status }, request).outcome).toBe(counts ? status : 'unknown');
   });
 
-  test('without a card number in the reference of the processor', () => {
+  test('has no card number in the reference of the processor', () => {
     expect(read({ processor_reference: '4111111111111111', code: '4111111111111111' })).toMatchObject({
       outcome: 'approved',
       processorReference: '[redacted]',
@@ -56,20 +56,20 @@ describe('an answer counts', () => {
   });
 });
 
-describe('an answer is unknown', () => {
+describe('the outcome of an answer is unknown', () => {
   test.each([
     ['attempt', { attempt_id: 'pat_0196f5c2d9a67c44bd7083a1e95f24c7' }, 'another attempt'],
     ['smaller amount', { amount: 999 }, 'the amount 999 instead of 1000'],
     ['greater amount', { amount: 1001 }, 'the amount 1001 instead of 1000'],
     ['currency', { currency: 'EUR' }, 'the currency EUR instead of USD'],
-  ])('about another %s', (_, changes, says) => {
+  ])('if it is about another %s', (_, changes, says) => {
     for (const request of ['send', 'inquire', 'reverse'] as const) {
       const answer = read({ ...changes, status: request === 'reverse' ? 'reversed' : 'approved' }, request);
       expect(answer).toEqual({ ...NOTHING, detail: expect.stringContaining(says) });
     }
   });
 
-  test.each(Object.keys(FIELDS))('without the field %s', (field) => {
+  test.each(Object.keys(FIELDS))('if it lacks the field %s', (field) => {
     expect(read({ [field]: undefined })).toEqual({ ...NOTHING, detail: expect.stringContaining(`'${field}'`) });
   });
 

@@ -37,7 +37,7 @@ describe('the largest body of create_transfer', () => {
   });
 });
 
-it('every operation with a body has a limit that one request may occupy', () => {
+it('the body of every operation has a limit that is small enough for the memory of one request', () => {
   for (const id of OPERATION_IDS) {
     const { body, maxBodyBytes } = OPERATIONS[id];
     if (body === undefined) expect(maxBodyBytes, id).toBeUndefined();

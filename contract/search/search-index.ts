@@ -1,7 +1,7 @@
 import MiniSearch from 'minisearch';
 import { termsIn } from './words.ts';
 
-/** What can be found. */
+/** The kinds of entries that can be found. */
 export type EntryKind = 'error' | 'operation' | 'field' | 'event' | 'guide';
 
 /** One thing that can be found, such as an error code. */
@@ -115,7 +115,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     return made;
   }
 
-  /** The same, built in small steps, so that a service can handle requests in between. */
+  /** The index of some entries, built in small steps so that a service can handle requests in between. */
   static async inTurns<Entry extends SearchEntry>(entries: readonly Entry[]): Promise<SearchIndex<Entry>> {
     const made = new SearchIndex(entries);
     await made.#index.addAllAsync(made.#documents(), { chunkSize: TEXTS_AT_A_TIME });

@@ -42,7 +42,7 @@ const StandbyRecord = Type.Object({
 
 /** A problem that does not keep the service from working. */
 const ConcernRecord = Type.Object({
-  name: literals(CONCERNS, 'What it is'),
+  name: literals(CONCERNS, 'Name of the problem'),
   message: Type.String({ description: 'A sentence with the figures' }),
   runbook: Type.String({ description: runbook }),
 });
@@ -89,7 +89,7 @@ export const ServiceStatus = Type.Object({
     ),
     standbys: countOrNull('Connected standbys; null without the right to see them'),
     waits_for_standby: booleanOrNull('Whether commits wait for a standby'),
-    replication_lag_bytes: countOrNull('How far the standby that is furthest behind lags'),
+    replication_lag_bytes: countOrNull('How far behind the slowest standby is'),
   }),
   connections: part('The connections of this process to the database', {
     max: count('Database connections that this process may open'),
@@ -133,7 +133,7 @@ export const STATUS = [
     id: 'get_status',
     method: 'GET',
     path: '/api/v0.1/operator/status',
-    summary: 'Get the state of the service: whether it is ready, what it lacks, and what to do',
+    summary: 'Get the state of the service: whether it is ready, its problems, and what to do about them',
     reach: 'operator',
     scope: 'operator:read',
     reply: ServiceStatus,

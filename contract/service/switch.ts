@@ -159,7 +159,7 @@ export const SWITCH = [
     id: 'preview_switch',
     method: 'GET',
     path: `${PATH}/preview`,
-    summary: 'See what disabling a scope would stop: card programs, transfers and due work; and what would continue',
+    summary: 'See what disabling a scope would stop (card programs, transfers and due work), and what would continue',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object(

@@ -149,7 +149,7 @@ export const CaseSnapshot = Type.Object({
   transfer: TRANSFER,
 });
 
-/** The same for operators: with the checks and the causes of the error. */
+/** What was known about the request or the transfer, for operators: with the checks and the causes of the error. */
 export const OperatorCaseSnapshot = Type.Object({
   ...SNAPSHOT,
   error: describedOrNull(InspectedErrorRecord, 'The error response with its checks and causes; null if there is none'),

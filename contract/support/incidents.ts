@@ -121,7 +121,7 @@ export const AttachedIncident = Type.Object({
   ...OperatorIncidentRecord.properties,
   uncovered_case_ids: Type.Array(Type.String(), {
     description:
-      'The sent cases that the incident does not cover, by their error code, card program or operation; they are ' +
+      'The cases in the request that the incident does not cover, by their error code, card program or operation; they are ' +
       'attached anyway, and resolved with it',
   }),
 });

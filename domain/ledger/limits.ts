@@ -286,7 +286,7 @@ export type LimitsChange = {
   readonly maximumBalance?: bigint | null;
 };
 
-/** The same for one direction. */
+/** A change of the limits of one direction. */
 export type DirectionLimitsChange = { readonly [Name in LimitName]?: bigint | null };
 
 /** The limits after a change. Null removes all of them, undefined keeps them. */

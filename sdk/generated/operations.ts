@@ -128,7 +128,7 @@ export type ApprovalPolicy = {
 export type ApprovalRecord = {
   /** apr_ and 32 hex digits. */
   readonly approval_id: string;
-  /** approved: it is being carried out; failed: it was approved, and refused when it was carried out. */
+  /** approved: it is being carried out; failed: it was approved, but was refused when it was carried out. */
   readonly status: 'pending' | 'approved' | 'carried_out' | 'failed' | 'rejected' | 'withdrawn' | 'expired';
   /** The operation that the request calls. */
   readonly operation:
@@ -288,8 +288,8 @@ export type AttachedIncident = {
    */
   readonly unresolved_case_count: number;
   /**
-   * The sent cases that the incident does not cover, by their error code, card program or operation; they are
-   * attached anyway, and resolved with it.
+   * The cases in the request that the incident does not cover, by their error code, card program or operation;
+   * they are attached anyway, and resolved with it.
    */
   readonly uncovered_case_ids: readonly string[];
 };
@@ -427,8 +427,8 @@ export type BreakRecord = {
    * closed; reused_notice_id: a notice with the id of a previous notice but different contents, which was
    * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know;
    * duplicate: another line of a settlement file about a settled attempt; missing_in_file: an approved attempt
-   * that no settlement file has in time; file_missing: attempts should be in a settlement file by now, but none
-   * has arrived.
+   * that was in no settlement file in time; file_missing: attempts should be in a settlement file by now, but
+   * none has arrived.
    */
   readonly kind:
     | 'late_approval'
@@ -474,9 +474,9 @@ export type BreakRecord = {
   readonly note: string | null;
   /** The account that the difference was last booked against; null if it was not. */
   readonly booked_against: 'funding' | 'clearing' | 'loss' | null;
-  /** The ways to book the difference; empty once it is booked, and if it is not known. */
+  /** The ways to book the difference; empty if it has been booked or is not known. */
   readonly bookings: readonly {
-    /** The value to close the break with. */
+    /** The `book_against` to send when closing the break. */
     readonly book_against: 'funding' | 'clearing' | 'loss';
     /** The account that would give the money. */
     readonly from: 'funding' | 'clearing' | 'loss' | 'suspense';
@@ -956,8 +956,8 @@ export type ClockRecord = {
 /** The body of close_break. */
 export type CloseBreakBody = {
   /**
-   * What you found and did; stored with the break, without card numbers and keys, as long as the error log. At
-   * most 500 characters.
+   * What you found and did; stored with the break, without card numbers and keys, for as long as the error log.
+   * At most 500 characters.
    */
   readonly note: string;
   /**
@@ -1481,8 +1481,8 @@ export type DayRecord = {
   readonly status: 'running' | 'open' | 'closed';
   /**
    * Whether funding, suspense, losses and the outside world each end with their opening balance plus the postings
-   * of the day, and begin with what they had at the end of the previous day, if that day is closed.
-   * `verify-books` checks each card.
+   * of the day, and begin with the closing balances of the previous day, if that day is closed. `verify-books`
+   * checks each card.
    */
   readonly adds_up: boolean;
   /** The money, by currency; empty if the card program had none. */
@@ -1502,9 +1502,9 @@ export type DayRecord = {
     readonly adds_up: boolean;
   }[];
   /**
-   * The approved orders at processors, until a settlement file has them, for connectors that have had a file.
-   * Orders from before the first file count only if a file has them. Late approvals do not count: their breaks
-   * have them.
+   * The approved orders at processors that no settlement file has yet, for connectors that have sent a file.
+   * Orders from before the first file count only if a file has them. Late approvals do not count, because they
+   * have breaks.
    */
   readonly settlements: readonly {
     /** The connector of the processor. */
@@ -1518,7 +1518,7 @@ export type DayRecord = {
   }[];
   /**
    * Number of differences between processors and the books that are open now, or were when the day was closed.
-   * Differences that no card program is known for do not count.
+   * Differences whose card program is not known do not count.
    */
   readonly open_breaks: number;
   /** The last day before this one that was closed; null if there is none. */
@@ -1831,7 +1831,7 @@ export type FoundRecord = {
     | 'processor_token'
     | 'name'
     | 'error_code';
-  /** What it is, in one line. */
+  /** Description of the result, in one line. */
   readonly summary: string;
   /** When it was created or happened; null for results without a time, such as an error code. */
   readonly created_at: string | null;
@@ -2618,7 +2618,7 @@ export type MoneySummaryRecord = {
    * has moved it; moved_late if it has, after the transfer had failed.
    */
   readonly moved: 'yes' | 'no' | 'held' | 'moved_back' | 'partly_moved_back' | 'unknown' | 'moved_late';
-  /** The same in a sentence for people. */
+  /** The same answer in a sentence for people. */
   readonly sentence: string;
 };
 
@@ -3448,7 +3448,7 @@ export type RecentFigures = {
    * interval.
    */
   readonly refused: readonly number[];
-  /** Requests that move money and had another error of the caller, in each interval. */
+  /** Requests that move money and failed with another error of the caller, in each interval. */
   readonly invalid: readonly number[];
   /**
    * Requests that move money and failed because of the service (Server or Process Error), in each interval.
@@ -3551,7 +3551,7 @@ export type RequestFigures = {
   readonly succeeded: number;
   /** Requests that move money and were refused by the rules of the ledger (409) or by the switch (424). */
   readonly refused: number;
-  /** Requests that move money and had another error of the caller. */
+  /** Requests that move money and failed with another error of the caller. */
   readonly invalid: number;
   /** Requests that move money and failed because of the service (Server or Process Error). */
   readonly failed: number;
@@ -3935,7 +3935,7 @@ export type ServiceStatus = {
   };
   /** Problems that do not keep the service from working. */
   readonly degraded: readonly {
-    /** What it is. */
+    /** Name of the problem. */
     readonly name:
       | 'few_connections'
       | 'schema_newer'
@@ -4010,7 +4010,7 @@ export type ServiceStatus = {
     readonly standbys: number | null;
     /** Whether commits wait for a standby; null if not known. */
     readonly waits_for_standby: boolean | null;
-    /** How far the standby that is furthest behind lags; null if not known. */
+    /** How far behind the slowest standby is; null if not known. */
     readonly replication_lag_bytes: number | null;
   };
   /** The connections of this process to the database. */
@@ -4662,7 +4662,7 @@ export type TrialBalance = {
      * its negative, where not every JSON parser is exact.
      */
     readonly sum: number | string;
-    /** The same by kind of account. */
+    /** The number and the sum for each kind of account. */
     readonly by_kind: readonly {
       /**
        * card, clearing (the money of cards at processors), funding, suspense, loss, or world (everything outside of
@@ -5174,7 +5174,7 @@ export type Operations = {
     readonly reply: CardErasureRecord;
   };
   /**
-   * get_card_limits: Get the limits of a card, how much of each has been used, and what is left. Error codes:
+   * get_card_limits: Get the limits of a card, and how much of each has been used and is left. Error codes:
    * `card_not_found`, `unknown_get_card_limits`.
    */
   readonly get_card_limits: {
@@ -5182,7 +5182,7 @@ export type Operations = {
     readonly reply: CardLimitsRecord;
   };
   /**
-   * list_holds: List the open holds on a card, and those for it in other accounts, newest first. Error codes:
+   * list_holds: List the open holds on a card, and the holds for it in other accounts, newest first. Error codes:
    * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
    */
   readonly list_holds: {
@@ -5944,8 +5944,8 @@ export type Operations = {
     readonly reply: TrialBalance;
   };
   /**
-   * get_day: Get the report of a card program's day: what its accounts had, what moved, and whether it adds up.
-   * Requires an operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
+   * get_day: Get the report of a card program's day: balances, movements, and whether they add up. Requires an
+   * operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
    */
   readonly get_day: {
     readonly call: {
@@ -6164,16 +6164,17 @@ export type Operations = {
     readonly reply: ApprovalRecord;
   };
   /**
-   * get_approval_policy: Get the rules that say which requests need an approval. Requires an operator key. Error
-   * codes: `unknown_get_approval_policy`.
+   * get_approval_policy: Get the rules that determine which requests need an approval. Requires an operator key.
+   * Error codes: `unknown_get_approval_policy`.
    */
   readonly get_approval_policy: {
     readonly call: { readonly options?: CallOptions | undefined };
     readonly reply: ApprovalPolicy;
   };
   /**
-   * change_approval_policy: Replace the rules that say which requests need an approval. Requires an operator key.
-   * Error codes: `change_approval_policy_schema`, `idempotency_key_exists`, `unknown_change_approval_policy`.
+   * change_approval_policy: Replace the rules that determine which requests need an approval. Requires an
+   * operator key. Error codes: `change_approval_policy_schema`, `idempotency_key_exists`,
+   * `unknown_change_approval_policy`.
    */
   readonly change_approval_policy: {
     readonly call: { readonly body: ChangeApprovalPolicyBody; readonly options?: KeyedCallOptions | undefined };
@@ -6194,7 +6195,7 @@ export type Operations = {
     readonly reply: SwitchRecord;
   };
   /**
-   * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
+   * preview_switch: See what disabling a scope would stop (card programs, transfers and due work), and what would
    * continue. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
    * `connector_not_found`, `unknown_preview_switch`.
    */
@@ -6203,8 +6204,8 @@ export type Operations = {
     readonly reply: SwitchPreview;
   };
   /**
-   * get_status: Get the state of the service: whether it is ready, what it lacks, and what to do. Requires an
-   * operator key. Error codes: `unknown_get_status`.
+   * get_status: Get the state of the service: whether it is ready, its problems, and what to do about them.
+   * Requires an operator key. Error codes: `unknown_get_status`.
    */
   readonly get_status: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: ServiceStatus };
   /**

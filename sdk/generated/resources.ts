@@ -390,7 +390,7 @@ export class CardsResource {
   }
 
   /**
-   * get_card_limits: Get the limits of a card, how much of each has been used, and what is left. Error codes:
+   * get_card_limits: Get the limits of a card, and how much of each has been used and is left. Error codes:
    * `card_not_found`, `unknown_get_card_limits`.
    */
   limits(cardId: string, options?: CallOptions): Promise<WithResponse<CardLimitsRecord>> {
@@ -398,7 +398,7 @@ export class CardsResource {
   }
 
   /**
-   * list_holds: List the open holds on a card, and those for it in other accounts, newest first. Error codes:
+   * list_holds: List the open holds on a card, and the holds for it in other accounts, newest first. Error codes:
    * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
    */
   holds(cardId: string, query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<HoldPage>> {
@@ -536,8 +536,8 @@ export class DaysResource {
   }
 
   /**
-   * get_day: Get the report of a card program's day: what its accounts had, what moved, and whether it adds up.
-   * Requires an operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
+   * get_day: Get the report of a card program's day: balances, movements, and whether they add up. Requires an
+   * operator key. Error codes: `get_day_schema`, `program_not_found`, `unknown_get_day`.
    */
   get(programId: string, query: GetDayQuery = {}, options?: CallOptions): Promise<WithResponse<DayRecord>> {
     return this.#send('get_day', { params: { program_id: programId }, query, options });
@@ -788,7 +788,7 @@ export class SwitchResource {
   }
 
   /**
-   * preview_switch: See what disabling a scope would stop: card programs, transfers and due work; and what would
+   * preview_switch: See what disabling a scope would stop (card programs, transfers and due work), and what would
    * continue. Requires an operator key. Error codes: `preview_switch_schema`, `program_not_found`,
    * `connector_not_found`, `unknown_preview_switch`.
    */
@@ -806,8 +806,8 @@ export class StatusResource {
   }
 
   /**
-   * get_status: Get the state of the service: whether it is ready, what it lacks, and what to do. Requires an
-   * operator key. Error codes: `unknown_get_status`.
+   * get_status: Get the state of the service: whether it is ready, its problems, and what to do about them.
+   * Requires an operator key. Error codes: `unknown_get_status`.
    */
   get(options?: CallOptions): Promise<WithResponse<ServiceStatus>> {
     return this.#send('get_status', { options });
@@ -996,16 +996,17 @@ export class ApprovalsResource {
   }
 
   /**
-   * get_approval_policy: Get the rules that say which requests need an approval. Requires an operator key. Error
-   * codes: `unknown_get_approval_policy`.
+   * get_approval_policy: Get the rules that determine which requests need an approval. Requires an operator key.
+   * Error codes: `unknown_get_approval_policy`.
    */
   policy(options?: CallOptions): Promise<WithResponse<ApprovalPolicy>> {
     return this.#send('get_approval_policy', { options });
   }
 
   /**
-   * change_approval_policy: Replace the rules that say which requests need an approval. Requires an operator key.
-   * Error codes: `change_approval_policy_schema`, `idempotency_key_exists`, `unknown_change_approval_policy`.
+   * change_approval_policy: Replace the rules that determine which requests need an approval. Requires an
+   * operator key. Error codes: `change_approval_policy_schema`, `idempotency_key_exists`,
+   * `unknown_change_approval_policy`.
    */
   changePolicy(body: ChangeApprovalPolicyBody, options?: KeyedCallOptions): Promise<WithResponse<ApprovalPolicy>> {
     return this.#send('change_approval_policy', { body, options });

@@ -64,7 +64,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
       else assert.deepEqual([reply.status, reply.headers['error-code']], [413, 'payload_too_large']);
     }
   },
-  'the address of the caller is the last of X-Forwarded-For': async ({ proxy, relay, service }) => {
+  'the address of the caller is the last one in X-Forwarded-For': async ({ proxy, relay, service }) => {
     relay.takeSent();
     const forged = { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'http' };
     const sent = { ...transfer(service), from: '127.0.0.7', headers: { ...transfer(service).headers, ...forged } };
@@ -74,7 +74,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     assert.match(head, /^x-forwarded-proto: https\r$/im);
     assert.match(head, /^host: transfers\.example\.com\r$/im);
   },
-  'rate limits and the audit log have the address of the caller': checkAddresses,
+  'rate limits and the audit log use the address of the caller': checkAddresses,
   'the session of a browser has the cookie __Host-console': checkSession,
   'a stream of events is not delayed': checkStream,
   'a silent stream gets its comments and stays open': async ({ service, http2 }) => {

@@ -21,7 +21,7 @@ import { ProvokeSection } from './provoke-section.tsx';
 export function SandboxScreen() {
   const { can } = useSession();
   return (
-    <Page title="Sandbox" lead="Try what happens when things go wrong, without real money.">
+    <Page title="Sandbox" lead="See what happens when things go wrong, without real money.">
       <CardsSection />
       <ProvokeSection />
       <WhoMay operation="move_clock" to="move the clock or stop the database" />

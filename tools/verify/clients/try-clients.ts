@@ -53,7 +53,7 @@ function heyApiUrl(): string | undefined {
   return heyApi.getConfig().baseUrl;
 }
 
-/** The same with the types of openapi-typescript. `tsc` does half of the test: untyped values are errors. */
+/** Creates the transfers with the types of openapi-typescript. `tsc` does half of the test: untyped values are errors. */
 async function tryOpenapiTypescript(baseUrl: string): Promise<readonly [string, string]> {
   const client = createClient<paths>({ baseUrl });
   const made = await client.POST('/api/v0.1/core/transfer', { body: { amount: 1000, card_id: 'card_active' } });
@@ -72,7 +72,7 @@ async function tryOpenapiTypescript(baseUrl: string): Promise<readonly [string, 
   return [transfer.transfer_id, record.Code];
 }
 
-/** The same with the functions of orval. */
+/** Creates the transfers with the functions of orval. */
 async function tryOrval(): Promise<readonly [string, string]> {
   const made = await orval.createTransfer({ amount: 1000, card_id: 'card_active' });
   if (made.status === 202) throw new Error(`the transfer waits for ${made.data.approval_id}`);
