@@ -65,8 +65,8 @@ export type MetadataPair = { readonly name: string; readonly value: string };
 type PairQuery = { readonly metadata_name?: string; readonly metadata_value?: string };
 
 /**
- * Returns the metadata pair in the query of a list, or null if there is none. Half a pair is refused, because it would filter
- * nothing.
+ * Returns the metadata pair in the query of a list, or null if there is none. A name without a value, or a value without a
+ * name, is refused, because it would filter nothing.
  */
 export function readPair(call: CallContext & { readonly query: PairQuery }): MetadataPair | null {
   const { metadata_name: name, metadata_value: value } = call.query;
@@ -74,7 +74,7 @@ export function readPair(call: CallContext & { readonly query: PairQuery }): Met
   if (name === undefined && value === undefined) return null;
   const [sent, missing] =
     name === undefined ? ['metadata_value', 'metadata_name'] : ['metadata_name', 'metadata_value'];
-  const message = `'${sent}' can only be sent together with '${missing}': a pair of the metadata has a name and a value.`;
+  const message = `'${sent}' can only be sent together with '${missing}': a metadata pair has a name and a value.`;
   throw schemaRefusal(call, message, `/${missing}`);
 }
 

@@ -13,7 +13,7 @@ export function isRepeatable(operation: OperationId): boolean {
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);
   const transfers = OPERATIONS.list_transfers.path;
-  if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
+  if (operation === 'update_card') return 'Send exactly the same request again: a card is closed only once.';
   if (operation === 'create_transfer_batch')
     return 'Send the batch again with the same keys: no row moves money twice.';
   if (key !== undefined)
@@ -26,6 +26,6 @@ export function howToFindOut(operation: OperationId, transferId: string | undefi
 function howToFindChange(operation: OperationId, key: string | undefined): string {
   if (key !== undefined)
     return 'Send exactly the same request again with the same Idempotency-Key: the response is the outcome.';
-  if (isRepeatable(operation)) return 'Send exactly the same request again: twice has the effect of once.';
+  if (isRepeatable(operation)) return 'Send exactly the same request again: repeating it has no further effect.';
   return 'Find out whether it took effect before you send it again.';
 }

@@ -17,7 +17,7 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
-/** Reads rows with a statement that may take long. Undefined if it takes longer than the limit; 0 for no limit. */
+/** Reads rows with a statement that may take a long time. Undefined if it takes longer than the limit; 0 for no limit. */
 export async function surveyRows(
   database: Database,
   statement: Statement,
@@ -53,7 +53,7 @@ export async function readAgain(
     return await database.read(statement);
   } catch (cause) {
     const moved = moneyMoved === 'no' ? 'unknown' : moneyMoved;
-    const message = 'what a stored response created could not be read again';
+    const message = 'the record of a stored response could not be read again';
     throw new OperationFailure(message, { moneyMoved: moved, endsIn: endsIn(cause), cause });
   }
 }
@@ -71,7 +71,7 @@ export async function confirmReplicated(database: Database, deadline: number, ro
   const open = rows.find(isOpen);
   if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;
   const cause = new Error('the standby has not confirmed in time that it has the rows');
-  throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
+  throw new OperationFailure('a failover may still undo the result', { moneyMoved: 'unknown', cause });
 }
 
 /** Converts a failure of the store to its meaning for the caller. Any other error is returned unchanged. */
@@ -101,14 +101,14 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
 /** Returns the reason why the database responds but cannot execute the request now. Undefined for any other failure. */
 function busyMessage(failure: StoreFailure): string | undefined {
   if (failure.crowded) return 'there is no database connection for the request';
-  if (failure.lockTimeout || failure.conflict) return 'other transactions hold what is needed';
+  if (failure.lockTimeout || failure.conflict) return 'other transactions hold locks that the request needs';
   return failure.waitedTooLong ? 'the database took too long' : undefined;
 }
 
 /** Returns when a failure may end. A full disk needs an operator. Undefined if the database responds normally. */
 function endsIn(error: unknown): number | undefined {
   if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
-  // If there are too few connections, that looks like a lost connection, but is not an outage.
+  // Having too few connections looks like a lost connection, but is not an outage.
   if (!(error instanceof StoreFailure) || error.crowded) return undefined;
   if (error.unwritten) return READINESS.disk_full.retryAfterSeconds * 1000;
   return error.primaryLost || error.timedOut ? READINESS.database_silent.retryAfterSeconds * 1000 : undefined;

@@ -18,7 +18,7 @@ export type LoginState = {
   readonly begunAt: number;
 };
 
-/** The wishes of a person who signs in. */
+/** The options that a person chose for the sign-in. */
 export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
 
 /** The end of a sign-in at the provider: a session, or the card programs (wire ids) that the person can choose from. */
@@ -36,7 +36,7 @@ export type NewDeadline = () => number;
 export type SignIn = {
   /** Returns the URL of the provider for the browser to open. Throws a Refusal `provider_unavailable`. */
   readonly begin: (wish: LoginWish) => Promise<{ readonly url: string; readonly login: LoginState }>;
-  /** Completes a sign-in with the parameters of the callback. Throws a Refusal if anything is not right. */
+  /** Completes a sign-in with the parameters of the callback. Throws a Refusal if a check fails. */
   readonly finish: (
     parameters: URLSearchParams,
     login: LoginState | undefined,

@@ -47,7 +47,7 @@ export class Contention {
     this.#recent.set(name, this.#lastUntil);
   }
 
-  /** Notes that names could be locked. */
+  /** Notes that an item has locked these names, so no other transaction holds them any more. */
   end(names: readonly string[]): void {
     for (const name of names) {
       this.#recent.delete(name);

@@ -27,6 +27,6 @@ export async function ensureFunding(
     writes: [createFundingAccounts(programId, currency, accountIds)],
   }));
   const created = await find();
-  if (created === undefined) throw new Error('a funding account was created and does not exist');
+  if (created === undefined) throw new Error('a funding account was created but does not exist');
   return created;
 }

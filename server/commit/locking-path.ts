@@ -110,7 +110,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#fail(group, error);
   }
 
-  /** Commits the items again that have time for another failure of the same kind, except items whose locks others hold. */
+  /** Commits again the items that have time for another failure of the same kind, except those whose locks others hold. */
   async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
     const again: Pending<Item, Outcome>[] = [];
     for (const pending of group) {
@@ -168,7 +168,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
       }
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
-    const message = 'another transaction holds what the request needs';
+    const message = 'another transaction holds a lock that the request needs';
     pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
   }
 

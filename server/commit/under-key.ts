@@ -93,7 +93,8 @@ export async function transactUnderKey<Id extends OperationId, Name extends stri
   );
   if (outcome instanceof Refusal) throw outcome;
   if (!('forgotten' in outcome)) return outcome;
-  if (work.recall === undefined) throw new Error('a stored response has lost its body and cannot be written again');
+  if (work.recall === undefined)
+    throw new Error('the body of a stored response was deleted, and the operation cannot recreate it');
   const { forgotten, originalRequestId } = outcome;
   return { json: JSON.stringify(await work.recall(forgotten)), replayed: true, originalRequestId };
 }

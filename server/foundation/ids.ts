@@ -33,8 +33,8 @@ export function lowestIdAt(moment: Date): string {
 }
 
 /**
- * Returns the id of a transaction. Its last 16 bits are zero: the ids of its events contain the index of the event there. So two
- * transactions must not have all other bits in common, and the key of `write_batch` ensures that.
+ * Returns the id of a transaction. Its last 16 bits are zero: the ids of its events store the index of the event in these bits.
+ * So two transactions must not have all other bits in common, and the key of `write_batch` ensures that.
  */
 export function newBatchId(): string {
   return `${newId().slice(0, -4)}0000`;

@@ -117,7 +117,7 @@ export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
       if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
     } catch {
       // Any value can be thrown, even one whose properties throw when they are read.
-      causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
+      causes.push({ name: 'unknown', message: 'The thrown value cannot be read.', stack: null });
     }
   }
   return causes;

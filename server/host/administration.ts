@@ -261,7 +261,7 @@ async function verifyMetadata({ databases }: CommandDatabase): Promise<void> {
         const isStored = record.names.some((name) => name.includes('\\'));
         if (isStored) stored += 1;
         total += 1;
-        const where = isStored ? 'the stored name may be another one' : 'an event may have another name';
+        const where = isStored ? 'the stored name may have been changed' : 'an event may have a different name';
         print(
           `${metadataOwner(kind, record)}: ${record.names.map((name) => printable(JSON.stringify(name))).join(', ')} (${where})`,
         );

@@ -55,11 +55,11 @@ function reasons(mode: 'sandbox' | 'live'): readonly (readonly [title: string, t
     ],
     [
       'Ask before you move money',
-      html`<a href="/docs/explain_transfer"><code>explain_transfer</code></a> runs every check of a transfer without making it, and shows the values that each check used.`,
+      html`<a href="/docs/explain_transfer"><code>explain_transfer</code></a> runs every check of a transfer without creating it, and shows the values that each check used.`,
     ],
     [
       'Try every failure first',
-      html`${mode === 'sandbox' ? 'This sandbox' : 'A sandbox'} returns any error that you ask for, loses its database, and moves its clock: see the <a href="/guides/sandbox">sandbox guide</a>.`,
+      html`${mode === 'sandbox' ? 'This sandbox' : 'A sandbox'} can return any error, stop its database, and move its clock: see the <a href="/guides/sandbox">sandbox guide</a>.`,
     ],
   ];
 }

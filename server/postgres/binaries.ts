@@ -139,7 +139,7 @@ async function copyBinaries(
   const name = `postgresql-${packaged.version}-${content.digest('hex').slice(0, 12)}`;
   const target = join(copiesDirectory, name);
   if (await isComplete(target, files, packaged.links)) return binariesIn(target);
-  onProgress(`Copying PostgreSQL to ${target}, from where it can run.`);
+  onProgress(`Copying PostgreSQL to ${target}, where it can run.`);
   const temporary = join(copiesDirectory, `.${name}-${randomBytes(6).toString('hex')}`);
   await removeAbandonedCopies(copiesDirectory, `.${name}-`);
   try {

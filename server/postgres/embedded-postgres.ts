@@ -79,8 +79,8 @@ export type EmbeddedPostgresOptions = {
 /**
  * Starts the PostgreSQL that npm has installed with the service, on the ledger of a data directory, and keeps it running.
  *
- * The order matters: the lock is taken before anything is read. So if there are remains, such as a server without a service or an
- * unfinished ledger, their owner has certainly ended.
+ * The order matters: the lock is taken before anything is read. So the owner of any leftovers, such as a server without a
+ * service or an unfinished ledger, has certainly ended.
  *
  * @throws StartupProblem if the data directory or this machine cannot be used in its current state.
  */

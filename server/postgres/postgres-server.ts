@@ -65,7 +65,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     io_method: 'sync',
     // In containers that limit huge pages, an attempt to use them can end in SIGBUS.
     huge_pages: 'off',
-    // Enough for the pools of three service processes at once (at most 27 each), the loops, and a person with psql.
+    // Enough for the pools of three service processes at once (at most 27 each), the background work, and a person with psql.
     max_connections: '100',
     // After a checkpoint, each page is written to the WAL in full once more. So load must not force a checkpoint every few
     // seconds.
@@ -79,7 +79,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     autovacuum_vacuum_insert_scale_factor: '0',
     // After a crash, all writes since the last checkpoint are replayed. During that time, the service returns errors.
     checkpoint_timeout: '5min',
-    // Compiling a statement takes longer than any statement of the service.
+    // Compiling a statement takes longer than running any statement of the service.
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
@@ -188,8 +188,8 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
 }
 
 /**
- * Connects as the superuser, which the access rules allow to the service's user. Waits for a slow server. If the server ends, its
- * socket closes, and that ends the attempt.
+ * Connects as the superuser, which the access rules permit for the service's user. Waits for a slow server. If the server ends,
+ * its socket closes, and that ends the attempt.
  */
 export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
   const client = new Client({

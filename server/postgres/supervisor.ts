@@ -32,8 +32,8 @@ const END_SERVER = [
 ] as const;
 
 /**
- * The first restart is immediate. Then the delay doubles, up to the maximum. Restarts continue forever, because a full disk may get
- * room again.
+ * The first restart is immediate. Then the delay doubles, up to the maximum. Restarts continue forever, because space may be
+ * freed on a full disk.
  */
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const LAST_BACKOFF_MILLISECONDS = 2_000;
@@ -178,7 +178,9 @@ export class Supervisor {
     return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
   }
 
-  /** Runs the server once, from the removal of its predecessor's remains to its end. Never throws. */
+  /**
+   * Runs the server once: removes the previous server's leftovers, starts the server, and waits until it ends. Never throws.
+   */
   async #runOnce(isPatient: boolean): Promise<{ accepted: boolean; ranMilliseconds: number; description: string }> {
     const { dataDirectory, socketDirectory, serverLog, user } = this.#setup;
     if (this.#state === 'stopped') this.#state = 'starting';
@@ -221,8 +223,8 @@ export class Supervisor {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
     const words = lastReasonIn(tail);
-    // If a start fails because the disk is full, that is in the middle of the log. A server that was running may have recovered
-    // from it.
+    // If a start fails because the disk is full, the message is in the middle of the log. A server that was running may have
+    // recovered from a full disk, so only failed starts are checked.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;

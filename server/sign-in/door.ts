@@ -25,7 +25,7 @@ const DOOR_LIMITS: SendLimits = {
   maxIdleConnections: 0,
 };
 
-/** Further hosts of an issuer. Google's endpoints are on other hosts than its issuer, and these are always the same. */
+/** Additional hosts of an issuer. Google's endpoints are not on the host of its issuer, but on hosts that never change. */
 const OTHER_HOSTS: Readonly<Record<string, readonly string[]>> = {
   'accounts.google.com': ['oauth2.googleapis.com', 'www.googleapis.com', 'openidconnect.googleapis.com'],
 };

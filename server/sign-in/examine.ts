@@ -38,7 +38,8 @@ export async function examineSignIn(settings: SignInSettings, claims: string | u
 }
 
 /**
- * Asks the provider for a sign-in without a person. If the provider does not know the redirect URI, it refuses with an error page.
+ * Requests a sign-in from the provider, without a person. If the redirect URI is not registered, the provider responds with an
+ * error page.
  */
 async function examineRedirect(
   { publicUrl, scopes }: SignInSettings,
@@ -52,7 +53,7 @@ async function examineRedirect(
     prompt: 'none',
     state: 'doctor',
     nonce: 'doctor',
-    // The challenge of a verifier that no one has.
+    // A challenge without a verifier, because no sign-in will follow.
     code_challenge: 'doctor'.padEnd(43, '-'),
     code_challenge_method: 'S256',
   });

@@ -214,7 +214,7 @@ function decide(
 
 const MAX_SHOWN_VALUES = 20;
 
-/** Explains why a person has no role: which claim was looked at, and which values were found. */
+/** Explains why a person has no role: which claim was checked, and which values it has. */
 export function noRoleMessage(
   claim: string,
   values: readonly string[],
@@ -253,7 +253,7 @@ function plain(text: string): string {
     .slice(0, MAX_NAME_CHARACTERS);
 }
 
-/** Returns when the person authenticated. Without an `auth_time`, the authentication counts as long ago, because it may have been. */
+/** Returns when the person authenticated. Without `auth_time`, the authentication counts as old, because it may be. */
 function authenticatedAt({ auth_time: seconds }: Identity): Date {
   return new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, Date.now()) : 0);
 }

@@ -56,7 +56,7 @@ const SHOWN = columns({
   updatedAt: DATE,
 });
 
-// A `date` is read as text, because `pg` would convert it to a moment in the process's time zone.
+// A `date` is read as text, because `pg` would convert it to a point in time in the process's time zone.
 const CARD_COLUMNS = `${CARD.omit('expiresOn').of('card')}, card.expires_on::text as expires_on`;
 
 const FOR_DECISION = `${CARD_COLUMNS}, case when card.limits is not null or program.card_limits is not null

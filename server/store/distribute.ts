@@ -56,11 +56,11 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
       await withoutTriggers(client, () => client.query('select citus_schema_distribute($1)', [schema]));
       for (const call of await functionsOf(client))
         await client.query('select create_distributed_function($1)', [call]);
-      // A service that starts in the meantime would not know that the ledger is a placement.
+      // A service that starts in the meantime would not treat the ledger as a placement.
       await requireNoService(client);
     });
     const node = await findNode(client, schema);
-    if (node === undefined) throw new Error('Citus distributed the schema and names no node for it');
+    if (node === undefined) throw new Error('Citus distributed the schema but reports no node for it');
     return { schema, node, workers: await readWorkers(client) };
   });
 }

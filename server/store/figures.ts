@@ -9,8 +9,8 @@ import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, 
 import { isEnabled, settingsInForce } from './switch.ts';
 import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
 
-// Figures for operators that only the database has. Each statement reads one snapshot. Ages are in seconds by the database's clock,
-// and null if there is nothing whose age could be measured.
+// Figures for operators, read from the database. Each statement reads one snapshot. Ages are in seconds by the database's
+// clock, and null if there is nothing to measure.
 
 /** Types of disabled transfers. Null means all types. */
 type DisabledTypes = readonly (TransferType | null)[];
@@ -220,7 +220,7 @@ const OPEN_CASES = columns({
   unansweredSeconds: nullable(NUMBER),
 });
 
-/** The figures from the tables of support: cases that wait for support, by urgency, and the others. */
+/** The figures from the tables of support, including the cases that wait for support, by urgency. */
 export type SupportFigures = RowOf<typeof SUPPORT.columns> & {
   readonly openCases: readonly RowOf<typeof OPEN_CASES.columns>[];
 };

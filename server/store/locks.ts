@@ -112,8 +112,8 @@ function hashesOf(names: readonly LockedName[]): readonly bigint[] {
 }
 
 /**
- * Must come first in a transaction that only reads. Then all of its statements see the books at one moment, without a lock for
- * which others would wait.
+ * Must come first in a transaction that only reads. Then all of its statements see the books at one moment, without a lock that
+ * others would wait for.
  */
 export const ONE_SNAPSHOT: Statement = {
   name: 'one_snapshot',

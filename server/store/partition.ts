@@ -98,7 +98,8 @@ async function onCoordinator(
     );
     return rows[0] ?? { success: false, result: 'no response' };
   } catch (error) {
-    if (codeOf(error) === QUERY_CANCELED) return { success: false, result: `no end within ${CALL_MILLISECONDS} ms` };
+    if (codeOf(error) === QUERY_CANCELED)
+      return { success: false, result: `not finished within ${CALL_MILLISECONDS} ms` };
     throw error;
   } finally {
     // If the transaction failed, its rollback also resets the setting.

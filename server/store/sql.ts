@@ -231,8 +231,8 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
 const MAX_NAME_BYTES = 63;
 
 /**
- * Returns the name of a prepared statement. Otherwise two statements whose long names begin alike would get the same name, and fail
- * (42P05).
+ * Returns the name of a prepared statement. Otherwise two statements whose long names begin the same way would get the same
+ * name, and fail (42P05).
  */
 function preparedName(name: string): string {
   return name.length <= MAX_NAME_BYTES

@@ -123,7 +123,9 @@ describe('with a synchronous standby', () => {
     await relay();
     await lost;
     await relay();
-    expect((await failureOf(ledger.call('list_events', { after: position }))).message).toContain('may not last');
+    expect((await failureOf(ledger.call('list_events', { after: position }))).message).toContain(
+      'a failover may still undo the result',
+    );
     await failureOf(ledger.call('list_events', { limit: 1 }));
     await pair.bringBack();
     await waitFor('the event of the lost transfer', async () => (await readAfter(position)).data.length === 1);

@@ -281,7 +281,7 @@ describe('a restore', () => {
     damaged: async (backup) => {
       // The file contains little more than one transfer.
       await corrupt(join(backup, 'wal', last), 200);
-      return /The WAL of the backup is damaged: .*the last transaction that could be replayed is of 2/;
+      return /The WAL of the backup is damaged: .*the last transaction that could be replayed is from 2/;
     },
     truncated: async (backup) => {
       await execute('truncate', ['-s', '1000000', join(backup, 'wal', last)]);

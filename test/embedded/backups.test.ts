@@ -159,7 +159,7 @@ describe('refuses a time that cannot be restored, and names the times that can',
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
       new RegExp(
-        `The backup ends before ${to}: the last transaction that could be replayed is of 2.*Use "--to latest"`,
+        `The backup ends before ${to}: the last transaction that could be replayed is from 2.*Use "--to latest"`,
       ),
     );
     expect(await readdir(inside('too-late'))).not.toContain('postgresql');

@@ -146,7 +146,7 @@ test('does not start if the settings lack a connector that has open transfers', 
     await stage.service.stop();
     const { exitCode, errors } = await startInVain(stage.settingsWithoutConnectors());
     expect(exitCode).not.toBe(0);
-    expect(errors).toContain("CONNECTORS does not name the connector 'inquired_3' (transfers that are open: 2)");
+    expect(errors).toContain("CONNECTORS does not name the connector 'inquired_3' (open transfers: 2)");
   } finally {
     release();
     await stage.start();

@@ -529,7 +529,7 @@ test('someone without the scope cannot decide, and an approver can', async () =>
   expect((await decideOn(sofia, asked, 'approve')).fields.Code).toBe('forbidden');
   const forbidden = (await withdraw(omar, 1)).fields;
   expect(forbidden.Code).toBe('forbidden');
-  expect(forbidden.Message).toContain('You can decide on such requests of others: see list_approvals.');
+  expect(forbidden.Message).toContain('You can decide on such requests from others: see list_approvals.');
   expect((await decideOn(omar, asked, 'approve')).fields.status).toBe('carried_out');
 });
 

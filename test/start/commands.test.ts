@@ -93,9 +93,9 @@ describe('while a service is running on the embedded database', () => {
     expect([exitCode, errors]).toEqual([0, '']);
     const lines = output.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
-    expect(lines[0]).toBe(`transfer ${transfer_id} of ${program_id}: "\\\\" (the stored name may be another one)`);
+    expect(lines[0]).toBe(`transfer ${transfer_id} of ${program_id}: "\\\\" (the stored name may have been changed)`);
     expect(lines[1]).toBe(
-      `transfer ${quoted.transfer_id} of ${program_id}: "a \\"note\\"\\t" (an event may have another name)`,
+      `transfer ${quoted.transfer_id} of ${program_id}: "a \\"note\\"\\t" (an event may have a different name)`,
     );
     expect(lines[2]).toMatch(/^2 records have names that Node may have changed, 1 of them in the stored metadata\. /);
   });

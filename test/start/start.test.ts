@@ -217,7 +217,7 @@ describe('a start describes the service', () => {
       for (const line of lines.filter((one) => !ofSilence.test(one)))
         expect(line).toMatch(/^20\d\d-[0-9T:.-]+Z info {2}[a-z_]+/);
       expect(service.errors()).toMatch(
-        / info {2}service_ready: the service takes requests port=\d+ milliseconds=\d+\n/,
+        / info {2}service_ready: the service accepts requests port=\d+ milliseconds=\d+\n/,
       );
       expect(service.errors()).toMatch(/ request .* operation=create_transfer .* status=400 /);
     } finally {

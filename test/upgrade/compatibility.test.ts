@@ -99,7 +99,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
         name: 'StartupProblem',
         page: 'schema-behind',
         message:
-          'The ledger is of a version before 0.1.0, which this version cannot upgrade: it lacks the migration ' +
+          'The ledger is from a version before 0.1.0, which this version cannot upgrade: it lacks the migration ' +
           '0019_traceparent.sql. Nothing was changed. Start version 0.1.0 on it once, and then this version.',
       });
     }

@@ -190,7 +190,8 @@ export class Deliverer {
     const shards = this.#leases.held.map(({ shard }) => shard);
     const endpoints = [...this.#catalog.endpoints];
     const except = endpoints.filter(isFull).map(({ webhookId }) => webhookId);
-    // Tests and resends that are in memory are read again, because their rows are deleted only when they are done.
+    // The statement also returns tests and resends that are already in memory, because their rows are deleted only when they
+    // are done.
     const known = endpoints.reduce((sum, endpoint) => (isFull(endpoint) ? sum : sum + endpoint.requestedCount), 0);
     const count = REQUESTED_COUNT + known;
     const rows = toDeliveries(await database.read(readRequestedDeliveries({ shards, except, count })));

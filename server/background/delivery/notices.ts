@@ -21,9 +21,9 @@ export type NoticeTarget = {
 };
 
 /**
- * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Returns whether it did so.
- * Does nothing if a request has changed the webhook, if another process now delivers to the webhook, or if the same has already
- * been done.
+ * Writes webhook.failing, or disables a webhook and writes webhook.disabled, in a separate transaction. Returns whether it did
+ * so. Does nothing if a request has changed the webhook, if another process now delivers to the webhook, or if the notice was
+ * already given.
  */
 export async function giveNotice(
   database: Database,

@@ -14,7 +14,7 @@ const LOADED = `
   for (const name of process.argv.slice(1)) await import(name);
   process.stdout.write(JSON.stringify(loaded));`;
 
-// The first webhook starts the thread, and its first event waits for the thread's imports. Schemas of requests would be three
+// The first webhook starts the thread, and its first event waits for the thread's imports. Request schemas would make up three
 // quarters of these imports.
 test('loads no schemas in the delivery thread, so that the first event is sent soon', async () => {
   const worker = readFileSync(resolve(folder, 'worker.ts'), 'utf8');

@@ -16,7 +16,7 @@ const IDLE_MILLISECONDS = 250;
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * How far back a round searches. A transaction takes less time than this. If one committed even later, for example because its
+ * How far back a round searches. A transaction takes less time than this. If one commits even later, for example because its
  * standby was unreachable, the next search without this limit finds it.
  */
 const SEARCH_BACK_SECONDS = 300;

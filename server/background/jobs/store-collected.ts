@@ -6,7 +6,7 @@ import type { OverviewMaker } from '../../subjects/overview/overview.ts';
 import type { SessionUseNotes } from '../../subjects/sessions/authenticate-session.ts';
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
-/** If the process is killed, at most the counts of this time are lost. One statement stores all of them. */
+/** If the process is killed, at most the counts of this interval are lost. One statement stores all of them. */
 const COUNTS_INTERVAL_MILLISECONDS = 10_000;
 
 type Counted = Pick<OverviewMaker, 'store' | 'leave'>;

@@ -422,7 +422,7 @@ function settledSoon<Result>(
 ): Promise<readonly PromiseSettledResult<Result>[]> {
   return new Promise((resolve) => {
     const results: PromiseSettledResult<Result>[] = [];
-    // The filter removes the holes that unsettled look-ups left.
+    // The filter removes the holes that unsettled look-ups leave.
     const end = (): void => resolve(results.filter(() => true));
     let timer: NodeJS.Timeout | undefined;
     const note = (index: number, result: PromiseSettledResult<Result>): void => {

@@ -24,8 +24,9 @@ const INTERVAL_MILLISECONDS = 60_000;
 const PORTION = 500;
 
 /**
- * Finds approved orders that no settlement file has in time (`missing_in_file`), and detects if no file arrives although orders are
- * due (`file_missing`). Closes these breaks once the missing order or file has arrived. Several processes may do this at once.
+ * Finds approved orders that no settlement file contains in time (`missing_in_file`), and detects if no file arrives although
+ * orders are due (`file_missing`). Closes these breaks once the missing order or file has arrived. Several processes may do
+ * this at once.
  */
 export function startFindingMissing(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
   return startRounds({

@@ -130,8 +130,8 @@ class Portion {
   }
 
   /**
-   * Postpones a notice, and creates a break for an operator if the notice keeps failing. A notice about no attempt needs no such
-   * break: it becomes one when it is handled.
+   * Postpones a notice, and creates a break for an operator if the notice keeps failing. A notice that matches no attempt needs
+   * no such break: handling it creates one.
    */
   async #noteFailure(notice: WaitingNotice): Promise<void> {
     const { database } = this.#parts;

@@ -268,7 +268,7 @@ function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
 async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
   const { fileId, linesExamined: after, linesReceived, withdrawnBy } = file;
   const until = Math.min(after + PORTION, linesReceived);
-  if (withdrawnBy === null) throw new Error('a settlement file without an author of its withdrawal is being withdrawn');
+  if (withdrawnBy === null) throw new Error('a settlement file is being withdrawn, but withdrawn_by is null');
   if (after < linesReceived) {
     await changeUnlessChanged(parts, file, [], () => [
       unmarkSettled({ fileId, after, until }),

@@ -164,8 +164,8 @@ class Breakers {
   }
 
   /**
-   * Asks connectors whether they work, if this process has taken their probes. Other processes see the result. The round does not
-   * wait for the answers: an answer may take as long as any call, and other breakers open and close in the meantime.
+   * Asks connectors whether they work, if this process has claimed their probes. Other processes see the result. The round does
+   * not wait for the answers: an answer may take as long as any call, and other breakers open and close in the meantime.
    */
   async #takeProbes(connectors: readonly Connector[]): Promise<void> {
     const { database, onFailure } = this.#parts;

@@ -60,7 +60,8 @@ export async function recordContradiction(
     breaks: findBreak(attempt, kind),
     // Read under the lock of the card's account, so that the data in the event cannot be changed or erased in the meantime.
     transfers: readTransfer(programId, transferId),
-    // The clock under the locks: the times of an account's postings never go back, and a day is over soon after its last posting.
+    // Read under the locks, so that the posting times of an account never go back, and no posting is added to a day that is
+    // over.
     clock: READ_SWITCH,
   };
   await transact(database, performance.now() + DEADLINE_MILLISECONDS, load, (loaded, batchId) => {

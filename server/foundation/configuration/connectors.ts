@@ -65,7 +65,7 @@ function word<const Word extends string>(
   return { name, fallback, purpose, allowed: `one of: ${words.join(', ')}`, isValid };
 }
 
-/** A trait that is a number or null, which means what `nothing` says. */
+/** A trait that is a number or null. `nothing` describes the meaning of null. */
 function numberOrNull(
   name: string,
   fallback: number | null,
@@ -287,7 +287,7 @@ function readTraits(value: unknown, refuse: Refuse, wrong: Wrong): Traits {
       return [trait, set];
     }),
   ) as Traits;
-  // How long the processor remembers must be set, because a wrong guess would pay twice.
+  // There is no default, because a wrong guess would pay twice.
   if (traits.canResend && value[TRAITS.keyMemorySeconds.name] === undefined) {
     throw wrong('traits.key_memory_seconds', 'it must be set if can_resend is true');
   }

@@ -39,7 +39,7 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Kin
 type Range = {
   readonly min: number;
   readonly max: number;
-  /** The meaning of 0, if 0 is not a number like the others. */
+  /** The meaning of 0, if 0 has a special meaning. */
   readonly zero?: string;
 };
 

@@ -97,7 +97,7 @@ async function examineDirectory(directory: string, isInUse: boolean): Promise<Ch
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  const where = existing === directory ? `${directory} is writable` : `${directory} will be made by the first start`;
+  const where = existing === directory ? `${directory} is writable` : `${directory} will be created by the first start`;
   const space = `${(free / 1e9).toFixed(1)} GB are free`;
   if (free < NO_SPACE_BYTES) return problem(name, `${where}, but only ${space}. Free up space.`, 'disk-full');
   if (free < LITTLE_SPACE_BYTES) return warning(name, `${where}, but only ${space}. Free up space.`, 'disk-full');
@@ -149,7 +149,7 @@ async function readDatabase(
     opened = await openDatabaseForCommand(configuration, { task: 'doctor', use: 'read', mayCreate: false }, reports);
   } catch (error) {
     const isMissing = error instanceof StartupProblem && error.page === 'ledger-missing';
-    if (isMissing && mode === 'sandbox') return [ok('database', 'there is no ledger yet: the first start makes it')];
+    if (isMissing && mode === 'sandbox') return [ok('database', 'there is no ledger yet: the first start creates it')];
     return [problemOf('database', error)];
   }
   const checks: Check[] = [];
@@ -246,10 +246,10 @@ async function examineApprovals(
 async function examineBackups({ mode, databaseUrl, backupDirectory }: CommandConfiguration): Promise<Check> {
   const name = 'backups';
   if (backupDirectory === null) {
-    if (mode === 'sandbox') return ok(name, 'none, as BACKUP_DIR is not set: a sandbox needs none');
+    if (mode === 'sandbox') return ok(name, 'none, because BACKUP_DIR is not set: a sandbox needs none');
     return databaseUrl === null
       ? warning(name, 'None: set BACKUP_DIR to a directory on another disk, and restart the service.', 'backup-overdue')
-      : warning(name, 'Not checked: back up the database of DATABASE_URL as the guide "Backups" says.', null);
+      : warning(name, 'Not checked: back up the database of DATABASE_URL as the guide "Backups" describes.', null);
   }
   try {
     await access(backupDirectory, constants.R_OK | constants.W_OK | constants.X_OK);

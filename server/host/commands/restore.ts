@@ -90,7 +90,7 @@ async function examine(databases: Databases, configuration: CommandConfiguration
   if (pending[0]?.startsWith('0001_') === true) {
     throw new StartupProblem(
       'restore-refused',
-      `The restored database has no ledger in the schema ${configuration.databaseSchema}. If DATABASE_SCHEMA is right, the time is from before the ledger was made.`,
+      `The restored database has no ledger in the schema ${configuration.databaseSchema}. If DATABASE_SCHEMA is right, the time is from before the ledger was created.`,
     );
   }
   const isNewer = (await findSchemaState(databases.background)) === 'newer_usable';
@@ -123,7 +123,7 @@ async function verifyContents({ background }: Databases): Promise<readonly strin
     `Books: balanced in ${books.currencies.length === 1 ? 'one currency' : `${books.currencies.length} currencies`}; every balance is the sum of its postings.`,
     `Audit log: intact, ${audit.entries} entries.`,
     `Audit head: ${audit.head} at position ${audit.position}`,
-    ...(row?.exist !== true ? [] : ['Webhooks: there are some; see below about their key.']),
+    ...(row?.exist !== true ? [] : ['Webhooks: present; their key is described below.']),
   ];
 }
 
@@ -144,10 +144,10 @@ function describeWhatRemains(
 ): readonly string[] {
   const end = (time ?? lastTransactionAt)?.toISOString() ?? copyEndedAt;
   const steps = [
-    `What was acknowledged after ${end} is not in this ledger. Compare with your callers and your processor before new transfers.`,
+    `Changes acknowledged after ${end} are not in this ledger. Compare with your callers and your processor before new transfers.`,
     webhookKeys === null
       ? `Webhooks: copy the file webhook-key from the previous data directory, or from where you keep it, to ${dataDirectory}. Without it their secrets cannot be read.`
-      : 'Webhooks: WEBHOOK_KEY must be the key that was in force at that time, or have it as the previous key.',
+      : 'Webhooks: WEBHOOK_KEY must contain the key that was in use at that time, as the current or the previous key.',
     'Consumers of events may have seen events of later times, and their positions will be used again for other events: reset each consumer to the last position before that time.',
     'Keys that were revoked after that time are valid again: revoke them. Keys that were created after it are gone.',
     'Erasures of card holders after that time are undone: repeat them.',

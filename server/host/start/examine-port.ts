@@ -22,7 +22,7 @@ export async function examinePort(
     // A machine without IPv6 has no ::1.
     if (code === undefined || code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') continue;
     if (code === 'EADDRINUSE' && port === serving) {
-      return [ok(name, `${port} is used by the service above, which has another data directory than this shell`)];
+      return [ok(name, `${port} is used by the service above, which uses a different data directory from this shell`)];
     }
     if (code === 'EADDRINUSE') return [...started, problem(name, await describeUse(port), 'port-unavailable')];
     const text = code === 'EACCES' ? 'This user may not listen on it. Set PORT to one above 1023.' : `(${code})`;

@@ -29,7 +29,7 @@ export class Lifecycle {
   /** Logs that the service is ready. Called when requests are accepted and everything else runs. */
   ready(port: number): void {
     const milliseconds = Math.round(performance.now() - this.#beganAt);
-    this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service takes requests');
+    this.#log?.info({ event: 'service_ready', port, milliseconds }, 'the service accepts requests');
   }
 
   /** Stops the service and writes the last line. Rejects with the error of `stop`. */

@@ -70,7 +70,7 @@ export async function nameWaiting(
     const { connector_id: connectorId, transfers, first_due: firstDue } = row;
     onProgress(
       `CONNECTORS does not name the connector '${connectorId}'. Scheduled transfers that wait for it: ${transfers}, ` +
-        `the first due at ${(firstDue as Date).toISOString()}. They are made once a process has the connector.`,
+        `the first due at ${(firstDue as Date).toISOString()}. They are executed once a process has the connector.`,
     );
   }
 }
@@ -102,9 +102,7 @@ async function requireConnectors(database: Database, connectorIds: readonly stri
     .map((row) => ({ connectorId: row.connector_id as string, attempts: row.attempts as number }))
     .filter(({ connectorId }) => !connectorIds.includes(connectorId));
   if (missing.length === 0) return;
-  const named = missing
-    .map(({ connectorId, attempts }) => `'${connectorId}' (transfers that are open: ${attempts})`)
-    .join(', ');
+  const named = missing.map(({ connectorId, attempts }) => `'${connectorId}' (open transfers: ${attempts})`).join(', ');
   const [s, it, its] = missing.length === 1 ? ['', 'it', 'its'] : ['s', 'them', 'their'];
   throw new StartupProblem(
     'connector-missing',

@@ -29,7 +29,7 @@ test('lists every page with its title in the index', () => {
   for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
 });
 
-test('finds the same parts on every page', () => {
+test('finds the same sections on every page', () => {
   for (const page of pages) {
     const parts = read(runbookPath(page)).match(/^## .*$/gm);
     expect(parts, page).toEqual([
@@ -41,7 +41,7 @@ test('finds the same parts on every page', () => {
   }
 });
 
-test('finds the parts of messages in the index also in the source', () => {
+test('finds in the source every message that the index quotes', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
   // Joins texts that the source splits over several lines.
   const text = code

@@ -188,7 +188,7 @@ export function requireScope(
   if (needed === null || includesScope(caller.scopes, needed)) return;
   const operators = isOfOperators(needed) ? ', which only operator keys can have' : '';
   const approver = includesScope(caller.scopes, 'approvals:write') && isApprovable(operation.id);
-  const instead = approver ? ' You can decide on such requests of others: see list_approvals.' : '';
+  const instead = approver ? ' You can decide on such requests from others: see list_approvals.' : '';
   const refusal = new Refusal(
     'forbidden',
     `This operation needs the scope '${needed}'${operators}. ${'keyId' in caller ? 'This key has' : 'You have'}: ${caller.scopes.join(', ')}.${instead}`,

@@ -79,7 +79,7 @@ function refuseBehavior({ id, context, head: { sandboxProcessor: behavior } }: O
     throw schemaRefusal(id, message, undefined);
   }
   if (isSandboxBehavior(behavior)) return;
-  const message = `The Sandbox-Processor header names nothing that the simulator does: ${SANDBOX_BEHAVIORS.join(', ')}.`;
+  const message = `The Sandbox-Processor header must name a behavior of the simulator: ${SANDBOX_BEHAVIORS.join(', ')}.`;
   throw schemaRefusal(id, message, undefined);
 }
 

@@ -2,7 +2,7 @@
 export const LOG_EVENTS = {
   service_start:
     'A process starts: its version, mode, process id, port, and the newest migration of the database. A refused start writes no line, only a text that names its page of the runbook.',
-  service_ready: 'The process takes requests and runs its jobs; `milliseconds` is how long the start took.',
+  service_ready: 'The process accepts requests and runs its jobs; `milliseconds` is how long the start took.',
   service_stop: 'The process ends: the signal, how long the stop took, and any failure. The last line of a process.',
   crash: 'A bug ends the process. Transactions in progress roll back or have committed, as after a power failure.',
   request: 'A response was sent, or its caller disconnected. Only if REQUEST_LOG is set.',
@@ -16,7 +16,7 @@ export const LOG_EVENTS = {
   few_connections: 'The database allows fewer connections than the service may open, or has fewer left.',
   clock: "This machine's clock differs from the database's.",
   clock_not_read: "The database's clock could not be read; the service tries again.",
-  clear_text: 'The service takes HTTP without TLS on a public address.',
+  clear_text: 'The service accepts HTTP without TLS on a public address.',
   settings_not_shown: 'The settings could not be published: the command config does not show them.',
   error_log: 'Errors could not be stored or were dropped; `cause` says why.',
   error_events_not_written: 'The events about errors could not be written; the service tries again.',
@@ -30,7 +30,7 @@ export const LOG_EVENTS = {
     'The collector of OTEL_EXPORTER_OTLP_ENDPOINT is not accepting traces; the `lost` spans are dropped. Only the first of several failures in a row is logged.',
   sign_in:
     'A sign-in with the OpenID provider, or its request to end sessions, was refused or failed; `code` and `reason` say why. Also a group whose name almost equals one in OIDC_ROLES.',
-  webhook: 'Something about one webhook, such as a pause.',
+  webhook: 'The state of one webhook has changed, for example to paused.',
   connector: 'A connector is not giving valid answers, so nothing new is sent to it; `reason` says why.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -7,8 +7,8 @@ const line = (record: object): string =>
   `${JSON.stringify({ level: 30, time: '2030-01-31T09:00:00.000Z', ...record })}\n`;
 
 test('writes time, level, event, sentence and fields', () => {
-  const text = asText(line({ event: 'service_ready', port: 8080, msg: 'the service takes requests' }), NO_TERMINAL);
-  expect(text).toBe('2030-01-31T09:00:00.000Z info  service_ready: the service takes requests port=8080\n');
+  const text = asText(line({ event: 'service_ready', port: 8080, msg: 'the service accepts requests' }), NO_TERMINAL);
+  expect(text).toBe('2030-01-31T09:00:00.000Z info  service_ready: the service accepts requests port=8080\n');
 });
 
 test('writes no sentence in the line of a request', () => {

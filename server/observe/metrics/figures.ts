@@ -163,7 +163,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
   const failed = gauge(
     'archive_failures',
-    'Failed tries to archive a WAL file since the statistics of PostgreSQL were reset.',
+    'Failed attempts to archive a WAL file since the statistics of PostgreSQL were reset.',
   );
   const lastArchived = gauge('last_archived_timestamp_seconds', 'When a WAL file was last archived.');
   const lastFailed = gauge('last_archive_failure_timestamp_seconds', 'When archiving a WAL file last failed.');

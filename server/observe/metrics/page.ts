@@ -67,10 +67,10 @@ class CachedPage {
 
 async function respond(page: CachedPage, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '').split('?')[0];
-  if (path !== '/metrics') return end(response, 404, 'Only /metrics is here.\n');
+  if (path !== '/metrics') return end(response, 404, 'This port serves only /metrics.\n');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('Allow', 'GET, HEAD');
-    return end(response, 405, 'Only GET and HEAD are possible.\n');
+    return end(response, 405, 'Only GET and HEAD are allowed.\n');
   }
   try {
     const text = await page.read();

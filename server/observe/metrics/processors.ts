@@ -72,7 +72,11 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
 
 export function showConnectors(metrics: Metrics, { statuses }: Pick<Processors, 'statuses'>): void {
   const labels = ['connector'];
-  const up = metrics.gauge({ name: 'connector_up', help: 'Whether a connector takes new transfers, 1 or 0.', labels });
+  const up = metrics.gauge({
+    name: 'connector_up',
+    help: 'Whether a connector accepts new transfers, 1 or 0.',
+    labels,
+  });
   const inFlight = metrics.gauge({
     name: 'connector_calls_in_flight',
     help: 'Calls to a connector that wait for an answer.',

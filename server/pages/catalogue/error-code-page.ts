@@ -111,9 +111,9 @@ ${unknownOutcome !== undefined && listing('With Sandbox-Provoke, and an unknown 
 /** Returns where a code occurs if no operation of the service returns it. */
 function whereInstead(code: ErrorCode): string {
   if (ERRORS[code].sample.isOnTransfer === true) {
-    return 'A transfer that a processor did not carry out has it as its error: when you read it, and in its event transfer.failed.';
+    return 'It is the error of a transfer that a processor did not carry out, in the transfer record and in the event transfer.failed.';
   }
-  return operationsWith(code).length === 0 ? 'It is returned for pages.' : 'Only operations of the sandbox return it.';
+  return operationsWith(code).length === 0 ? 'It is returned for pages.' : 'Only sandbox operations return it.';
 }
 
 function operations(code: ErrorCode, { mode }: PageContext): Html {

@@ -62,7 +62,7 @@ export class ConsoleFiles {
     if (file !== undefined) return file;
     throw new Refusal(
       'route_not_found',
-      'The console has no such file. Reload the page: it may be of another version.',
+      'The console has no such file. Reload the page: it may be from a different version.',
     );
   }
 }

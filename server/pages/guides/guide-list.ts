@@ -19,7 +19,11 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     name: 'Start',
     guides: [
       guide('quickstart', 'Quickstart', 'From nothing to a transfer, a handled error and a webhook in ten minutes.'),
-      guide('concepts', 'Concepts', 'Programs, funding, cards, holds, keys: the words of every guide, with a picture.'),
+      guide(
+        'concepts',
+        'Concepts',
+        'Programs, funding, cards, holds, keys: the terms that every guide uses, with a picture.',
+      ),
     ],
   },
   {
@@ -45,9 +49,9 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide(
         'three-machines',
         'Three machines',
-        'Lose no acknowledged transfer with a machine: Patroni with two standbys.',
+        'Lose a machine without losing an acknowledged transfer: Patroni with two standbys.',
       ),
-      guide('managed-postgresql', 'Managed PostgreSQL', 'Choose, set and check the database of a provider.'),
+      guide('managed-postgresql', 'Managed PostgreSQL', 'Choose, configure and check a managed database.'),
       guide(
         'when-one-machine-is-not-enough',
         'When one machine is not enough',
@@ -88,20 +92,20 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
   {
     name: 'More',
     guides: [
-      guide('console', 'Console', 'Look into the service with a browser, and operate it.'),
-      guide('command-line', 'Command line', 'Do from a terminal what the API can do, and find out what is wrong.'),
+      guide('console', 'Console', 'Inspect and operate the service in a browser.'),
+      guide('command-line', 'Command line', 'Use the API from a terminal, and find out what is wrong.'),
       guide('transfers', 'Transfers', 'Move money at once, hold it first, schedule it, reverse it.'),
       guide('cards', 'Cards', 'Register a card, change its status, close it, read its statement.'),
-      guide('limits', 'Limits', 'Say how much a card and a program may receive and send.'),
+      guide('limits', 'Limits', 'Set how much a card and a program may receive and send.'),
       guide('events', 'Events', 'Read what happened: as a list, by waiting, or as a stream.'),
       guide('react-to-events', 'React to events', 'Choose between a stream and webhooks, and write the program.'),
-      guide('events-to-a-warehouse', 'Events to a warehouse', 'Hand events to Kafka, SQS or a warehouse.'),
+      guide('events-to-a-warehouse', 'Events to a warehouse', 'Pass events on to Kafka, SQS or a warehouse.'),
       guide('exports', 'Exports', 'Read many transfers, and tell whether an export is complete.'),
       guide('keys', 'API keys', 'Create, limit, roll and revoke the keys of callers.'),
       guide('audit', 'Audit log', 'See what operators changed, and verify that nothing is missing.'),
       guide('error-log', 'Error log', 'Find the cause of an error from its request id.'),
       guide('search', 'Search', 'Find an id, a reference, an amount or a card in all programs.'),
-      guide('sessions', 'Sessions', 'How a browser is signed in without keeping a key.'),
+      guide('sessions', 'Sessions', 'How a browser stays signed in without keeping a key.'),
       guide(
         'single-sign-on',
         'Single sign-on',
@@ -112,7 +116,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
       guide('approvals', 'Approvals', 'Let a second person approve large withdrawals, new keys and more.'),
       guide('logs', 'Logs and traces', 'Read and collect the log, and follow a request with traces.'),
       guide('monitoring', 'Monitoring', 'Metrics, alerts, objectives and the dashboard.'),
-      guide('health', 'Health and status', 'Ask whether the service is live and ready, and which problems it has.'),
+      guide('health', 'Health and status', 'Check whether the service is live and ready, and which problems it has.'),
       guide('retention', 'Retention and erasure', 'What is stored for how long, and how a person is erased.'),
       guide('backups', 'Backups', 'Back up a ledger, and restore any second of it.'),
       guide('configuration', 'Configuration', 'All settings, with their defaults.'),

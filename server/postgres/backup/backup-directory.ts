@@ -147,7 +147,7 @@ function describeRefusal(code: string | undefined): string {
   }
   if (code === 'EROFS') return 'it is on a read-only file system. Set BACKUP_DIR to another directory';
   if (code === 'ENOTDIR') return 'it, or part of its path, is not a directory. Set BACKUP_DIR to a directory';
-  return `the operating system says ${code ?? 'nothing about the reason'}. Check its disk, or set BACKUP_DIR to another directory`;
+  return `the operating system reports ${code ?? 'no reason'}. Check its disk, or set BACKUP_DIR to another directory`;
 }
 
 function refuse(asked: string, reason: string, cause?: unknown): StartupProblem {

@@ -65,7 +65,7 @@ export class BackupJob {
   #worker: Worker | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #copying: Promise<unknown> = Promise.resolve();
-  /** The time of the next check, by the monotonic clock, as for all waits, because the time of day may be set back. */
+  /** The time of the next check. Like all waits here, it uses the monotonic clock, because the time of day may be set back. */
   #nextCare = 0;
   #nextRetention = 0;
   /**
@@ -106,7 +106,8 @@ export class BackupJob {
     const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
     await Promise.race([Promise.all([this.#running, this.#copying]), late]);
     await this.#worker?.terminate();
-    // With this record, a restored ledger does not have to wait. If it cannot be written, that ledger waits.
+    // Records that this ledger has released the directory, so that a restored ledger can use it immediately. If this fails, the
+    // restored ledger waits.
     await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
   }
 
@@ -158,7 +159,7 @@ export class BackupJob {
     }
   }
 
-  /** Whether the `backup` command is running. If so, there is nothing to do, and nothing has failed. */
+  /** Whether the `backup` command is running. If so, this job has nothing to do, and that is not a failure. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
       (await lockCopies(this.#parts.dataDirectory)).release();

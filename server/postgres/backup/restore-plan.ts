@@ -143,6 +143,6 @@ function describeGap({ chain: { last, missing } }: Candidate, state: ArchiveStat
   return new StartupProblem(
     'restore-incomplete',
     `The WAL file ${segmentName(missing)} is missing in the directory wal.${all} Get it from another copy of the backup. ` +
-      `Otherwise only what is before it can be restored: give "--to" a time before ${before} was archived.`,
+      `Otherwise, only earlier commits can be restored: use "--to" with a time before ${before} was archived.`,
   );
 }

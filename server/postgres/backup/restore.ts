@@ -172,7 +172,7 @@ function describeDamaged({ plan: { beforeGap }, source, time }: RestoreOptions, 
       ? ''
       : ` The copy ${beforeGap.copy.name} may be whole, but the WAL file ${segmentName(beforeGap.chain.missing)} after it is missing: ` +
         'a restore from it loses everything that was committed from that file on until now. If that is what you want, ' +
-        `give "--to" a time from ${beforeGap.manifest.endedAt} until shortly before that file was written.`;
+        `use "--to" with a time from ${beforeGap.manifest.endedAt} until shortly before that file was written.`;
   return new StartupProblem(
     'restore-incomplete',
     `Every copy in ${source.base} ${wanted} has changed since it was stored (${damaged}). Get the damaged files from another copy of the backup.${older}`,
@@ -272,23 +272,23 @@ function describeEarlyEnd(
   const reached =
     lastTransactionAt === undefined
       ? `no transaction after the copy ${copy.name} could be replayed`
-      : `the last transaction that could be replayed is of ${lastTransactionAt}`;
+      : `the last transaction that could be replayed is from ${lastTransactionAt}`;
   const asked = time === undefined ? '' : ` before ${time.toISOString()}`;
   if (damage !== undefined) {
     return new StartupProblem(
       'restore-incomplete',
-      `The WAL of the backup is damaged${asked}: ${damage}; ${reached}. Get the file from another copy of the backup, or give "--to" a time up to then.`,
+      `The WAL of the backup is damaged${asked}: ${damage}; ${reached}. Get the file from another copy of the backup, or use "--to" with a time up to then.`,
     );
   }
   if (chain.isBroken) {
     return new StartupProblem(
       'restore-incomplete',
-      `The WAL file ${segmentName(chain.missing)} is missing${asked}; ${reached}. Get the file from another copy of the backup, or give "--to" a time up to then.`,
+      `The WAL file ${segmentName(chain.missing)} is missing${asked}; ${reached}. Get the file from another copy of the backup, or use "--to" with a time up to then.`,
     );
   }
   return new StartupProblem(
     'restore-refused',
-    `The backup ends${asked}: ${reached}. Use "--to latest", or give "--to" a time up to then.`,
+    `The backup ends${asked}: ${reached}. Use "--to latest", or "--to" with a time up to then.`,
   );
 }
 

@@ -5,7 +5,7 @@ import { NUMBER, nullable, statement, statementVariants, TEXT, UUID, word, wordL
 
 /** The conditions of a list of cards. Null means no condition. */
 export type CardFilter = {
-  /** Today's status. A card after its last day has expired. */
+  /** Today's status. After its last day, a card has expired. */
   readonly status: CardStatus | null;
   readonly lastFour: string | null;
   readonly holderReference: string | null;

@@ -43,7 +43,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
     return 'DATABASE_URL has a parameter, such as host or sslmode, more than once. Keep only one of them.';
   }
   if (parameters.get('host') === '') {
-    return 'DATABASE_URL has an empty parameter host. Remove it, or set it to where the database is.';
+    return 'DATABASE_URL has an empty parameter host. Remove it, or set it to the host of the database.';
   }
   if (isOfThisMachine(client.host)) return undefined;
   // May be a boolean, options of Node's TLS, or a text that `pg` did not understand. The types of `pg` allow only the boolean.

@@ -33,9 +33,9 @@ type Address =
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
 /**
- * The database role of a connection. migrations/0005_row_level_security.sql grants its rights. `application` serves the requests of
- * card programs, and sees only the rows of the programs that it has named. `background` is for operators and loops, and sees all
- * programs. `authentication` finds the caller of a request.
+ * The database role of a connection. migrations/0005_row_level_security.sql grants its rights. `application` serves the
+ * requests of card programs, and sees only the rows of the programs that it has named. `background` is for operators and
+ * background jobs, and sees all programs. `authentication` finds the caller of a request.
  */
 export type Role = 'application' | 'background' | 'authentication';
 
@@ -104,8 +104,8 @@ export const REQUESTS: TimeLimits = {
 };
 
 /**
- * For starts and commands. No caller waits for them, and after a time-out they would only be repeated. They wait for a slow server
- * or a held lock. The wait ends only for a reason: PostgreSQL refuses, its process ends, or its machine is gone.
+ * For starts and commands. No caller waits for them, and after a time-out they would only be repeated. They wait for a slow
+ * server or a held lock. The wait ends only if PostgreSQL refuses, its process ends, or its machine is gone.
  */
 export const STARTS: TimeLimits = {
   connectMilliseconds: NO_LIMIT,

@@ -31,8 +31,8 @@ import {
 export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from './work.ts';
 
 /**
- * The end of a transaction of unknown outcome: it was `committed`, it can never be (`abandoned`), or its outcome is still
- * `unknown`.
+ * How a transaction with an unknown outcome ended: it was `committed`, it can never be committed (`abandoned`), or its outcome
+ * is still `unknown`.
  */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
@@ -220,8 +220,9 @@ export class Database {
   }
 
   /**
-   * Runs one statement that writes data without influence on a response, such as errors, leases and times of use. It runs even if a
-   * required standby is not set. It has no fence, so running it a second time must change nothing. Throws {@link StoreFailure}.
+   * Runs one statement that writes data that affects no response, such as errors, leases and times of use. It runs even if a
+   * standby is required but none is configured. It has no fence, so running it a second time must change nothing. Throws
+   * {@link StoreFailure}.
    */
   async writeUnguarded(statement: Statement): Promise<readonly Row[]> {
     const [rows] = await this.#sendPacket(

@@ -25,7 +25,7 @@ export type Databases = {
   readonly settings: ConnectionSettings;
   /** For the requests of card programs. Sees rows only with {@link Database.forProgram}. */
   readonly application: Pick<Database, 'forProgram'>;
-  /** For operators and loops. Sees all programs. */
+  /** For operators and background jobs. Sees all programs. */
   readonly background: Database;
   readonly authentication: Database;
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;

@@ -204,7 +204,7 @@ export class StoreFailure extends Error {
   }
 }
 
-/** Returns whether an error, or its cause, comes from the fence because a required standby is not set. */
+/** Returns whether an error, or its cause, comes from the fence because a standby is required but none is configured. */
 export function lacksStandby(error: unknown): boolean {
   const { code, table, column } = serverErrorOf(error) ?? {};
   // The error names the partition of the row instead of the table.

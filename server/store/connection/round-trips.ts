@@ -64,7 +64,10 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
   }
 }
 
-/** The time is null if a required standby is not set. PostgreSQL then refuses the row, and with it the transaction. */
+/**
+ * The time is null if a standby is required but none is configured. PostgreSQL then refuses the row, and with it the
+ * transaction.
+ */
 const INSERT_FENCE = `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
     values ($1, case when not ${LACKS_STANDBY} then clock_timestamp() end, $2::timestamptz is null, $2, $3, $4)`;
 
@@ -102,7 +105,7 @@ function toFence(client: pg.ClientBase, batchId: string, statements: readonly St
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
-/** Ends a transaction that changes nothing, if the check confirms that the data it was decided on is unchanged. */
+/** Ends a transaction that changes nothing, if the check confirms that the data behind its decision is unchanged. */
 export async function leave(
   client: pg.PoolClient,
   { result, readsOnly }: Pick<Decision<unknown>, 'result' | 'readsOnly'>,
@@ -115,9 +118,9 @@ export async function leave(
   ]);
   if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
   if (readsOnly === true) return;
-  // If the response is missing, nothing is proved either.
+  // A missing response proves nothing either.
   const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
-  const cause = new Error('the standby may lack what was found');
+  const cause = new Error('the standby may lack the rows that were read');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
 
@@ -143,7 +146,8 @@ export async function save(
 ): Promise<readonly Row[]> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server in an immediate shutdown also warns (class 57), but not about a commit that it has confirmed.
+    // A server in an immediate shutdown also warns (class 57). That warning does not concern a commit that the server has
+    // confirmed.
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>

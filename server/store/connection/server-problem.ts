@@ -162,7 +162,7 @@ export async function readConnectionLimits(
 ): Promise<{ readonly lowest: ConnectionLimit; readonly tightest: ConnectionLimit }> {
   const { rows } = await administer(settings, (client) => client.query<UsageRow>(READ_USAGE));
   const [usage] = rows;
-  if (usage === undefined) throw new Error('the database does not know its own user');
+  if (usage === undefined) throw new Error('the database returned no row for its own user');
   const server = toLimit('the server', 'max_connections in postgresql.conf', usage.server);
   const role = `ALTER ROLE ${quoted(usage.user)} CONNECTION LIMIT`;
   const database = `ALTER DATABASE ${quoted(usage.database)} CONNECTION LIMIT`;

@@ -32,8 +32,8 @@ export const LIMITS = {
 } as const;
 
 /**
- * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may contain other values for other
- * users of the server, and those would change results here. Any user may set these.
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may contain other values for
+ * other users of the server, and those would change results here. Every user may change these settings.
  */
 const PINNED: readonly Setting[] = [
   // The forms of dates, times and bytes in responses. `pg` can read only these.
@@ -58,7 +58,7 @@ const PINNED: readonly Setting[] = [
   ['client_min_messages', 'warning'],
   // A confirmed transfer must survive a crash of the server. A stronger setting is kept: see `applySettings`.
   ['synchronous_commit', 'on'],
-  // Compiling a statement takes longer than any statement of the service.
+  // Compiling a statement takes longer than running any statement of the service.
   ['jit', 'off'],
   // The planner must choose the plans, so no method may be disabled from outside.
   ['plan_cache_mode', 'auto'],
@@ -82,7 +82,7 @@ export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY
 
 /**
  * These are not startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, the right value of
- * `synchronous_commit` depends on the current one, and PostgreSQL does not know the last one.
+ * `synchronous_commit` depends on the current one, and the last one is not a setting of PostgreSQL itself.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];
 

@@ -74,7 +74,7 @@ export class Standby {
   readonly #writers: Pool;
   /** All rows that were last changed on this server before this time, by its clock, are on the standby. */
   #confirmed: { readonly server: string; readonly before: number } | undefined;
-  /** The barrier in progress. It results in the server whose standby has acknowledged it, or undefined if none has. */
+  /** The barrier in progress. It resolves to the server whose standby has acknowledged it, or undefined if none has. */
   #running: Promise<string | undefined> = Promise.resolve(undefined);
   #next: Promise<string | undefined> | undefined;
 

@@ -185,5 +185,5 @@ function valuesOf(stored: string, subjectId: string): Values {
     const own = { type, amount, currency, card_id, request_id, idempotency_key, created_by };
     return { ...own, created_at: new Date(time).toISOString(), unusual };
   }
-  throw new Error(`this version does not know the form of the event of ${subjectId}`);
+  throw new Error(`this version cannot read the stored form of the event of ${subjectId}`);
 }

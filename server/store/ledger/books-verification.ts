@@ -34,7 +34,10 @@ const PREPARE = `select set_config('client_connection_check_interval', '1000', f
 
 export const VERIFICATION_RETENTION_DAYS = 400;
 
-/** SQL: the last verification. If it is in the future, it is from before the clock was set back, and proves nothing about now. */
+/**
+ * SQL: the last verification. If it is in the future, it is from before the clock was set back, and says nothing about the
+ * current state.
+ */
 export const LAST_VERIFICATION =
   'from books_verification where finished_at <= clock_timestamp() order by finished_at desc limit 1';
 

@@ -52,7 +52,7 @@ export const readDayBounds = statement(
     left join closed_day on closed_day.program_id = :programId and closed_day.day = chosen.day`,
 );
 
-/** Without grouping, which would sort all postings of the day. */
+/** Sums without grouping, because grouping would sort all postings of the day. */
 const SUMS = DAY_PURPOSES.map(
   (purpose) => `coalesce(sum(amount) filter (where purpose = '${purpose}'), 0) as ${purpose}_amount,
         count(*) filter (where counts and purpose = '${purpose}') as ${purpose}_postings`,

@@ -162,7 +162,7 @@ export function exportFundingMovements(programId: string, after: string, until: 
 
 const AFTERWARDS = columns({ balance: BIGINT, createdAt: TIME });
 
-/** A deposit or withdrawal, the balance of the funding account after it, and when it was made. */
+/** A deposit or withdrawal, the balance of the funding account after it, and when it was created. */
 export type MadeMovement = {
   readonly movement: FundingMovement;
   readonly balance: bigint;

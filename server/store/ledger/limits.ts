@@ -51,7 +51,7 @@ export function fromLimits(limits: Limits | null): StoredLimits | null {
   };
 }
 
-/** Restores the order of the contract, because `jsonb` does not keep it. Limits that only a newer version knows come last. */
+/** Restores the order of the contract, because `jsonb` does not keep it. Limits from a newer version come last. */
 function toDirection(stored: StoredLimits['in'] = {}): DirectionLimits {
   const limits: { [Name in LimitName]?: bigint } = {};
   for (const name of namesIn(stored)) {

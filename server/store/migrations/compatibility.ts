@@ -6,7 +6,7 @@ import { type Migration, numberOf, readMigrations } from './migration-files.ts';
 export type AppliedMigration = {
   readonly name: string;
   readonly checksum: string;
-  /** Number of the newest migration that a program must know to run on the schema. Null in rows of versions before 0.1.0. */
+  /** Number of the newest migration that a program must contain to run on the schema. Null in rows of versions before 0.1.0. */
   readonly needs: string | null;
 };
 
@@ -51,7 +51,7 @@ export type SchemaComparison = {
   readonly state: SchemaState;
   /** Migrations of this program that the database lacks, in order. */
   readonly pending: readonly Migration[];
-  /** Names of migrations that this program does not know but can work with. */
+  /** Names of unknown migrations that this program can work with. */
   readonly usable: readonly string[];
   /** Unknown migrations that this program cannot work with. */
   readonly unusable: readonly AppliedMigration[];
@@ -102,7 +102,7 @@ export function requireUsableSchema(migrations: readonly Migration[], applied: r
   if (lacking !== undefined && applied.some(({ needs }) => needs === null)) {
     throw new StartupProblem(
       'schema-behind',
-      `The ledger is of a version before 0.1.0, which this version cannot upgrade: it lacks the migration ${lacking.name}. ` +
+      `The ledger is from a version before 0.1.0, which this version cannot upgrade: it lacks the migration ${lacking.name}. ` +
         'Nothing was changed. Start version 0.1.0 on it once, and then this version.',
     );
   }

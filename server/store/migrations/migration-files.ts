@@ -11,8 +11,8 @@ export type Migration = {
   readonly text: string;
   readonly checksum: string;
   /**
-   * Number of the newest migration that a program must know to run on the schema after this one is applied, from the line `--
-   * Needs: 0018`. Without that line its own number, so that programs that do not know it are refused.
+   * Number of the newest migration that a program must contain to run on the schema after this one is applied, from the line
+   * `-- Needs: 0018`. Without that line, it is the migration's own number, so that programs without the migration are refused.
    */
   readonly needs: string;
   /** Whether it is applied statement by statement, from the line `-- Transaction: none`. It must be repeatable. */

@@ -10,7 +10,7 @@ export const ROLES = [
   'transfer_service_authentication',
 ] as const;
 
-/** From this version on, CREATEROLE alone does not allow a user to grant itself a role that another user made. */
+/** From this version on, CREATEROLE alone does not allow a user to grant itself a role that another user created. */
 const ADMIN_OPTION_VERSION = 160_000;
 
 type Rights = {
@@ -53,7 +53,7 @@ export async function findMissingRights(client: pg.ClientBase, schema: string): 
   return missing.length === 0 ? undefined : new StartupProblem('database-rights', missing.join('\n'));
 }
 
-/** The same for a user that migrates an existing ledger. It must own the tables and see their rows. */
+/** Returns the missing rights of a user who migrates an existing ledger. That user must own the tables and see their rows. */
 export async function findMissingUpgradeRights(
   client: pg.ClientBase,
   schema: string,
@@ -156,7 +156,7 @@ async function readRights(client: pg.ClientBase, schema: string): Promise<Rights
     [schema, ROLES, ROLES.length],
   );
   const [rights] = rows;
-  if (rights === undefined) throw new Error('the current user is no role');
+  if (rights === undefined) throw new Error('the current user is not a role');
   return rights;
 }
 

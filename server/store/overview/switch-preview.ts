@@ -85,13 +85,13 @@ export function toScheduledInScope(row: Row): ScheduledInScope {
 }
 
 const ORDERS = columns({
-  /** The number of orders since each of two times. */
+  /** The number of orders from `latelyId` on, and from `firstId` on. */
   lately: NUMBER,
   inAll: NUMBER,
-  /** Whether there may be more orders than counted. */
+  /** Whether there may be more such orders than counted. */
   latelyAtLeast: BOOLEAN,
   inAllAtLeast: BOOLEAN,
-  /** The programs with orders since the earlier time, and the newest of these programs. */
+  /** The number of programs with orders from `firstId` on, and the newest of these programs. */
   ...PROGRAMS.columns,
 });
 

@@ -251,9 +251,9 @@ export type ClaimedAttempt = {
 };
 
 /**
- * Claims attempts that are due. No other process can claim them until the lease expires. Claims none while a required standby is
- * not set. Claiming does not change the status: {@link markSent} marks a `ready` attempt as sent, in a separate transaction, before
- * its order leaves.
+ * Claims attempts that are due. No other process can claim them until the lease expires. Claims none while a standby is
+ * required but none is configured. Claiming does not change the status: {@link markSent} marks a `ready` attempt as sent, in a
+ * separate transaction, before its order leaves.
  */
 export function claimAttempts(
   connectorIds: readonly string[],

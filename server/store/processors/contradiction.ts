@@ -25,8 +25,8 @@ export type NewBreak = RowOf<typeof BREAK.columns>;
 
 /**
  * If the attempt already has a break of this kind, the processor's new statements are added to it. A closed break then reopens,
- * because the person who closed it did not know them. It also reopens if an earlier statement comes again after a different one.
- * The audit log still shows that it was closed.
+ * because the person who closed it had not seen them. It also reopens if an earlier statement comes again after a different
+ * one. The audit log still shows that it was closed.
  */
 const INSERT = `insert into processor_break (${BREAK.names})
     values (:breakId, :kind, :connectorId, :programId, :attemptId, :transferId, :amount, :currency, :expected, :found, :createdAt,

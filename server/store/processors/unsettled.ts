@@ -43,7 +43,7 @@ export const closedByService = (resolution: string): string => `closed_at = coal
 const isContradiction = (name: string): string =>
   `${name}.kind = 'contradiction' and (${name}.closed_at is null or ${name}.stated_amount is distinct from ${name}.amount)`;
 
-/** SQL: whether another break has the difference of an attempt, or has had it until it was booked. */
+/** SQL: whether another break covers the difference of an attempt, or covered it until it was booked. */
 const IS_CONTRADICTED = `exists (
         select from processor_break as contradiction
         where contradiction.connector_id = processor_attempt.connector_id
@@ -118,8 +118,8 @@ const FILE_MISSING = columns({ breakId: UUID, connectorId: TEXT, sentAttemptId: 
 export type FileMissing = RowOf<typeof FILE_MISSING.columns>;
 
 /**
- * Inserts the break of a file that has not arrived, unless it is known. `sentAttemptId` is the id of the newest file, as its key. If
- * the service has closed the break because of a file that was withdrawn later, it reopens.
+ * Inserts the break of a file that has not arrived, unless the break exists. `sentAttemptId` is the id of the newest file, as
+ * its key. If the service has closed the break because of a file that was withdrawn later, it reopens.
  */
 export const insertFileMissing = statement(
   'insert_break_file_missing',
@@ -172,7 +172,7 @@ export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
 
 export const toSettlementOfDay = SETTLEMENT.read;
 
-/** SQL: the time at which another break got an order, or at which the order was booked as missing. */
+/** SQL: the time when another break took over an order, or when the order was booked as missing. */
 const RESOLVED = `select min(case resolving.kind when 'contradiction' then resolving.created_at else resolving.closed_at end) as resolved_at
       from processor_break as resolving
       where resolving.connector_id = processor_attempt.connector_id and resolving.attempt_id = processor_attempt.attempt_id

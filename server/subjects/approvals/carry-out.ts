@@ -96,7 +96,7 @@ export function toCall(approval: ShownApproval, caller: Caller, deadline: number
   const { body: schema, method, reach, query } = OPERATIONS[operation];
   const sent = approval.body === null ? {} : parseStrictJson(Buffer.from(approval.body));
   const reading = schema === undefined ? undefined : readFields(schema, sent, method === 'PATCH' ? 'patch' : 'body');
-  // An earlier version may have read the request, and may have allowed more than this one.
+  // An earlier version may have accepted a request that this version no longer allows.
   if (reading !== undefined && 'problem' in reading) {
     throw schemaRefusal({ operation }, reading.problem.message, reading.problem.field);
   }
@@ -130,7 +130,7 @@ export type Ended = { readonly approval: ShownApproval; readonly now: number; re
  */
 export async function carryOut(service: Service, run: Run, approvalId: string, deadline: number): Promise<Ended> {
   const [row] = await readRows(service.database, readApproval({ approvalId }));
-  if (row === undefined) throw new Error('an approval that was given does not exist');
+  if (row === undefined) throw new Error('the approval of an approved request does not exist');
   const approval = toApproval(row);
   const outcome = approval.timesCarriedOut > 0 ? CARRIED_OUT : await tryToCarryOut(service, run, approval, deadline);
   return end(service, approval, outcome, deadline);
@@ -197,7 +197,7 @@ function end(service: Service, known: ShownApproval, outcome: Outcome, deadline:
   };
   return transact<Ended, keyof typeof load>(service.database, deadline, load, (loaded, batchId) => {
     const [row] = loaded.approval;
-    if (row === undefined) throw new Error('an approval that was given does not exist');
+    if (row === undefined) throw new Error('the approval of an approved request does not exist');
     const before = toApproval(row);
     const now = (row.now as Date).getTime();
     // Another process was faster.

@@ -69,7 +69,7 @@ export async function withApproval(
 /** Rules about amounts match an unknown amount, so this finds every rule that may match. */
 const NOTHING_KNOWN = { amount: null, currency: null } as const;
 
-/** The operations that read the subject of a request, and the path parameter with its id. */
+/** The operations that read the subject of a request, and the path parameter with the subject's id. */
 const READS_SUBJECT = {
   get_program: 'program_id',
   get_transfer: 'transfer_id',

@@ -21,7 +21,7 @@ const PROGRAM: Subject = {
 const TRANSFER: Subject = { operation: 'get_transfer', shows: ['status', 'amount', 'currency', 'reversed_amount'] };
 const CARD: Subject = { operation: 'get_card', shows: ['status', 'currency', 'balance', 'available'] };
 
-/** The subject of each approvable request. Null if no values of it need comparing. */
+/** The subject of each approvable request. Null if the subject has no values to compare. */
 const SUBJECTS: Readonly<Record<ApprovableId, Subject | null>> = {
   create_transfer: CARD,
   reverse_transfer: TRANSFER,
@@ -97,7 +97,7 @@ export function toRuledRequest(call: AnyCall, found: Found | null): RuledRequest
   };
 }
 
-/** Returns the part of a transfer that can still be reversed. Null for other subjects. */
+/** Returns the amount of a transfer that can still be reversed. Null for other subjects. */
 function restOf(found: Found | null): bigint | null {
   const { amount, reversed_amount: reversed } = found ?? {};
   return typeof amount === 'number' && typeof reversed === 'number' ? BigInt(amount) - BigInt(reversed) : null;

@@ -40,7 +40,7 @@ export async function eraseCardHolder(
       const details = row && toCardDetails(row);
       const refusal = refuseErasure(cardName, details?.card);
       if (refusal !== undefined) throw refusal;
-      if (details === undefined) throw new Error('the holder of a card that does not exist is erased');
+      if (details === undefined) throw new Error('the card whose holder is being erased does not exist');
       const { cardId } = details.card;
       if (known !== undefined) return { record: toErasureRecord(toErasure(known)), subjectId: cardId, writes: [] };
       const { holderReference, createdAt } = details;

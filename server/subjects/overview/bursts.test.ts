@@ -37,7 +37,7 @@ test('proposes a code of Server or Process Errors that occurs five times a minut
   pass(61);
   note(60);
   pass(61);
-  // The hour before now has 71. Eleven in a minute are less than ten times that rate, and twelve are more.
+  // The previous hour now has 71 responses. Eleven in a minute are less than ten times that rate, and twelve are more.
   note(11);
   expect(bursts.find()).toEqual([]);
   note(1);

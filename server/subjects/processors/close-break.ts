@@ -91,7 +91,7 @@ function requireBreak(call: CloseCall, [row]: readonly Row[]): ReturnType<typeof
 
 type AccountLoad = { readonly accounts: Statement | null; readonly threshold: Statement | null };
 
-/** Returns the statements that lock and read what a booking needs. */
+/** Returns the statements that lock and read everything that a booking needs. */
 async function loadAccounts(service: Service, call: CloseCall, breakId: string): Promise<AccountLoad> {
   const { book_against: against } = call.body;
   if (against === undefined) return NO_ACCOUNTS;
@@ -129,7 +129,7 @@ function whyNot({ bookedAgainst, kind }: Break, bookings: readonly Booking[]): s
     return `The difference of this break is already booked against '${bookedAgainst}'. ${omit}`;
   const isAboutMoney = kind === 'late_approval' || kind === 'contradiction' || kind === 'missing_in_file';
   if (!isAboutMoney) return `A break of the kind '${kind}' is not about money that can be booked. ${omit}`;
-  return `This break has no difference that can be booked: the books say what the processor says, or it is not known. ${omit}`;
+  return `This break has no difference that can be booked: the books agree with the processor, or the processor's amount is unknown. ${omit}`;
 }
 
 function book({ from, to, amount }: Booking, accounts: readonly Account[]): Posted {

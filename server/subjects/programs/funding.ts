@@ -158,7 +158,7 @@ function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Pos
   const funding = accounts.find((account) => account.kind === 'funding');
   const world = accounts.find((account) => account.kind === 'world');
   if (funding === undefined || world === undefined)
-    throw new Error('the funding accounts were created and do not exist');
+    throw new Error('the funding accounts were created but do not exist');
   const [source, destination] = movement.kind === 'deposit' ? [world, funding] : [funding, world];
   const { amount, currency } = movement;
   if (!canGive(destination, amount) || (source.kind === 'world' && !canTake(source, amount))) {
@@ -196,7 +196,9 @@ export async function listFundingMovements(
   return { record };
 }
 
-/** export_funding_movements: comma-separated values, oldest first. A movement that is made during the export can be in it. */
+/**
+ * export_funding_movements: comma-separated values, oldest first. A movement that is created during the export may be included.
+ */
 export async function exportFundingMovements(
   service: Service,
   call: Call<'export_funding_movements'>,

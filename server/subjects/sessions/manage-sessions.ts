@@ -41,7 +41,7 @@ export async function createSession(
 ): Promise<Reply<'create_session'>> {
   const { caller } = call;
   if (!('keyId' in caller)) {
-    const message = 'A session is made from an API key. Send one as "Authorization: Bearer <key>".';
+    const message = 'A session is created with an API key. Send one as "Authorization: Bearer <key>".';
     throw new Refusal('unauthenticated', message);
   }
   const { keyId } = caller;

@@ -170,7 +170,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
 
 const NOT_ASKED: Survival = {
   answer: 'unknown',
-  reason: 'The database could not be asked in time.',
+  reason: 'The database did not respond in time.',
   isWaiting: false,
 };
 

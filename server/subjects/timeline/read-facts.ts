@@ -37,7 +37,7 @@ export type TimelineFacts = {
   readonly postings: readonly CausedPosting[];
   readonly events: readonly SubjectEvent[];
   readonly attempts: readonly Attempt[];
-  /** Waits of events for paused or disabled webhooks. */
+  /** Events that wait for paused or disabled webhooks. */
   readonly waits: readonly Wait[];
   readonly errors: readonly LoggedError[];
   readonly duplicates: readonly Transfer[];

@@ -121,7 +121,7 @@ async function showPairs(
     const transfer = transfers.get(transferId);
     const earlier = transfers.get(earlierId);
     if (transfer === undefined || earlier === undefined)
-      throw new Error('a transfer no longer exists, which never happens');
+      throw new Error('a transfer that was just read no longer exists');
     return {
       transfer: toTransferRecord(transfer),
       earlier: toTransferRecord(earlier),

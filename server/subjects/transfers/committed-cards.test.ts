@@ -45,7 +45,7 @@ const knownCard: fc.Arbitrary<KnownCard> = fc
 
 function cardNamed(name: string, programId = 'p'): KnownCard {
   const [known] = fc.sample(knownCard, { numRuns: 1, seed: 1 });
-  if (known === undefined) throw new Error('fast-check made no card');
+  if (known === undefined) throw new Error('fast-check generated no card');
   return {
     ...known,
     card: { ...known.card, name, programId },

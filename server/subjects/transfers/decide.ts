@@ -53,10 +53,10 @@ import { type Outcome, replayOf } from './respond.ts';
 import { type BookChanges, type ChainedWrites, chainedWritesOf, noChanges, writesOf } from './write.ts';
 
 /**
- * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that are not
- * locked are read before everything that depends on them. For example, the counters of limits come later, with the rules. If an
- * account is older than its counters, its version breaks the chain. If it were newer, no one would notice that the counters have
- * changed since.
+ * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that are
+ * not locked are read before everything that depends on them. For example, the counters of limits come later, with the rules.
+ * If an account is older than its counters, its version breaks the chain. If it were newer, a later change of the counters
+ * would go unnoticed.
  */
 export type LoadName =
   | 'lockNames'
@@ -344,7 +344,7 @@ export class Books {
 
   #unchanged(request: TransferRequest): Outcome {
     const existing = request.command === 'create' ? undefined : this.existing(request);
-    if (existing === undefined) throw new Error('a transfer that does not exist was left unchanged');
+    if (existing === undefined) throw new Error('the transfer that a decision left unchanged does not exist');
     const record = this.#recordOf(existing.transfer);
     return { record, json: JSON.stringify(record) };
   }

@@ -48,7 +48,10 @@ export async function resolveAttempt(service: TransferService, call: ResolveCall
     }
     // The attempt has changed in the meantime, so it is read again.
     if (before !== undefined && isUnchanged(attempt, before)) {
-      throw new OperationFailure('the transfer cannot end as its attempt does', { moneyMoved: 'no', cause: outcome });
+      throw new OperationFailure('the transfer cannot end with the outcome of its attempt', {
+        moneyMoved: 'no',
+        cause: outcome,
+      });
     }
     before = attempt;
   }

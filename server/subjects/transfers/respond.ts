@@ -110,13 +110,13 @@ function toReply<Wanted extends TransferRecord | ReversalRecord>(
     if (json !== null)
       return { json, replayed: true, originalRequestId, moneyMoved: movedBy(parseJson(json) as Wanted) };
     return readNow(subjectId).then((found) => {
-      if (found === undefined) throw new Error('what a stored response created does not exist');
+      if (found === undefined) throw new Error('the record of a stored response does not exist');
       const { record, attempt } = found;
       const moneyMoved = movedBy(record, attempt);
       return { json: JSON.stringify(record), replayed: true, originalRequestId, moneyMoved };
     });
   }
   const { record, json } = outcome;
-  if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
+  if (!isWanted(record)) throw new Error('the decision produced a different kind of record than the request asked for');
   return { record, json, moneyMoved: movedBy(record) };
 }

@@ -181,8 +181,8 @@ function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => S
 }
 
 /**
- * Returns whether a transfer was completed immediately and has not changed since. Most are like that, and have fewer columns to
- * write.
+ * Returns whether a transfer was completed immediately and has not changed since. Most transfers are plain in this sense, and
+ * have fewer columns to write.
  */
 function isPlain(transfer: Transfer): boolean {
   return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;

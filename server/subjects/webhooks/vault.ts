@@ -41,7 +41,7 @@ export function openVault(keys: readonly Uint8Array[]): Vault {
       const id = bytes.subarray(1, 1 + KEY_ID_BYTES);
       const known = named.find((one) => one.id.equals(id));
       if (bytes.length < HEAD_BYTES || bytes[0] !== VERSION || known === undefined) {
-        throw new Error('no key of this process has encrypted this');
+        throw new Error('the value was not encrypted with a key of this process');
       }
       const iv = bytes.subarray(1 + KEY_ID_BYTES, 1 + KEY_ID_BYTES + IV_BYTES);
       const decipher = createDecipheriv('aes-256-gcm', known.key, iv, { authTagLength: TAG_BYTES })

@@ -41,7 +41,7 @@ test('keeps a due scheduled transfer waiting in a process without the connector,
     await nameWaiting(ledger.database, [], (line) => void lines.push(line));
     expect(lines).toEqual([
       "CONNECTORS does not name the connector 'simulator'. Scheduled transfers that wait for it: 1, the first due at " +
-        `${scheduledFor}. They are made once a process has the connector.`,
+        `${scheduledFor}. They are executed once a process has the connector.`,
     ]);
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1 });
     expect(await statusOf(made)).toBe('pending');

@@ -63,7 +63,7 @@ test('finds no problem in a running sandbox, and names its database, schema, por
     // Runs doctor in another data directory on the same machine. The service at the URL uses the port.
     const elsewhere = await examine({ DATA_DIR: join(path, 'other'), PORT: port }, service.url);
     expect(elsewhere.exitCode).toBe(0);
-    expect(elsewhere.found.get('database')?.message).toBe('there is no ledger yet: the first start makes it');
+    expect(elsewhere.found.get('database')?.message).toBe('there is no ledger yet: the first start creates it');
     await service.stop();
     const stopped = await examine({ DATA_DIR: path, PORT: port });
     expect(stopped.found.get('port')).toMatchObject({ outcome: 'ok', message: `${port} is free` });

@@ -150,6 +150,8 @@ describe('the payload of an event about a transfer', () => {
 
   test('fails if only later versions know its form', () => {
     const origin = { programId: null, subjectId: 'tr_1' };
-    expect(() => fullPayload('[3,"load"]', origin)).toThrow('this version does not know the form of the event of tr_1');
+    expect(() => fullPayload('[3,"load"]', origin)).toThrow(
+      'this version cannot read the stored form of the event of tr_1',
+    );
   });
 });

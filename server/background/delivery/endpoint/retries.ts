@@ -90,7 +90,7 @@ export class Retries {
     const oldest = this.#oldest;
     this.#oldest = undefined;
     if (oldest === null) return null;
-    // It may also be a retry that was already waiting when the webhook was paused.
+    // The oldest retry may already have been waiting here when the webhook was paused.
     this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
     this.#known.set(oldest.eventId, oldest.dueAt);
     return oldest;
@@ -167,8 +167,8 @@ export class Retries {
 const MAX_ROWS = 2_000;
 
 /**
- * Rows whose outcome was just stored. A read that began earlier may still return their old state. They must not be sent again
- * because of that.
+ * Rows whose outcome was just stored. A read that began earlier may still return their old state. Such rows must not be sent
+ * again.
  */
 export class DoneRows {
   readonly #dueAt = new Map<string, number | null>();

@@ -77,7 +77,7 @@ test.each<[string, string]>([
   ['postgresql://h1/db?target_session_attrs=standby', 'could lead to a standby'],
   ['postgresql://h1,h2/db?target_session_attrs=read-only', 'could lead to a standby'],
   ['postgresql://h1,h2/db?target_session_attrs=prefer-standby', 'could lead to a standby'],
-  ['postgresql://h1,h2/db?target_session_attrs=geheim', 'not a value that PostgreSQL knows'],
+  ['postgresql://h1,h2/db?target_session_attrs=geheim', 'not a value that PostgreSQL accepts'],
   ['postgresql://u:geheim@h1,,h2/db', 'one of them cannot be read'],
   ['postgresql://u:geheim,/more@h1/db', 'one of them cannot be read'],
   ['postgresql://u:geheim@h1,h2%/db', 'one of them cannot be read'],

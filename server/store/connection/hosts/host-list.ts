@@ -91,7 +91,7 @@ function readTarget(target: string | undefined, isList: boolean): boolean {
       break;
     default:
       throw new HostListProblem(
-        'target_session_attrs of DATABASE_URL is not a value that PostgreSQL knows. Set it to read-write, or remove it.',
+        'target_session_attrs of DATABASE_URL is not a value that PostgreSQL accepts. Set it to read-write, or remove it.',
       );
   }
   throw new HostListProblem(

@@ -332,7 +332,7 @@ const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_P
     setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
   from pg_catalog.pg_settings where name = 'default_transaction_read_only'`;
 
-/** Some engines have no standbys as PostgreSQL has, and show only here that they are read-only. */
+/** Some engines have no standbys in PostgreSQL's sense, and report only here that they are read-only. */
 const READ_TRANSACTION = `select pg_catalog.current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
 type State = { readonly isStandby: boolean; readonly isReadOnly: boolean; readonly isPlacement: boolean };
@@ -382,8 +382,8 @@ async function readHistory(client: pg.ClientBase): Promise<History | undefined> 
 }
 
 /**
- * Returns whether a server has a former state of another server. A promoted standby has replaced it, and its later commits will be
- * lost when it follows the new primary.
+ * Returns whether a server's history is older than that of another server. A promoted standby has replaced the older server,
+ * whose later commits will be lost when it follows the new primary.
  */
 function isOlder(one: History | undefined, other: History | undefined): boolean {
   return one !== undefined && one.system === other?.system && one.timeline < other.timeline;
