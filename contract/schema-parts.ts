@@ -54,7 +54,7 @@ export function checkedText(maxLength: number, description: string, keywords: Re
 }
 
 /** The keywords of a name that the document lists once, as a component. */
-export const listed = (list: 'AuditAction' | 'ErrorCode' | 'OperationId' | 'ReadinessReason') => ({
+export const listed = (list: 'AuditAction' | 'ErrorCode' | 'OperationId' | 'ReadinessReason' | 'Sum') => ({
   $ref: `#/components/schemas/${list}`,
 });
 
@@ -211,9 +211,15 @@ const SUMS = [{ type: 'integer' }, { type: 'string', pattern: '^-?[1-9][0-9]{15,
 const PAST_INTEGERS =
   'a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact';
 
+/** What the document says once about every sum. */
+export const SUM = { anyOf: SUMS, description: `A sum of amounts in minor units; ${PAST_INTEGERS}` };
+
 /** A sum of amounts in a reply. No amount or balance exceeds 2^53 - 1, but a sum can, and is then a string. */
 export const Sum = (description: string) =>
-  Type.Unsafe<number | string>({ anyOf: SUMS, description: `${description}; ${PAST_INTEGERS}` });
+  Type.Unsafe<number | string>({ anyOf: SUMS, 'x-checked': listed('Sum'), description });
+
+/** Whether it is the schema of a sum. */
+export const isSum = (schema: SchemaShape): boolean => schema['x-checked']?.$ref === listed('Sum').$ref;
 
 /** A sum of amounts in a reply, or null. */
 export const sumOrNull = (description: string) =>

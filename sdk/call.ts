@@ -37,6 +37,12 @@ export type VersionedCallOptions = CallOptions & {
  */
 export type Amount = number | bigint | string;
 
+/**
+ * A sum of amounts in a response, in minor units. It is a number up to 9,007,199,254,740,991 (2^53 - 1), positive or negative,
+ * and a string of its digits beyond that, where not every JSON parser is exact.
+ */
+export type Sum = number | string;
+
 /** One page of a list, newest first. `next_cursor` is null on the last page. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null };
 

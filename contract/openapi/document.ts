@@ -168,6 +168,7 @@ export function openApiDocument(version: string): JsonObject {
         ReadinessReason: { type: 'string', enum: [...READINESS_REASONS], description: 'A state of the service' },
         AuditAction: { type: 'string', enum: auditActions(), description: 'An action in the audit log' },
         Page: Object(toJson(PAGE)),
+        Sum: Object(toJson(parts.SUM)),
         ...eventSchemas(),
         ...errorRecordSchemas(),
       },

@@ -1,4 +1,4 @@
-import type { SchemaShape } from '../schema-parts.ts';
+import { isSum, type SchemaShape } from '../schema-parts.ts';
 
 // Invariant: Every field of a request and a reply has a description that says when it is null
 // Kept by: `contract/`
@@ -45,12 +45,13 @@ function isSame(left: readonly Field[], right: readonly Field[]): boolean {
 }
 
 function withoutNull(shape: SchemaShape): SchemaShape {
-  if (shape['x-amount']) return shape;
+  if (shape['x-amount'] || isSum(shape)) return shape;
   return shape.anyOf?.find(({ type }) => type !== 'null') ?? shape;
 }
 
 function typeOf(shape: SchemaShape): string {
   if (shape['x-amount']) return 'integer, or its digits as a string';
+  if (isSum(shape)) return 'integer, or its digits as a string beyond 2^53 - 1';
   if (shape.anyOf !== undefined) return shape.anyOf.map(typeOf).join(' or ');
   if (shape.$ref !== undefined) return 'error record';
   if (shape.format === 'date-time') return 'time';

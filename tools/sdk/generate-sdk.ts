@@ -49,7 +49,7 @@ function operationsFile(): string {
   const errors = Object.entries(ERRORS).map(
     ([code, { meaning }]) => `${comment(meaning)}readonly ${code}: ErrorRow;\n`,
   );
-  return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks, VersionedCallOptions } from '../call.ts';
+  return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, Sum, TextChunks, VersionedCallOptions } from '../call.ts';
 
 ${namedTypes()}
 ${eventData()}

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SchemaShape } from '../../contract/schema-parts.ts';
+import { isSum, type SchemaShape } from '../../contract/schema-parts.ts';
 import { root } from '../command.ts';
 
 /** The first line of each file. */
@@ -45,6 +45,7 @@ export function collect(schema: SchemaShape, into: Map<string, SchemaShape>): vo
 
 export function typeOf(schema: SchemaShape): string {
   if (schema['x-amount']) return 'Amount';
+  if (isSum(schema)) return 'Sum';
   const name = names.get(JSON.stringify(schema));
   if (name !== undefined) return name;
   if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'unknown';
