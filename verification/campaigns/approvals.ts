@@ -13,7 +13,7 @@ import {
 } from '../environments/processes/services.ts';
 import { pick } from '../generators/load.ts';
 
-/** Makers and checkers at the same time. */
+/** The number of makers and checkers that work at the same time. */
 const CALLERS = 12;
 
 /** Requests of more than this need an approval, in minor units of USD. */

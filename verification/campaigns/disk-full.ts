@@ -171,7 +171,10 @@ async function findNotReady(setting: Setting, tally: Tally, url: string, round: 
  */
 const LEFT_FOR_NEW = [0, 4, 8, 100, 10_000, 40_000];
 
-/** The same for an existing ledger: the lock, its owner's name, the access rules, the next WAL segment. */
+/**
+ * Free space for an existing ledger, in KB. Each amount is too small for the next step: the lock, its owner's name, the access
+ * rules, the next WAL segment.
+ */
 const LEFT_FOR_EXISTING = [0, 4, 8, 100];
 
 const SENTENCE =

@@ -20,7 +20,7 @@ export type Verdict =
   | { readonly is: 'passed'; readonly tests: number }
   /** `test` is the first failed test. */
   | { readonly is: 'failed'; readonly test: string }
-  /** In one of the files, no test ran to its end. This says nothing about the source. */
+  /** In one of the files, no test completed. That shows nothing about the source. */
   | { readonly is: 'broken'; readonly output: string };
 
 /** The part of vitest's JSON report that is used here. */

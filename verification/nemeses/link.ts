@@ -85,7 +85,7 @@ export class Link {
     return new Link(target).#listen({ path: join(directory, SOCKET), writableAll: true, readableAll: true });
   }
 
-  /** The same on a port of the loopback interface. */
+  /** Listens on a port of the loopback interface. Leads to the server whose socket is in `target`. */
   static atPort(target?: string): Promise<Link> {
     return new Link(target).#listen({ port: 0, host: '127.0.0.1' });
   }
