@@ -262,7 +262,7 @@ function operationHandlers(
   runs: Runs,
   policy: PolicyMemory,
 ): OperationHandlers {
-  // The clock moves of a sandbox are in the audit log, which a card program cannot read.
+  // Changes of a sandbox's clock are in the audit log, which a card program cannot read.
   const clock = status.mode === 'sandbox' ? background : undefined;
   const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {
@@ -284,7 +284,7 @@ function operationHandlers(
 
 export type Handlers = {
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** Finds what a job must do to end approvals. See `findUnsettled`. */
+  /** Finds the approvals that a job must end. See `findUnsettled`. */
   readonly findUnsettled: () => Promise<readonly EndApproval[]>;
 };
 

@@ -36,7 +36,7 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     "'…' is …, but the audit log has only",
     "'…' is …, but the last entry of the audit log is entry …",
     "'…' is …, but the last event has position …",
-    "'…' is …, but the last event has …",
+    "'…' is …, but the last event has number …",
     'The Last-Event-ID header is …, but the last event has position …',
     'The Last-Event-ID header is not the position of an event',
     "A stream has no '…'. Send the Last-Event-ID header",

@@ -12,10 +12,10 @@ import type { SignIn } from './sign-in.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
- * The caller of an operation. A sandbox caller without a key may do everything, in the demo program unless it names another one.
- * `host` is a command on the service's host. `connector` is the adapter of a processor, which has signed its request.
- * `operator_key` is any key that belongs to no card program, with any scopes. A person has the scopes of their roles at the last
- * sign-in.
+ * The caller of an operation. A sandbox caller without a key may call every operation. It acts in the demo program unless it
+ * names another one. `host` is a command on the service's host. `connector` is the adapter of a processor, which has signed its
+ * request. `operator_key` is any key that belongs to no card program, with any scopes. A person has the scopes of their roles
+ * at the last sign-in.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
@@ -108,9 +108,9 @@ export type CallContext = {
   /** When the response is due: a time of `performance.now()`, in milliseconds. */
   readonly deadline: number;
   /**
-   * Whether the caller is known to be gone. It has disconnected, or has received a response because the result comes too late.
-   * `isWaiting` is for work that waits for its turn: then the caller also counts as gone if it has ended its input. Callers that
-   * still read hardly ever do that. Omitted if callers cannot leave.
+   * Whether the caller is known to be gone. A caller is gone if it has disconnected, or if it already has an error response
+   * because the result took too long. `isWaiting` is for work that waits for its turn: then a caller also counts as gone if it
+   * has half-closed its connection, which callers that still read rarely do. Omitted if callers cannot disconnect.
    */
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };

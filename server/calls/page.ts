@@ -19,7 +19,7 @@ export type Listing<Item, Shown> = {
    * unknown item would be empty.
    */
   readonly find?: (after: string) => Statement;
-  /** Whether the rows prove a change to the caller. If so, they have `replicated`: see `confirmReplicated`. */
+  /** Whether the rows prove a change to the caller. If so, they have the column `replicated`: see `confirmReplicated`. */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;

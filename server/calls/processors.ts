@@ -40,7 +40,7 @@ export type Processors = {
   readonly stateOf: (connectorId: string) => ConnectorState;
   readonly statuses: () => readonly ConnectorStatus[];
   readonly verifyNotice: VerifyNotice;
-  /** Reports new attempts or notices. */
+  /** Notifies the jobs of new attempts or notices. */
   readonly wake: () => void;
   /** Called with each transfer that begins to wait for a processor, and again with the processor's answer. */
   readonly noteTransfer: (record: TransferRecord) => void;

@@ -41,8 +41,8 @@ export async function writeRows(database: Database, statement: Statement): Promi
 
 /**
  * Reads the record of a stored success again, for a replay whose body is no longer stored. The first request was certainly
- * processed. So if this fails, the failure has the `moneyMoved` of the first response and is not busy. `no` becomes `unknown`: a
- * hold or a scheduled transfer exists, and a caller that believes it failed would create it twice.
+ * processed. So if this fails, the failure has the `moneyMoved` of the first response and is not marked as busy. `no` becomes
+ * `unknown`: a hold or a scheduled transfer exists, and a caller that believes it failed would create it twice.
  */
 export async function readAgain(
   database: Database,
@@ -60,8 +60,8 @@ export async function readAgain(
 
 /**
  * If commits wait for a standby, waits until the standby is known to have the rows that prove a change to the caller. After a
- * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have `replicated`, and
- * `updated_at` or `created_at`, which show the rows that the standby has had for a long time.
+ * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have the column
+ * `replicated`, and `updated_at` or `created_at`, which shows whether the standby has had a row for a long time.
  */
 export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {

@@ -20,8 +20,8 @@ export async function ensureFunding(
   const found = await find();
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
-  // The lock makes sure that the events about changes of the program include the account once money has moved on it. This also
-  // writes in a trial, because an empty account changes nothing.
+  // The lock makes sure that the events about changes of the program include the account once money has moved on it. This
+  // transaction also writes in a trial, because an empty account changes nothing.
   await transact(service.database.forWrites(), call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

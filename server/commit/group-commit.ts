@@ -17,7 +17,7 @@ export type LaneBounds = {
   readonly batch: number;
   /** Maximum number of waiting items. Callers beyond it are refused immediately. */
   readonly waiting: number;
-  /** How much is remembered of committed transfers. Accounts are kept as objects, everything else as packed bytes. */
+  /** How much data about committed transfers is remembered. Accounts are kept as objects, everything else as packed bytes. */
   readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 

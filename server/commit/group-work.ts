@@ -20,7 +20,7 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
   /** Returns the inner UUID of an item's card program. A group has access to the programs of its items. */
   readonly programOf: (item: Item) => string;
-  /** Returns whether an item may join a group that begins with another item. If omitted, any two may be in a group. */
+  /** Returns whether an item may join a group that begins with another item. If omitted, any items may share a group. */
   readonly joins?: (item: Item, first: Item) => boolean;
   /** Returns the names that an item must lock, as in {@link Blocked}. */
   readonly needsOf: (item: Item) => readonly string[];
@@ -35,7 +35,10 @@ export type GroupWork<Item, Outcome, Name extends string> = {
 export type ChainedWork<Item, Outcome, Name extends string> = {
   /** Begins a chain. It remembers the state that each group leaves for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
-  /** Returns a change to data that is not remembered but read. The item waits for a group in flight with the same change. */
+  /**
+   * Returns the name of a change to data that every group reads again. The item waits for a group in flight with the same
+   * change.
+   */
   readonly changeOf: (item: Item) => string | undefined;
   /** Called with the reason why a chain broke: the value that was thrown, or the error of PostgreSQL. */
   readonly onBreak?: (error: unknown) => void;

@@ -7,7 +7,7 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** A link in the chain of causes, outermost first. `stack` contains only the frames. */
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
-/** Maximum length of a text, in characters. The longest field of any operation has a quarter of this. */
+/** Maximum length of a text, in characters. The longest field of any operation is a quarter of this. */
 export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
@@ -24,7 +24,7 @@ const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 /** A password after a word that announces it. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
-/** Quick tests whether a text can contain a key or a password. */
+/** Quick checks for whether a text may contain a key or a password. */
 const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 

@@ -28,11 +28,11 @@ export function readSigningKey(secret: string): Buffer {
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }
 
-/** The number of bytes that the key of a secret may have, by Standard Webhooks. */
+/** The number of bytes that the key of a secret may have, according to Standard Webhooks. */
 const MIN_KEY_BYTES = 24;
 const MAX_KEY_BYTES = 64;
 
-/** The form of a secret, as it follows "must be" in a message. */
+/** The form of a secret, worded to follow "must be" in a message. */
 export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
 
 /** Returns whether a text is a secret of the form {@link SECRET_RULE}. */

@@ -14,9 +14,10 @@ export type HttpSettings = {
   /** How long an idle connection stays open for the next request. `Keep-Alive: timeout=` announces it in seconds. */
   readonly keepAliveTimeoutMilliseconds: number;
   /**
-   * How much longer than announced it stays open. A request that is sent while its connection closes gets no response. This must
-   * not happen to a caller that respects the announced time, even if its request is delayed. Together, both times are longer than
-   * the longest request: after a stall, callers reuse connections that have been idle since the stall began.
+   * How much longer than announced an idle connection stays open. A request that is sent while its connection closes gets no
+   * response. This must not happen to a caller that respects the announced time, even if its request is delayed. Together, both
+   * times are longer than the longest request: after a stall, callers reuse connections that have been idle since the stall
+   * began.
    */
   readonly keepAliveBufferMilliseconds: number;
   /** If more connections than this are open, idle connections stay open only for {@link crowdedKeepAliveMilliseconds}. */

@@ -19,13 +19,13 @@ import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import type { Deliveries } from './worker-messages.ts';
 
-/** How often leases are renewed, and changed webhooks and due events are read. */
+/** How often this process renews its leases, and reads changed webhooks and due events. */
 const POLL_MILLISECONDS = 1_000;
 
 /** If there are other processes, how often to check for events that they have numbered. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Maximum number of further tests and resends to read at once. It is small, because the leases must be renewed in time. */
+/** Maximum number of new tests and resends to read at once. It is small, because the leases must be renewed in time. */
 const REQUESTED_COUNT = 50;
 
 /** If a webhook has more tests and resends in memory than this, no more are read, because its receiver may not respond. */

@@ -19,7 +19,7 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 const MAX_FLIGHTS = 512;
 
-/** Maximum number of requests in flight to slow receivers. The rest is always free for others. */
+/** Maximum number of requests in flight to slow receivers. The rest of the limit is always available to other receivers. */
 const MAX_SLOW_FLIGHTS = 256;
 
 const MAX_SENT_PER_TURN = 8;

@@ -16,7 +16,7 @@ test.each([
   ['soon', null],
   ['', null],
   [null, null],
-])('Retry-After %j', (text, milliseconds) => {
+])('reads the Retry-After header %j as a wait of %j ms', (text, milliseconds) => {
   expect(readRetryAfter(text, NOW)).toBe(milliseconds);
 });
 

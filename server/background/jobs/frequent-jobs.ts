@@ -57,7 +57,7 @@ export function startSettlingApprovals(
 /** Maximum delay before an erasure begins if another process received the request. */
 const ERASURE_INTERVAL_MILLISECONDS = 1_000;
 
-/** The pause after a batch, as a multiple of its duration. So the job uses a connection for half of the time. */
+/** The pause after a batch, as a multiple of its duration. With 1, the job uses a connection for half of the time. */
 const ERASURE_PAUSE_FACTOR = 1;
 
 /** Erases stored data about the holders of cards while the service runs. `stop` waits for the batch in progress. */
@@ -104,7 +104,7 @@ export function startFollowingIncidents(
   });
 }
 
-/** Maximum delay of an event about the errors of a minute. */
+/** Maximum delay of an event that reports the errors of a minute. */
 const REPORT_INTERVAL_MILLISECONDS = 2_000;
 
 /** Writes events about stored errors: immediately if this process has stored them, and every two seconds for other processes. */

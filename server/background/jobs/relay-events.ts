@@ -5,8 +5,8 @@ import { HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../../store/eve
 import type { OnFailure } from './rounds.ts';
 
 /**
- * The pause after every round. It limits a busy service to twenty rounds, and commits, a second. With a pause of 25 ms, transfers
- * were 7 % slower, and on a saturated machine the slowest reads of events took longer.
+ * The pause after every round. It limits a busy service to twenty rounds a second, with one commit each. With a pause of 25 ms,
+ * transfers were 7 % slower, and on a saturated machine the slowest reads of events took longer.
  */
 const PAUSE_MILLISECONDS = 50;
 
@@ -16,7 +16,7 @@ const IDLE_MILLISECONDS = 250;
 const RETRY_MILLISECONDS = 1_000;
 
 /**
- * How far back a round searches. A transaction takes less time than this. If one commits even later, for example because its
+ * How far back a round searches. Transactions take less time than this. If one commits even later, for example because its
  * standby was unreachable, the next search without this limit finds it.
  */
 const SEARCH_BACK_SECONDS = 300;
@@ -109,7 +109,7 @@ class Relay {
       return outcome;
     } catch (error) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
-      // Numbering takes a long time if the events belong to very many programs, so fewer transactions are taken at once.
+      // Numbering takes a long time if the events belong to many programs, so fewer transactions are taken at once.
       if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';

@@ -66,10 +66,10 @@ export function maintainPartitions(
 /** Often enough to delete the expired rows of a day in small batches. */
 const DELETION_INTERVAL_MILLISECONDS = 60 * 60 * 1000;
 
-/** Number of rows per statement. So it stays well within the statement timeout. */
+/** Number of rows per statement. It is small, so that each statement stays well within the statement timeout. */
 const BATCH_SIZE = 1000;
 
-/** The pause after a batch, as a multiple of its duration. So the job uses a connection for a fifth of the time. */
+/** The pause after a batch, as a multiple of its duration. With 4, the job uses a connection for a fifth of the time. */
 const PAUSE_FACTOR = 4;
 
 /** Deletes expired rows while the service runs: see {@link deleteExpired}. `stop` waits for the statement in progress. */

@@ -38,14 +38,14 @@ test('does not count a round as failed if it ends because the job stops', async 
   expect(reported).toEqual([]);
 });
 
-test('takes all steps, and throws the first error', async () => {
+test('runs all steps, and throws the first error', async () => {
   const taken: string[] = [];
   const take = (name: string) => async () => void taken.push(name);
   await expect(takeAllSteps([take('a'), fail('first'), take('b'), fail('second'), take('c')])).rejects.toThrow('first');
   expect(taken).toEqual(['a', 'b', 'c']);
 });
 
-test('takes no step after the signal', async () => {
+test('runs no step after the signal aborts', async () => {
   const end = new AbortController();
   const taken: string[] = [];
   await takeAllSteps([async () => end.abort(), async () => void taken.push('late')], end.signal);

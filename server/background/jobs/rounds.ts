@@ -18,8 +18,8 @@ export type RunningJob = {
 };
 
 /**
- * Takes every step of a round. If a step fails, it still takes the others, which do not depend on it. Takes no step after the
- * signal aborts. At the end, throws the first error.
+ * Runs every step of a round. If a step fails, still runs the others, which do not depend on it. Runs no step after the signal
+ * aborts. At the end, throws the first error.
  */
 export async function takeAllSteps(steps: readonly (() => Promise<unknown>)[], signal?: AbortSignal): Promise<void> {
   let failure: { readonly error: unknown } | undefined;

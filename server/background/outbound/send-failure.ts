@@ -9,7 +9,7 @@ export type SendError =
   | 'connection_lost'
   | 'aborted';
 
-/** Long enough for the messages of Node. Messages of TLS are cut off, because they may contain all names of a certificate. */
+/** Long enough for Node's messages. TLS messages are cut off, because they may contain all names of a certificate. */
 const MAX_CAUSE_LENGTH = 200;
 
 /** A request got no answer. Card programs see the message, so it does not contain an address that they could not look up. */

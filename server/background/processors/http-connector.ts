@@ -58,7 +58,7 @@ const MAX_DETAIL_CHARACTERS = 300;
 
 /** Messages for failures whose usual messages mention webhooks or the URL. */
 const DETAILS: Partial<Readonly<Record<SendError, string>>> = {
-  url_refused: 'The URL of the connector is not one that requests may be sent to.',
+  url_refused: 'Requests must not be sent to the URL of the connector.',
   address_refused: 'The host has an address that is neither public nor named in allowed_networks.',
   aborted: 'The service stopped in the meantime.',
 };
@@ -81,8 +81,8 @@ export function openHttpConnector(settings: ConnectorSettings, options: Connecto
       accept: 'application/json',
       ...(method === 'POST' && { 'content-type': 'application/json' }),
       'user-agent': 'Transfer-Service',
-      // The signature covers the path of the contract, not of the URL, because proxies in between may change how the URL's path
-      // begins.
+      // The signature covers the path of the contract, not of the URL, because proxies in between may change the beginning of
+      // the URL's path.
       ...signRequest({ id: toWireId('msg', newId()), sentAt, method, path, body }, keys),
     };
     return sender.send({ method, url: `${url}${path}`, headers, body });
@@ -152,7 +152,7 @@ function notSent(detail: string): Answer {
   return { ...unknownAnswer(detail), outcome: 'not_sent' };
 }
 
-/** Parses the JSON of an answer. A problem gives the location of the mistake and quotes nothing from the answer. */
+/** Parses the JSON of an answer. A problem names the location of the mistake and quotes nothing from the answer. */
 function parse(body: Buffer): { readonly value: JsonValue } | { readonly problem: string } {
   if (body.length === 0) return { problem: 'The answer is empty.' };
   try {

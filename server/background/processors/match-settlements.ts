@@ -55,7 +55,7 @@ const IN_PARALLEL = 8;
 /** How long a process has for a portion. Afterwards another process may take over, because this one was probably killed. */
 const CLAIM_SECONDS = 30;
 
-/** The pause after a portion, as a multiple of its duration. So the job uses a connection for half of the time. */
+/** The pause after a portion, as a multiple of its duration. With 1, the job uses a connection for half of the time. */
 const PAUSE_FACTOR = 1;
 
 const DEADLINE_MILLISECONDS = 10_000;

@@ -35,7 +35,10 @@ export type ProcessorParts = {
   readonly verifyNotice?: VerifyNotice | undefined;
   /** Whether a card program may have cards of a connector. If omitted, every program may. */
   readonly admits?: Processors['admits'] | undefined;
-  /** Connectors that deliberately leave some requests unanswered, such as the simulator. This does not open their breakers. */
+  /**
+   * Connectors that deliberately leave some requests unanswered, such as the simulator. Unanswered requests do not open their
+   * breakers.
+   */
   readonly obedient?: ReadonlySet<string>;
   /** Starts further jobs for the connectors. The simulation starts none, because it does not cover settlement files. */
   readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];

@@ -19,7 +19,7 @@ const TRAITS: Traits = {
   settledWithinHours: 48,
 };
 
-/** The behavior of orders that must be refused. They are sent to an address that refuses connections. */
+/** The behavior that refuses the connection. Orders with this behavior are sent to an address that refuses connections. */
 const REFUSED = 'refused';
 
 export function simulatorSettings(): ConnectorSettings {

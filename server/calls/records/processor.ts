@@ -20,7 +20,7 @@ export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorA
     status: attempt.status,
     tries: attempt.tries,
     sent_at: momentOf(attempt.sentAt),
-    // The attempt still has the time, for the timeline.
+    // The attempt keeps this time after it has ended, but only the timeline shows it.
     unknown_since: isEnded(attempt.status) ? null : momentOf(attempt.unknownSince),
     next_at: momentOf(attempt.nextAt),
     processor_reference: attempt.processorReference,

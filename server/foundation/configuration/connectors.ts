@@ -38,7 +38,7 @@ const DAY_SECONDS = 86_400;
 type TraitRow<Value> = {
   readonly name: string;
   readonly fallback: Value;
-  /** The allowed values, with the unit, as they follow "must be" in a message. */
+  /** The allowed values, with the unit, worded to follow "must be" in a message. */
   readonly allowed: string;
   readonly isValid: (value: unknown) => boolean;
   readonly purpose: string;

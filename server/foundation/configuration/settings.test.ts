@@ -95,7 +95,7 @@ describe('sign-in with an OpenID provider', () => {
     expect(lines.join()).not.toContain('confidential');
   });
 
-  test('can give roles to addresses', () => {
+  test('can assign roles by email address', () => {
     const { oidcRoles } = readConfiguration({
       ...complete,
       OIDC_ROLES: 'ada@bank.test=operator, lin@bank.test=viewer',

@@ -8,9 +8,7 @@ import { findNetworkProblem } from '../networks.ts';
 import { codeOf } from '../startup-problem.ts';
 
 export type Kind<Value> = {
-  /**
-   * The allowed values, with the unit, as they follow "must be" in a message. Also used in docs/configuration.md.
-   */
+  /** The allowed values, with the unit, worded to follow "must be" in a message. Also used in docs/configuration.md. */
   readonly allowed: string;
   /**
    * Returns the value for a text that is not empty. Undefined if the text is not allowed. To give a more specific reason, throws
@@ -90,7 +88,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** The origin of a URL. A path is refused, because it would be ignored: the service needs the whole host. */
+/** The origin of a URL. A path is refused, because it would be ignored: the service needs a separate host. */
 export const ORIGIN: Kind<string> = {
   allowed: 'a URL of a scheme and a host only, such as https://transfers.example.com',
   parse: (text) => {

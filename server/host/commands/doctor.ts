@@ -220,7 +220,7 @@ async function examineKeys({ databases }: CommandDatabase, mode: string): Promis
   );
 }
 
-/** If requests need an approval, checks whether a person could approve them. In a sandbox, its people can. */
+/** If requests need an approval, checks whether a person could approve them. A sandbox has people who can. */
 async function examineApprovals(
   { databases }: CommandDatabase,
   { mode, oidcIssuer }: CommandConfiguration,

@@ -14,13 +14,14 @@ import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopbac
 const NAME = '__Host-console';
 
 /**
- * The beginning of the cookie's name without TLS. The port follows, because cookies ignore ports, and two services must not share
- * one.
+ * The beginning of the cookie's name without TLS. The port is appended, because cookies ignore ports, and two services must not
+ * share a cookie.
  */
 const LOOPBACK_NAME = 'console-';
 
 /**
- * How a request arrived: over TLS at a trusted proxy, or on this machine. On any other path, the network could read the session.
+ * How a request arrived: over TLS at a trusted proxy, or on this machine. On any other path, someone on the network could read
+ * the session.
  */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 
@@ -72,8 +73,8 @@ export function readSessionCookie(
 
 const CLEAR_TEXT =
   'A session needs HTTPS, because its cookie could be read on the network: call the service through a proxy that ends ' +
-  "TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the service's machine " +
-  'only, called as localhost.';
+  "TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions work only on the service's machine, " +
+  'called as localhost.';
 
 /** Refuses a new session from another machine without HTTPS, or from a page of another origin: `forbidden`. */
 export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {

@@ -32,7 +32,7 @@ const LEFT_EMPTY = new Set([
   'pg_stat_tmp',
   'pg_subtrans',
 ]);
-/** This file says where the recovery begins. So it is copied last, and read until two readings agree. */
+/** This file defines where the recovery begins, so it is copied last, and read until two readings agree. */
 const CONTROL_FILE = 'global/pg_control';
 
 /** Limits the number of bytes per second of a copy, and ends the copy when it is no longer wanted. */

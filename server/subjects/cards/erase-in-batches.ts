@@ -39,7 +39,10 @@ import { eraseTextsOfCases, toLastCase } from '../../store/support/case-texts.ts
 
 /** Limits and pauses of the job. Tests set other values. */
 export type ErasureSettings = {
-  /** Maximum number of rows that one transaction processes. So it stays well within the statement timeout. */
+  /**
+   * Maximum number of rows that one transaction processes. It is small, so that the transaction stays well within the statement
+   * timeout.
+   */
   readonly maxTransfers: number;
   readonly maxEvents: number;
   readonly maxErrors: number;

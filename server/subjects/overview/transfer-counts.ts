@@ -8,7 +8,10 @@ import { storeTransferCounts, type TransferCount } from '../../store/overview/tr
 // Kept by: each process stores its own totals, not increments
 // Tested by: `test/api/overview.test.ts`
 
-/** Maximum number of rows in a statement. So it takes only a few milliseconds, even with thousands of busy card programs. */
+/**
+ * Maximum number of rows in a statement. With this limit, it takes only a few milliseconds, even with thousands of busy card
+ * programs.
+ */
 const MAX_ROWS = 1_000;
 
 type OfProgram = { readonly counts: Record<TransferType, number>; readonly stored: Record<TransferType, number> };

@@ -84,7 +84,7 @@ type Mode = CurrentSession['mode'];
 
 /**
  * get_session: returns the identity of the caller. For a caller without a key, it reads only the name of a program, and returns
- * null for the name if it cannot be read. So it works while the database of a sandbox is stopped.
+ * null for the name if it cannot be read. So the operation works while the database of a sandbox is stopped.
  */
 export async function getSession(
   mode: Mode,

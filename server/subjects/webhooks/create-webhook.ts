@@ -148,7 +148,11 @@ function readStart(
   if (after === 0) return oldest - 1;
   if (after < oldest - 1) throw eventsExpired(headOf, after, oldest);
   if (after <= head) return after;
-  throw schemaRefusal(call, `'after' is ${after}, but the last event has ${head}.`, '/after');
+  throw schemaRefusal(
+    call,
+    `'after' is ${after}, but the last event has ${headOf === EVERY_PROGRAM ? 'number' : 'position'} ${head}.`,
+    '/after',
+  );
 }
 
 function tooMany(programId: string | null): Refusal {

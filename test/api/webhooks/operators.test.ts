@@ -49,7 +49,7 @@ describe('a webhook of operators', () => {
     expect(made.response.headers.get('location')).toBe(`/api/v0.1/operator/webhook/${made.webhook_id}`);
     expect(await refusalOf(client.operatorWebhooks.create({ url: URL, after: number + 1 }))).toMatchObject({
       Code: 'create_operator_webhook_schema',
-      Message: `'after' is ${number + 1}, but the last event has ${number}.`,
+      Message: `'after' is ${number + 1}, but the last event has number ${number}.`,
     });
   });
 

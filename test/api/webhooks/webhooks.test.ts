@@ -92,7 +92,7 @@ describe('create_webhook', () => {
     expect(later).toMatchObject({ position: position - 1, backlog: 1 });
     expect(await refusalOf(client.webhooks.create({ url: URL, after: position + 1 }))).toMatchObject({
       Code: 'create_webhook_schema',
-      Message: `'after' is ${position + 1}, but the last event has ${position}.`,
+      Message: `'after' is ${position + 1}, but the last event has position ${position}.`,
       field: '/after',
     });
   });

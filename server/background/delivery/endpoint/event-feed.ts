@@ -16,7 +16,7 @@ const MAX_UNUSED_MILLISECONDS = 5_000;
 /** Maximum number of pages that a feed keeps. Webhooks that are further behind read pages again. */
 const MAX_PAGES = 16;
 
-/** An event with its bodies, ready to send. Each body is written only once, for all webhooks. */
+/** An event with its bodies, ready to send. Each body is serialized only once, for all webhooks. */
 export class FeedEvent {
   readonly event: StoredEvent;
   /** The event's position. For webhooks of operators, its number. */
@@ -128,7 +128,7 @@ export class EventFeed {
     await confirmReplicated(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
-    // Even an empty page shows that the last place is not beyond the end of the page.
+    // Even an empty page shows that the last place of the feed is at least the end of the page.
     this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
     // Events that appeared during the read may be missing.

@@ -42,7 +42,7 @@ test('ignores events that were open before a skip', () => {
   expect(places.passed).toBe(50);
 });
 
-test('stores for the next process which events after the first open one are done', () => {
+test('stores which events after the first open one are done, for the next process', () => {
   const places = new Places(10);
   const open = [11, 12, 14, 15, 16, 20].map((place) => places.add(place));
   const end = (...indexes: readonly number[]): void => {
