@@ -76,7 +76,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   },
   {
     guide: 'backups',
-    command: 'npx transfer-service backup list    # the copies, and from when to when every second can be restored',
+    command: 'npx transfer-service backup list    # the copies, and the periods in which any second can be restored',
     reason: DISK,
     checkedBy: 'test/embedded/backups.test.ts',
   },

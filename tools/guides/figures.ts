@@ -157,7 +157,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     'a message within {} days reopens it',
     'A message within {} days reopens the case',
     'For {} days after a case was resolved',
-    'which a resolved case is after {} days',
+    'which happens {} days after it is resolved',
     'was resolved more than {} days ago',
     'that was resolved within {} days',
   ],
