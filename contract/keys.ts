@@ -46,7 +46,7 @@ export const CreateKeyBody = Type.Object(
     person_id: Type.Optional(
       idText(
         'per',
-        'The person that the key belongs to: blocking the person ends the key, and it can decide on approvals',
+        'The person that the key belongs to. Blocking the person ends the key. Only a key that belongs to a person can approve requests',
       ),
     ),
   },
@@ -88,7 +88,7 @@ export const RollKeyBody = Type.Object(
     additionalProperties: false,
     ...refuseEmpty({
       previous_until: 'to let the old key work for 24 hours',
-      expires_at: 'to give the new key as long as the old one had',
+      expires_at: 'to let the new key last as long as the old one',
     }),
   },
 );

@@ -2,8 +2,8 @@
 export type UsedOfLimit = { readonly used: bigint; readonly limit: bigint };
 
 /**
- * A value that a check used. Amounts and counts are bigint. A caller's text is never a bigint, so the error log can tell amounts
- * from possible card numbers. A time is text in ISO 8601.
+ * A value that a check used. Amounts and counts are bigint. A caller's text is never a bigint, so the error log can distinguish
+ * amounts from possible card numbers. A time is text in ISO 8601.
  */
 export type SeenValue = string | number | boolean | null | bigint | UsedOfLimit;
 

@@ -118,7 +118,7 @@ const levels: readonly Level[] = [
   { from: ['installation.mjs'], to: [], node: true },
 ];
 
-/** Folders and files outside the product: they may import everything, but no cycles. */
+/** Folders and files outside the product: they may import everything, but their imports must have no cycles. */
 const outside = ['test/', 'verification/', 'bench/', 'tools/', 'examples/', 'vitest.config.ts'];
 
 const testPackages = ['vitest', 'fast-check'];

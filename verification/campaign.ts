@@ -25,7 +25,7 @@ export type Setting = {
 
 /**
  * Returns the bound of a time or a count, given the bound on an idle machine. The small forms run alongside other tests on any
- * machine, so their bounds only distinguish slow from never.
+ * machine, so their bounds are loose. They only detect work that never finishes.
  */
 export function boundOf({ isQuick }: Setting, onQuietMachine: number): number {
   return isQuick === true ? 12 * onQuietMachine : onQuietMachine;
@@ -51,7 +51,7 @@ type Checker =
   | 'readiness'
   | 'its own';
 
-/** A campaign's row of the table in docs/reliability.md. */
+/** A campaign's row in the table of docs/reliability.md. */
 type Described = {
   readonly name: string;
   readonly environment: string;

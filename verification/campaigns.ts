@@ -1,5 +1,5 @@
-// Every campaign: an environment, the nemesis in it, a generator of requests, and checkers. A campaign is a row here.
-// `npm run campaigns`, the small forms in `npm run verify` and the table in docs/reliability.md come from it.
+// All campaigns. Each is a row with an environment, a nemesis, a generator of requests, and checkers. `npm run campaigns`, the
+// small forms in `npm run verify` and the table in docs/reliability.md use these rows.
 import type { Campaign, OtherCampaign } from './campaign.ts';
 import type { RUNS } from './campaigns/cluster.ts';
 

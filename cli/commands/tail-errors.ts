@@ -36,8 +36,8 @@ const OPTIONS: OptionsFor<TailOptions> = {
 
 const NOTES = `
 If the connection is lost or the service restarts, the command continues where
-it was. Errors that are recorded late, such as after a database failure, are
-printed late. Press Ctrl-C to stop.`;
+it stopped. Errors that are recorded late, such as after a database failure,
+are printed late. Press Ctrl-C to stop.`;
 
 const POLL_MILLISECONDS = 1_000;
 /**

@@ -65,7 +65,7 @@ export class Trial {
     return this.#adapter.health();
   }
 
-  /** Calls the adapter about an order; the answer has to be well-formed and to have one of these statuses. */
+  /** Calls the adapter about an order; the answer must be well-formed and have one of these statuses. */
   async ask(call: Call, order: Order, ...statuses: readonly string[]): Promise<Answer> {
     return readAnswer(call, order, await this.raw(call, order), statuses);
   }

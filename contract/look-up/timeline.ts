@@ -111,7 +111,7 @@ export const TransferTimeline = Type.Object({
   ),
 });
 
-/** Two transfers. The later one was likely made by mistake. */
+/** Two transfers. The later one was probably created by mistake. */
 export const LikelyDuplicate = Type.Object({
   transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
   earlier: described(TransferRecord, 'The transfer that it repeats'),

@@ -10,7 +10,7 @@ export const CATALOGUE_SECTIONS = [
 type Catalogue = {
   readonly section: (typeof CATALOGUE_SECTIONS)[number];
   readonly path: string;
-  /** The name of the path parameter. An entry explains the thing with this name. */
+  /** The name of the path parameter, whose value selects an entry. */
   readonly parameter: string;
   readonly example: string;
   readonly schema: string;
@@ -93,7 +93,7 @@ function pathsOf(catalogue: Catalogue): readonly (readonly [path: string, item: 
         in: 'path',
         required: true,
         description: `The ${parameter}`,
-        // Nothing has another form. An empty name is the path of the list.
+        // Every name has this form. A path with an empty name is the path of the list.
         schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[a-z0-9_]+([.][a-z0-9_]+)?$' },
         example,
       },

@@ -310,7 +310,7 @@ function sharedParameters(): ReadonlyMap<string, Parameter> {
     const text = JSON.stringify(parameter);
     counts.set(text, (counts.get(text) ?? 0) + 1);
     if (counts.get(text) !== 2) continue;
-    // The suffix keeps the names apart from those of headers: generators make a type of each, without underscores.
+    // The suffix distinguishes the names from the names of headers: generators create a type of each, without underscores.
     const name = `${parameter.name}_in_${parameter.in}`;
     const number = [...shared.keys()].filter((other) => other.replace(/_[0-9]+$/, '') === name).length + 1;
     shared.set(number === 1 ? name : `${name}_${number}`, parameter);

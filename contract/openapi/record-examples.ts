@@ -29,8 +29,8 @@ export function isComposed(example: Json, examples: RecordExamples): boolean {
 }
 
 /**
- * Whether the example of the record shows a response well enough: the response is the record, or a page of it, in the same state.
- * `schemaOf` returns the schema of a record.
+ * Whether the example of a record also shows what a response looks like: the response is the record, or a page of it, in the same
+ * state. `schemaOf` returns the schema of a record.
  */
 export function isShownByRecord(
   reply: ShownReply,

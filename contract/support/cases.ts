@@ -62,7 +62,7 @@ export const ReplyToCaseBody = Type.Object({
   external_id: Type.Optional(
     callersReference(
       255,
-      'Id of the message in another system, unique in the case: sent again with the same text, it is added once',
+      'Id of the message in another system, unique in the case. If the message is sent again with the same text, it is added only once',
     ),
   ),
 });
@@ -111,7 +111,7 @@ export const CaseRecord = Type.Object({
   outcome: nullable(outcome('Outcome of the case; null until the case is resolved')),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),
-  first_response_at: nullable(moment("When support's first message came; null if there is none")),
+  first_response_at: nullable(moment('When support sent its first message; null if there is none')),
   resolved_at: nullable(moment('When it was resolved; null if it is not')),
   closed_at: nullable(moment('When it was closed; null if it is not')),
 });

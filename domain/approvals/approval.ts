@@ -24,8 +24,8 @@ export type Identity = {
   /** The key or the person of the request; null for a caller without a key in a sandbox. */
   readonly credentialId: string | null;
   /**
-   * Everyone who can act with this credential: the key or the person, the person that the key belongs to, and all who created
-   * or rolled the key, because they know its secret. The same applies to their keys.
+   * Everyone who can act with this credential: the key or the person, the person that the key belongs to, and everyone who
+   * created or rolled the key, because they know its secret. The people behind their keys count as well.
    */
   readonly behind: readonly string[];
 };
@@ -66,7 +66,7 @@ export function approvalStatusAt(
   return status === 'pending' && expiresAt <= now ? 'expired' : status;
 }
 
-/** Returns the refusal of a decision, or undefined if it may be made. */
+/** Returns the refusal of a decision, or undefined if the decision is allowed. */
 export function refuseDecision(
   decision: ApprovalDecision,
   approval: OpenApproval,

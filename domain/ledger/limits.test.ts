@@ -128,7 +128,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test("are its own, plus its program's limits in the same currency that the card does not set", () => {
+  test('are its own limits, plus each limit of its program in the same currency that the card does not set itself', () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {

@@ -128,9 +128,9 @@ describe('an order that was never sent', () => {
     expect(unreachable(READY).code).toBe('processor_unavailable');
   });
 
-  it('waits just as long before it is sent again once the processor has proved that it was not executed', () => {
+  it('waits just as long before a second send, if the processor has proved that the order was not executed', () => {
     const traits = { ...TRAITS, canResend: true, keyMemorySeconds: 3600 };
-    // Long after the transfer was made.
+    // Long after the transfer was created.
     const later = T + 30 * MINUTE;
     let attempt: Attempt = { ...READY, tries: 1, sentAt: T };
     let now = later;
@@ -348,7 +348,7 @@ it('keeps counting its requests in the stored range while a processor repeats it
 });
 
 describe('a reversal', () => {
-  it('is repeated until it is acknowledged, after any other answer', () => {
+  it('is repeated after every answer until one acknowledges it', () => {
     for (const outcome of ['approved', 'pending', 'unknown', 'not_sent'] as const) {
       expect(judge(REVERSING, 'reverse', answer(outcome)), outcome).toEqual(['reversing', null, 5]);
     }
@@ -367,7 +367,7 @@ describe('a reversal', () => {
   });
 });
 
-describe('after the end', () => {
+describe('after an attempt has ended', () => {
   it.each([
     ['failed', 'approved', 'late_approval', SENT.amount],
     ['declined', 'approved', 'late_approval', SENT.amount],
@@ -379,13 +379,13 @@ describe('after the end', () => {
     ['declined', 'declined', undefined, 0n],
     ['failed', 'pending', undefined, 0n],
     ['approved', 'not_found', undefined, 0n],
-  ] as const)('%s, then %s: %s', (status, outcome, kind, stated) => {
+  ] as const)('as %s, the answer %s results in: %s', (status, outcome, kind, stated) => {
     const found = judge({ ...SENT, status }, 'notice', answer(outcome));
     expect(found).toEqual(kind && { kind, expected: status, found: outcome, stated });
   });
 });
 
-it('withdraws a contradiction, or contradicts a booking', () => {
+it('an approval withdraws an earlier contradiction, and contradicts a booking against the attempt', () => {
   const told: Attempt = { ...SENT, status: 'approved', contradictedAt: T };
   const undone = { ...told, correctedAmount: -SENT.amount };
   const found = [judge(told, 'notice', answer('approved')), judge(undone, 'notice', answer('approved'))];

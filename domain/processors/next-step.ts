@@ -383,7 +383,9 @@ function canResend({ tries, sentAt }: Attempt, { canResend: can, keyMemorySecond
   return can && tries < MAX_SENDS && isKnown;
 }
 
-/** The number of the next look. It differs from the previous number, so that others see that the attempt has changed. */
+/**
+ * The number of the next look. It differs from the previous number, so that other processes notice that the attempt has changed.
+ */
 function nextLook({ looks }: Attempt): number {
   return looks >= MAX_LOOKS ? 1 : looks + 1;
 }

@@ -57,7 +57,7 @@ export type Answer = {
   readonly processorReference: string | null;
   /** The processor's own code, such as `51`: at most 64 characters of printable ASCII. */
   readonly code: string | null;
-  /** The pause before another try of the same order makes sense, in seconds, 0 to {@link MAX_RETRY_AFTER_SECONDS}. */
+  /** How long to wait before another try of the same order, in seconds, 0 to {@link MAX_RETRY_AFTER_SECONDS}. */
   readonly retryAfterSeconds: number | null;
   /** Why the outcome is `unknown` or `not_sent`: one sentence for operators, at most 300 characters, without secrets. */
   readonly detail: string | null;

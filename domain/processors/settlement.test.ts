@@ -37,7 +37,7 @@ test.each<Row>([
   ['an amount that was booked', { amount: 900n }, { correctedAmount: -100n }, matched],
   ['an approval that the processor has contradicted since', {}, { contradictedAt: 1 }, approved],
   [
-    'the same, once a person has settled the contradiction',
+    'an approval whose contradiction a person has settled',
     {},
     { contradictedAt: 1, contradictionSettledAt: 2 },
     matched,

@@ -57,7 +57,7 @@ function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | 
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** The status and, if known, when it began. `updatedAt` does not tell, because a change of the metadata also sets it. */
+/** The status and, if known, when it began. `updatedAt` can be later, because a change of the metadata also sets it. */
 function statusAndTime(transfer: Transfer, status: TransferStatus): string {
   const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
   return time === null ? `is ${status}` : `has been ${status} since ${momentOf(time)}`;

@@ -804,7 +804,7 @@ export type CaseDetails = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null if there is none. */
+  /** When support sent its first message; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -897,7 +897,7 @@ export type CaseRecord = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null if there is none. */
+  /** When support sent its first message; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -1153,7 +1153,8 @@ export type CreateKeyBody = {
   /** When the key expires. */
   readonly expires_at?: string;
   /**
-   * The person that the key belongs to: blocking the person ends the key, and it can decide on approvals.
+   * The person that the key belongs to. Blocking the person ends the key. Only a key that belongs to a person can
+   * approve requests.
    */
   readonly person_id?: string;
 };
@@ -2011,7 +2012,7 @@ export type InspectedCase = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null if there is none. */
+  /** When support sent its first message; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -3376,7 +3377,7 @@ export type QueuedCase = {
   readonly created_at: string;
   /** When it was last changed. */
   readonly updated_at: string;
-  /** When support's first message came; null if there is none. */
+  /** When support sent its first message; null if there is none. */
   readonly first_response_at: string | null;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
@@ -3499,7 +3500,8 @@ export type ReplyToCaseBody = {
   /** Who wrote the message in another system. At most 200 characters. */
   readonly external_author?: string | undefined;
   /**
-   * Id of the message in another system, unique in the case: sent again with the same text, it is added once.
+   * Id of the message in another system, unique in the case. If the message is sent again with the same text, it
+   * is added only once.
    */
   readonly external_id?: string | undefined;
 };

@@ -229,7 +229,7 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
   },
   roll_key: {
     previous_until: 'to let the old key work for 24 hours',
-    expires_at: 'to give the new key as long as the old one had',
+    expires_at: 'to let the new key last as long as the old one',
   },
   change_approval_policy: { expires_after_hours: 'for 24 hours' },
   change_switch: {

@@ -16,7 +16,7 @@ import { pick } from '../generators/load.ts';
 /** The number of makers and checkers that work at the same time. */
 const CALLERS = 12;
 
-/** Requests of more than this need an approval, in minor units of USD. */
+/** Requests for more than this amount need an approval, in minor units of USD. */
 const OVER = 1_000;
 
 const KILLS_PER_LEDGER = 4;
@@ -138,7 +138,7 @@ class Office {
     while ((await this.#send(someone, { path, body: { disabled: false } })) === undefined) await pause(20);
   }
 
-  /** Sends a request to one of the services. Undefined without a response, or with one that leaves the outcome open. */
+  /** Sends a request to one of the services. Returns undefined if there is no response, or if it leaves the outcome open. */
   async #send({ key }: Person, request: RawRequest): Promise<RawResponse | undefined> {
     const headers = { ...request.headers, Authorization: `Bearer ${key}` };
     try {

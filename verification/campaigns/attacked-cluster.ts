@@ -40,8 +40,8 @@ const SENT_AGAIN = 200;
 const BETWEEN_NOTES = 500;
 
 /**
- * A request's deadline passed during its transaction, so the response is `unknown` and only the key finds the transfer. This
- * is correct and depends on the speed of the machine. It counts as `unnamed`, not as a violation.
+ * Matches the finding for a request whose deadline passed during its transaction. Its response is `unknown`, and only the key
+ * finds the transfer. That is correct, and depends on the speed of the machine, so it counts as `unnamed` and not as a violation.
  */
 const UNNAMED = /a 500 named undefined but made/;
 

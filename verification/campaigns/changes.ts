@@ -101,7 +101,7 @@ class Trial {
   async run(): Promise<void> {
     await onConnection({ connectionString: this.#services.databaseUrl }, async (client) => {
       await recordCommits(client);
-      // Earlier decisions have no number. On a busy machine the services may still be starting.
+      // Decisions from before this time have no number. On a busy machine the services may still be starting.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       const programs = [];
       for (const name of ['hot', 'one', 'two']) programs.push(await makeProgram(this.#changes, this.#services, name));
@@ -111,7 +111,8 @@ class Trial {
       const { problems, figures } = checkSerialOrder(commits, this.#load.operations, this.#changes);
       this.#tally.violate(where, problems);
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
-      // Closed cards lose their balance without a request for a transfer. The serial order explains all balances.
+      // Does not compare balances: closed cards lose theirs without a request for a transfer. The serial order covers all
+      // balances.
       const books = await readBooksAt({ connectionString: this.#services.databaseUrl }, []);
       this.#load.judge(this.#tally, where, { ...books, balances: undefined });
       // The quick form may end before anything is in flight.

@@ -148,7 +148,7 @@ const STORED = `select operation, ${KEY_TEXT} as key, status, idempotency.subjec
     and event.created_at = idempotency.created_at
   where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
 
-/** Reads the events of transfers and reversals, except the events of transfers that no load has made. */
+/** Reads the events of transfers and reversals, except the events of transfers that no load has created. */
 const EVENTS = `select type, subject_id, payload, program_id from event
   where (type like 'transfer.%' or type like 'reversal.%') and subject_id not in (
     select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'

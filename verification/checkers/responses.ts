@@ -18,7 +18,7 @@ const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 export const ABOUT_MONEY =
   /lost: |doubled: |said that no money moved, but it made|every first response said that no money moved|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
 
-/** A transfer or a reversal that an operation made. */
+/** A transfer or a reversal that an operation created. */
 type Made = { readonly id: string; readonly requestId: string; readonly terms: readonly unknown[] };
 
 /**
@@ -58,7 +58,9 @@ export function findContradictions(operations: readonly Operation[], books: Book
   ];
 }
 
-/** Returns the transfers and reversals made by a request without a response. A stop must leave none. */
+/**
+ * Returns the transfers and reversals made by a request without a response. After a proper stop of a service, there must be none.
+ */
 export function findMadeInSilence(
   responses: readonly Response[],
   { transfers }: Pick<Books, 'transfers'>,

@@ -53,7 +53,10 @@ export type Mix = {
   readonly retries: boolean;
 };
 
-/** A load is reversed once: more than the remaining amount is refused, and that response is not stored under its key. */
+/**
+ * A load is reversed only once: a reversal of more than the remaining amount is refused, and that response is not stored under
+ * its key.
+ */
 const MIX: Mix = {
   doubled: 0.1,
   held: 0.35,
@@ -105,7 +108,7 @@ export class Load {
   #references = 0;
   /** The addresses of services that were killed or will be killed soon. */
   readonly #dead = new Set<string>();
-  /** The number of kept connections that broke. A kill may break them, a stop must not. */
+  /** The number of kept connections that broke. A kill may break connections, but a stop must not. */
   brokenConnections = 0;
   /** The number of acknowledged transfers. */
   made = 0;

@@ -65,7 +65,7 @@ const TABLES: Readonly<Record<string, string>> = {
     03-02 10:11 | reverse t2              | invalid_transfer_status |              |                |
     03-02 10:12 | reverse t1 100          | done                    | 1000 0 0 1000 | 0 0 0 0       |`,
 
-  'a due scheduled transfer is made, fails, waits or is too late': `
+  'a due scheduled transfer is executed, fails, waits or is too late': `
     when        | step                                     | answer                 | funding      | ann
     03-02 10:00 | load ann 100 at 03-02 12:00              | done                   | 1000 0 0 1000 | 0 0 0 0
     03-02 10:01 | unload ann 100 at 03-02 12:00            | done                   |              |

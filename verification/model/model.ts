@@ -26,7 +26,7 @@ const LONGEST_HOLD = 90 * DAY;
 const LONGEST_SCHEDULE = 366 * DAY;
 const USUAL_HOLD = 7 * DAY;
 
-/** For each card status: whether money may move in and out, the code if not, and the statuses that can follow. */
+/** For each card status: whether money may move in and out, the error code if it may not, and the statuses that can follow. */
 const CARDS: Readonly<
   Record<CardStatus, { readonly in: boolean; readonly out: boolean; readonly code: string; readonly next: string }>
 > = {
@@ -444,7 +444,7 @@ export class Model {
     return expiresAt !== null && expiresAt <= this.books.now;
   }
 
-  /** Makes or holds a due transfer. If it would be refused now, it fails. */
+  /** Executes a due transfer, or begins its hold. If it would be refused now, it fails. */
   #execute(id: string): void {
     const transfer = this.books.transfer(id);
     const isOver = this.#isOver(transfer);

@@ -129,7 +129,7 @@ export class SerialBooks {
   }
 
   /**
-   * Carries out a change without a request: a hold ends, a scheduled transfer is made, held or fails with a code, or a
+   * Carries out a change without a request: a hold ends, a scheduled transfer is executed, held or fails with a code, or a
    * processor has reported. Returns the reason if this is wrong.
    */
   settle(id: string, to: TransferStatus, code: string | undefined, at: number): string | undefined {

@@ -4,7 +4,7 @@ const DECISIONS: Witness = { file: 'domain/approvals/approval.test.ts' };
 const RULES: Witness = { file: 'domain/approvals/policy.test.ts' };
 const APPROVALS: Witness = { file: 'test/security/approvals.test.ts' };
 
-/** Mistakes about the second person. */
+/** Mistakes about the approval of a second person. */
 export const SECOND_PEOPLE: Mutants = {
   'own-request-approved': {
     mistake: 'the requester can approve',

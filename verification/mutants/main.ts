@@ -31,7 +31,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 const names = values.selection === true ? SELECTION : values.only?.split(',');
 const unknown = names?.find((name) => !MUTANTS.some((mutant) => mutant.name === name));
 if (unknown === undefined) {
-  // All copies share the ledger templates, because making them takes longer than most witnesses.
+  // All copies share the ledger templates, because creating them takes longer than most witnesses.
   const removeTemplates = makeTemplates();
   try {
     process.exitCode = await run(MUTANTS.filter(({ name }) => names?.includes(name) ?? true));

@@ -17,7 +17,7 @@ export type Edits = Readonly<Record<string, Edit | readonly Edit[]>>;
 /** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
 export type Witness = { readonly file: string; readonly only?: string };
 
-/** A typical mistake, made in a copy of the source. */
+/** A typical mistake, planted in a copy of the source. */
 export type Mutant = {
   readonly mistake: string;
   readonly edits: Edits;

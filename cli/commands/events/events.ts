@@ -97,8 +97,8 @@ export const addEvents: AddCommands = (program, context) => {
 };
 
 const NOTES = `
-After a lost connection or a restart of the service it continues where it was,
-without missing or repeating an event. Press Ctrl-C to stop.`;
+After a lost connection or a restart of the service, it continues where it
+stopped, without missing or repeating an event. Press Ctrl-C to stop.`;
 
 function addTail(events: Command, context: CommandContext): void {
   addCommand<ReadOptions & { readonly allPrograms?: boolean }>(events, context, {

@@ -43,7 +43,9 @@ export class JudgeOfAccounts extends JudgeOfRows {
     return `${kind} ${nameOf(program_id)} ${currency}`;
   }
 
-  /** Compares the stored counters of limits with the books. A counter is of a local day, and begins with it. */
+  /**
+   * Compares the stored counters of limits with the books. Each counter belongs to a local day, and starts when that day starts.
+   */
   compareCounts(): void {
     const stored = new Map<string, Map<string, string>>();
     for (const { account_id, direction, day_start, amount, count } of this.tables.all('limit_counter')) {

@@ -55,7 +55,7 @@ export class JudgeOfEvents {
     return placed.get(`${batch_id} ${of ?? SERVICE_ITSELF}`);
   }
 
-  /** Notes the events of a committed transaction. */
+  /** Records the events of a committed transaction. */
   note(events: readonly ReadEvent[], accounts: readonly StoredRow[]): void {
     const funding = new Set(accounts.filter(({ kind }) => kind === 'funding').map(({ program_id }) => program_id));
     const [first] = events;

@@ -25,7 +25,7 @@ const MOVES: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   reversed: [],
 };
 
-/** The columns that change when a processor contradicts the end of an attempt. */
+/** The columns that change when a processor contradicts the outcome of an ended attempt. */
 const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_id', 'contradiction_settled_at'];
 
 /** Compares attempts and the ledger with the processor's book. That book is the truth about the money. */
@@ -54,14 +54,14 @@ export class JudgeOfProcessors extends JudgeOfRows {
     }
     const isSame = row.amount === amount && row.kind === kind && toWireId('tr', String(row.transfer_id)) === transferId;
     if (!isSame) this.say(`${about} differs from the order of its attempt`);
-    if (row.sent_at === null) this.say(`${about} leaves before a committed "sent"`);
+    if (row.sent_at === null) this.say(`${about} was sent before its status "sent" was committed`);
     const other = open.find((one) => one.order.attemptId === attemptId);
     if (other !== undefined)
       this.say(`${about}: ${asker.name} sends a request while ${other.asker.name} waits for an answer`);
     if (question !== 'send') return;
     const key = `${attemptId} ${timeOf(row.sent_at)}`;
-    if (row.status === 'ready') this.say(`${about} leaves before a committed "sent"`);
-    if (this.#sent.has(key)) this.say(`${about} leaves twice`);
+    if (row.status === 'ready') this.say(`${about} was sent before its status "sent" was committed`);
+    if (this.#sent.has(key)) this.say(`${about} was sent twice`);
     this.#sent.add(key);
     // The process knows the time of the database to within a few milliseconds.
     if (notAfter === null || notAfter > timeOf(row.not_after) + 5)

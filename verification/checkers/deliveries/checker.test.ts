@@ -50,11 +50,15 @@ describe('checkDeliveries', () => {
   test.for<[string, readonly Delivery[], Partial<Subscription>?]>([
     ['one delivery of each event', ALL],
     ['any order', ALL.toReversed()],
-    ['the correct order, if strict', ALL, STRICT],
+    ['the correct order, if the order is strict', ALL, STRICT],
     ['repeats until the event is accepted', [got(1, { status: 500 }), got(1, { status: undefined }), ...ALL]],
-    ['repeats until the event is accepted, if strict', [got(1, { status: 500 }), ...ALL], STRICT],
+    ['repeats until the event is accepted, if the order is strict', [got(1, { status: 500 }), ...ALL], STRICT],
     ['repeats of deliveries in flight at a kill', [...ALL, got(3, afterKill), got(4, afterKill)]],
-    ['a repeat of the delivery in flight, if strict', [got(1), got(2), UNANSWERED, got(3), got(4)], STRICT],
+    [
+      'a repeat of the delivery in flight, if the order is strict',
+      [got(1), got(2), UNANSWERED, got(3), got(4)],
+      STRICT,
+    ],
     ['a failed repeat after a kill, and its retry', [...ALL, got(4, { ...afterKill, status: 500 }), got(4, afterKill)]],
     ['only the events of a subscribed group', [got(2), got(3)], { types: ['transfer.*'] }],
     ['only the events of one type', [got(4)], { types: ['card.updated'] }],
@@ -80,9 +84,19 @@ describe('checkDeliveries', () => {
     ['a missing signature of a valid secret', ALL.with(1, got(2, { verified: [1] })), /the signature of evt_2/],
     ['a repeat without a kill', [...ALL, got(4)], /evt_4 was repeated without a kill/],
     ['more repeats than deliveries in flight', [...ALL, ...THREE_AGAIN], /1 more events .* than the 2 .* evt_4/],
-    ['events out of order, if strict', [got(1), got(3), got(2), got(4)], /3 came after 1/, STRICT],
-    ['an earlier event, if strict', [got(1), got(2), got(1, afterKill), got(3), got(4)], /1 came after 2/, STRICT],
-    ['an event too early, if strict', [got(1), FAILED, got(3), got(2), got(4)], /3 came before 2 was accepted/, STRICT],
+    ['events out of order, if the order is strict', [got(1), got(3), got(2), got(4)], /3 came after 1/, STRICT],
+    [
+      'an earlier event, if the order is strict',
+      [got(1), got(2), got(1, afterKill), got(3), got(4)],
+      /1 came after 2/,
+      STRICT,
+    ],
+    [
+      'an event too early, if the order is strict',
+      [got(1), FAILED, got(3), got(2), got(4)],
+      /3 came before 2 was accepted/,
+      STRICT,
+    ],
   ])('finds %s', ([, deliveries, violation, webhook]) => {
     expect(check(deliveries, webhook)).toMatch(violation);
   });

@@ -11,7 +11,7 @@ const execute = promisify(execFile);
 
 const ip = async (...words: readonly string[]): Promise<string> => (await execute('ip', [...words])).stdout;
 
-/** Returns why machines cannot be made here, or undefined if they can. */
+/** Returns why machines cannot be created here, or undefined if they can. */
 export async function lackOfNamespaces(): Promise<string | undefined> {
   const name = `probe-${process.pid}`;
   try {
@@ -39,7 +39,7 @@ export type Own = { readonly onDisk: readonly string[]; readonly inMemory: reado
 export class Machine {
   readonly name: string;
   readonly address: string;
-  /** The parent of its own directories: its `/var/lib/etcd` is `var/lib/etcd` in this directory. */
+  /** The directory that contains the machine's own directories: its `/var/lib/etcd` is `var/lib/etcd` in this directory. */
   readonly directory: string;
   readonly #namespace: string;
   readonly #own: Own;
@@ -101,7 +101,7 @@ export class Machine {
   /** Ends every process of the machine at once. */
   async losePower(): Promise<void> {
     const victims = await this.#processes();
-    // Stopped processes start no others before they are killed.
+    // Stopped processes cannot start other processes before they are killed.
     for (const name of ['SIGSTOP', 'SIGKILL'] as const) {
       for (const victim of await this.#processes()) signal(victim, name);
     }
@@ -123,7 +123,7 @@ export class Machine {
   }
 }
 
-/** The number of networks made so far. */
+/** The number of networks created so far. */
 let made = 0;
 
 /**

@@ -91,7 +91,7 @@ export class PatroniCluster {
   /** The machine with HAProxy. */
   readonly application: Machine;
   readonly #program: PatroniProgram;
-  /** The last leader that was told to hand over, or lost. */
+  /** The last leader that handed over or lost its power. */
   #former: Machine | undefined;
   /** The machine without power. */
   #lost: Machine | undefined;

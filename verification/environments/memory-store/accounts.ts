@@ -70,7 +70,7 @@ export function* raiseVersion(transaction: Transaction, accountId: unknown): Run
   yield* transaction.update('account', String(accountId), (row) => ({ ...row, version: (row.version as bigint) + 1n }));
 }
 
-/** Throws the error of PostgreSQL if the basis of a decision has changed. */
+/** Throws PostgreSQL's error if the accounts behind a decision have changed. */
 export function refuseChanged(found: number, wanted: unknown): void {
   if (found !== Number(wanted)) throw databaseError('TS001', 'accounts have changed since they were decided on');
 }

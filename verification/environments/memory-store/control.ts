@@ -82,11 +82,11 @@ export const CONTROL_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  /** The unnamed statements of the barrier for a standby. There is none here. */
+  /** The unnamed statements of the barrier for a standby. The simulation has no standby. */
   '': () => NOTHING,
 
   *insert_audit_entries(transaction, { rows }) {
-    // A trigger chains the rows. Only its lock is simulated.
+    // In PostgreSQL a trigger chains the rows. Only the lock of that trigger is simulated.
     yield* transaction.lock('audit_head');
     for (const { place: _place, ...note } of rows('notes')) {
       yield* transaction.insert('audit_entry', String(note.entry_id), note);

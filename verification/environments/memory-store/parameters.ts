@@ -116,7 +116,7 @@ function toRows(columns: readonly (readonly Value[])[], names: readonly string[]
   });
 }
 
-/** PostgreSQL counts from 2000-01-01, in milliseconds since 1970. */
+/** The time from which PostgreSQL counts, 2000-01-01, in milliseconds since 1970. */
 const POSTGRES_EPOCH = 946_684_800_000;
 
 /** Reads an array in the format of `ArrayWriter`. */

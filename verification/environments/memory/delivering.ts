@@ -65,8 +65,8 @@ export type DeliveryWorld = {
 };
 
 /**
- * Delivers the events of programs to webhooks, with the service's leases, slots and outcome writer. The choice of
- * events is simplified: it sends the next few to receivers that respond after random times.
+ * Delivers the events of programs to webhooks, with the service's leases, slots and outcome writer. The choice of events is
+ * simplified: the next few events are sent to receivers that respond after random times.
  */
 export class Delivering {
   readonly #world: DeliveryWorld;

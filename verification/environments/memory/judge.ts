@@ -30,14 +30,14 @@ export type Wish = {
   isOver: boolean;
 };
 
-/** One sending of a request. */
+/** One attempt to send a request. */
 export type Attempt = {
   readonly wish: Wish;
   readonly requestId: string;
   /** In milliseconds since 1970, by the database's clock. */
   readonly sentAt: number;
   readonly deadline: number;
-  /** Whether its caller got the response that no money has moved. */
+  /** Whether its caller got a response which says that no money has moved. */
   isToldNo: boolean;
   isOpen: boolean;
 };
@@ -47,7 +47,7 @@ const LATE_MILLISECONDS = 4_000;
 
 const HOUR = 3_600_000;
 
-/** More than the seconds after which transfers of schedules are due. In stories they are due after hours. */
+/** Longer than the few seconds after which transfers of schedules are due. In stories they are due after hours. */
 const SOON_MILLISECONDS = 10_000;
 
 /** The fields of a transfer that must be equal in its last event and its row. */
@@ -336,7 +336,10 @@ export class Judge {
     this.#noteAllPossible(at);
   }
 
-  /** Handles the event that the funds of a program have become low. It follows the event of its cause, and is sent once. */
+  /**
+   * Handles the event which says that the funds of a program have become low. It follows the event of its cause, and is sent
+   * once.
+   */
   #takeLow({ event, record }: ReadEvent): void {
     const low = this.#books.model.low.shift();
     const isEqual =

@@ -5,9 +5,9 @@ import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { reportCount } from '../../../tools/verify/reports.ts';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
-// node tools/run.mjs verification/environments/memory/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on all cores until
-// one fails. After that many seconds it starts no more schedules and prints how many it ran. Fewer than requested is not a
-// failure.
+// node tools/run.mjs verification/environments/memory/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on
+// all cores until one fails. After `--seconds` it starts no more schedules, and prints how many it ran. It is no failure to run
+// fewer schedules than requested.
 
 /** How many schedules a thread runs before it reports. Few, so that all threads end at about the same time. */
 const PORTION = 250;

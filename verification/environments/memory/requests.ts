@@ -168,7 +168,7 @@ function membersOf(request: Request): Members {
       return { params: { webhook_id: request.webhook }, body: {} };
     case 'resolve': {
       const outcome = request.wasExecuted ? 'executed' : 'not_executed';
-      return { params: { attempt_id: request.attempt }, body: { outcome, note: 'the processor has said so' } };
+      return { params: { attempt_id: request.attempt }, body: { outcome, note: 'the processor has confirmed it' } };
     }
   }
 }

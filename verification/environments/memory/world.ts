@@ -51,7 +51,9 @@ export const PLACES = [
 /** The limits of a program: for its cards together (`limits`), and for each card (`cardLimits`). */
 export type ProgramLimits = Pick<OpeningProgram, 'limits' | 'cardLimits'>;
 
-/** Two programs, one with three busy cards and one with a single card. Little money, so that some transfers are refused. */
+/**
+ * Two programs, one with three busy cards and one with a single card. They have little money, so that some transfers are refused.
+ */
 export function plainOpening(
   now: number,
   [currency, zone]: (typeof PLACES)[number],

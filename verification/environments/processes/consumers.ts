@@ -11,7 +11,7 @@ import { oncePostgresIsBack } from './services.ts';
 /** The longest time that webhooks may take to catch up after the last request, in milliseconds. */
 const DELIVERED_WITHIN = 180_000;
 
-/** The consumers of a ledger's events, and the places to read and report. */
+/** The consumers of a ledger's events, and what they need to read events and report violations. */
 export type Consumed = {
   readonly tally: Tally;
   /** Leads to the current primary. */

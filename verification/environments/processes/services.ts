@@ -52,7 +52,7 @@ export class Services {
     return { exitCode, milliseconds: performance.now() - started };
   }
 
-  /** Stops all of them. The first goes last, because it may own PostgreSQL. */
+  /** Stops all of them. The first one is stopped last, because it may own PostgreSQL. */
   async stopAll(): Promise<void> {
     for (const { process } of this.#members.toReversed()) await process.stop();
   }
@@ -105,11 +105,11 @@ export function chooseVictims(kill: number, random: () => number): Victims {
 
 /** Callbacks around a kill. */
 export type Witness = {
-  /** Something is about to be killed. */
+  /** Called when something is about to be killed. */
   readonly kills?: () => void;
-  /** The service at this address is about to die. */
+  /** Called when the service at this address is about to die. */
   readonly expectDeath: (url: string) => void;
-  /** Everything killed has been restarted, at the current addresses of the services. */
+  /** Called when everything killed has been restarted, at the current addresses of the services. */
   readonly moved: () => void;
 };
 
