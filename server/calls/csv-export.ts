@@ -2,8 +2,8 @@ import { databaseTime } from '../foundation/database-clock.ts';
 import type { CsvExport } from './call.ts';
 
 /**
- * The pages of an export. Each is read when it is requested. The generator receives the maximum number of lines for its next page.
- * The first page has {@link LINES_FIRST}.
+ * The pages of an export. Each is read when it is requested. The generator receives the maximum number of lines for its next
+ * page. The first page has {@link LINES_FIRST} lines.
  */
 export type Pages = AsyncGenerator<readonly object[], void, number>;
 

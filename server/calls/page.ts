@@ -94,7 +94,7 @@ const EXAMINED_GROWTH = 10;
 /** Maximum number of items that one statement compares with a filter. That takes a few hundredths of a second. */
 export const MAX_EXAMINED = 5000;
 
-/** Time limit for filling a page, in milliseconds. After it, the page is sent even if it is short. */
+/** Time limit for filling a page, in milliseconds. After this time, the page is sent even if it is short. */
 const SEARCH_MILLISECONDS = 1000;
 
 /** Reads a page. If matches are very rare, it can be short. Only `next` shows whether there are more. */

@@ -3,7 +3,7 @@ import type { Access } from '../../domain/people/access.ts';
 /** How long a person may take at the provider, in seconds. */
 export const LOGIN_SECONDS = 600;
 
-/** The data that a browser must bring back from the provider. It is in a cookie of that browser for some minutes. */
+/** The data that a browser must bring back from the provider. It is kept in a cookie for a few minutes. */
 export type LoginState = {
   readonly state: string;
   readonly nonce: string;
@@ -21,7 +21,7 @@ export type LoginState = {
 /** The options that a person chose for the sign-in. */
 export type LoginWish = Pick<LoginState, 'returnPath' | 'program' | 'isFresh'>;
 
-/** The end of a sign-in at the provider: a session, or the card programs (wire ids) that the person can choose from. */
+/** The result of a sign-in at the provider: a session, or the card programs (wire ids) that the person can choose from. */
 export type SignInOutcome =
   | { readonly kind: 'signed_in'; readonly token: string }
   | {

@@ -150,7 +150,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     }
   }
 
-  /** The number of items that are tried alone: having a turn, waiting for one, or pausing between two. */
+  /** The number of items that are tried alone, including those that wait for a turn or pause between two turns. */
   get alone(): number {
     return this.#alone;
   }

@@ -286,7 +286,7 @@ function parseOwner(path: string): LockOwner | undefined {
   }
 }
 
-/** Flushes a directory. A rename is on disk only after its directory is. */
+/** Flushes a directory. A rename is durable only after its directory was flushed. */
 export async function flushDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -2,8 +2,8 @@
 let origin = performance.timeOrigin;
 
 /**
- * Returns the database's clock in milliseconds since 1970: the last reading plus the time since then. It is accurate to some
- * milliseconds. Changes of this machine's clock do not affect it.
+ * Returns the database's clock in milliseconds since 1970: the last reading plus the time since then. It is accurate to within
+ * a few milliseconds. Changes of this machine's clock do not affect it.
  */
 export function databaseTime(): number {
   return Math.round(origin + performance.now());
@@ -16,7 +16,7 @@ export function setDatabaseTime(reading: number, readAt: number): void {
 
 const HOUR_MILLISECONDS = 3_600_000;
 
-/** Returns the beginning of the hour of a time, in milliseconds since 1970 (UTC). */
+/** Returns the start of the hour that contains a time, in milliseconds since 1970 (UTC). */
 export function hourOf(time: number): number {
   return Math.floor(time / HOUR_MILLISECONDS) * HOUR_MILLISECONDS;
 }

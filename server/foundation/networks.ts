@@ -6,8 +6,8 @@ export type Network = readonly [address: IPv4 | IPv6, prefix: number];
 
 export type AddressRules = {
   /**
-   * Returns the reason why requests cannot go to a URL, as a sentence. Looks up no names: their addresses are checked at the
-   * connection.
+   * Returns the reason why requests cannot go to a URL, as a sentence. Looks up no names: their addresses are checked when the
+   * connection is opened.
    */
   findUrlProblem(url: string): string | undefined;
   /** Returns whether a request with this protocol and port may go to this address. */
@@ -20,8 +20,8 @@ export type Destination = { readonly protocol: string; readonly port: number };
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. These addresses are
- * allowed only one by one, because allowing a whole range of them is hardly ever intended.
+ * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. These addresses
+ * are allowed only one by one, because allowing a whole range of them is rarely intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',
@@ -40,9 +40,9 @@ const LOCAL = readAll(
 const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**
- * Addresses that do not belong to a single machine on the internet, from IANA's registries of special-purpose addresses. Webhooks
- * are never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private network. The ranges
- * of ipaddr.js are not used, because an update of it must not allow an address.
+ * Addresses that do not belong to a single machine on the internet, from IANA's registries of special-purpose addresses.
+ * Webhooks are never sent to them. An IPv6 address that contains an IPv4 address could lead to any address of a private
+ * network. The ranges of ipaddr.js are not used, because an update of that package must not make an address allowed.
  */
 const SPECIAL = readAll(
   '0.0.0.0/8',

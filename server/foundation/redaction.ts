@@ -21,7 +21,7 @@ const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
-/** A password after a word that announces it. */
+/** A value that follows the word "password" and a separator. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
 /** Quick checks for whether a text may contain a key or a password. */

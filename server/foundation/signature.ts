@@ -55,10 +55,7 @@ function signatureOf(key: Buffer, id: string, timestamp: string, body: string | 
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/**
- * How long a signature is valid, and also how long before its own time, because clocks differ. Standard Webhooks recommends this
- * value.
- */
+/** How long before and after its time a signature is valid, because clocks differ. Standard Webhooks recommends this value. */
 const TOLERANCE_MILLISECONDS = 300_000;
 
 /**

@@ -9,12 +9,12 @@ const WRITE_TIMEOUT_MILLISECONDS = 500;
 const FATAL = 60;
 
 /**
- * Ends the process on an uncaught exception, with status 1. First it calls `flush`, to write the waiting lines. Then it writes one
- * redacted record to standard error, at every log level. Node would print all properties of the error, but PostgreSQL's errors
- * quote rows, and URL errors quote the password.
+ * Ends the process on an uncaught exception, with status 1. First it calls `flush`, to write the waiting lines. Then it writes
+ * one redacted record to standard error, at every log level. Node would print all properties of the error, but PostgreSQL's
+ * errors quote rows, and URL errors quote the password.
  *
- * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed. Callers find
- * out with their idempotency keys, as after any crash.
+ * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed. Callers
+ * find out the outcome with their idempotency keys, as after any crash.
  */
 export function endOnCrash(flush: () => void = () => undefined): void {
   process.on('uncaughtException', (thrown) => {

@@ -76,9 +76,9 @@ export type DatabaseReports = {
 };
 
 /**
- * Opens the database for the service, and checks that it responds and that the service can use it. Throws {@link StartupProblem} if
- * not. In live mode, a missing ledger is also a problem: only the `migrate` command creates one, so that a mistyped DATA_DIR does
- * not. Does not change the schema: see {@link prepareSchema}.
+ * Opens the database for the service, and checks that it responds and that the service can use it. Throws
+ * {@link StartupProblem} otherwise. In live mode, a missing ledger is also a problem: only the `migrate` command creates one,
+ * so a mistyped DATA_DIR creates none. Does not change the schema: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
   const {
@@ -154,7 +154,7 @@ async function openByUrl(
     await probe(settings);
     refuse('pooled-connection', await findPoolingProblem(settings));
     refuse('database-user-settings', await findUserProblem(settings));
-    // Commands that only read work on every node.
+    // Commands that only read data work on every node.
     if (use === 'write') refuse('database-read-only', await findPlacementProblem(settings));
     return onWarning && requireConnections(settings, asked, onWarning);
   };

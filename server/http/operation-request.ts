@@ -29,7 +29,7 @@ export class OperationRequest {
   declare ifMatch: readonly string[] | undefined;
   declare sent: Sent;
   declare fields: Readonly<Record<string, unknown>>;
-  /** The reply of the handler. It is not set if the request was abandoned before. */
+  /** The reply of the handler. It is not set if the request was abandoned. */
   declare reply: AnyReply;
 
   constructor(

@@ -50,7 +50,7 @@ function unlessSigned(take: TakeStep): TakeStep {
   return (request) => (request.operation.reach === 'connector' ? undefined : take(request));
 }
 
-/** The steps in the order of the contract. It is also the order of precedence of the errors. */
+/** The steps in the order of the contract, which is also the order of precedence of the errors. */
 const PIPELINE: readonly TakeStep[] = (Object.keys(STEPS) as Step[]).map((step) => TAKE[step]);
 
 /** Serves a request to an operation, from its head to its response. Never throws and never rejects. */

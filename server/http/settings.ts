@@ -30,7 +30,9 @@ export type HttpSettings = {
   readonly operationTimeoutMilliseconds: number;
   /** Time after an operation's deadline until the server itself responds. */
   readonly operationGraceMilliseconds: number;
-  /** Time for a caller to read a complete response, or the next bytes of an export. After it, the connection is closed. */
+  /**
+   * Time for a caller to read a complete response, or the next bytes of an export. After this time, the connection is closed.
+   */
   readonly readTimeoutMilliseconds: number;
   /** If more responses than this are unread, {@link crowdedReadTimeoutMilliseconds} applies instead. */
   readonly maxUnreadResponses: number;

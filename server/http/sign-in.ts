@@ -20,7 +20,7 @@ const SIGN_IN = '/console/sign-in';
 
 const HTML_TYPE = 'text/html; charset=utf-8';
 
-/** A logout token has less than two kilobytes. */
+/** A logout token is smaller than two kilobytes. */
 const MAX_LOGOUT_BYTES = 16_384;
 
 type Serve = (context: RequestContext, head: RequestHead, query: URLSearchParams) => Promise<Partial<WholeBody>>;

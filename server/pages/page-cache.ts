@@ -28,7 +28,7 @@ type Entry = { readonly body: Promise<StoredBody>; bytes: number };
 /**
  * Stores rendered pages, because rendering and compressing a long page takes longer than serving a hundred requests. Many pages
  * contain the base URL of the request in their commands. Of these, only the most recently requested are stored, so that callers
- * cannot fill the memory by sending other Host headers. All other pages are rendered once.
+ * cannot fill the memory by sending different Host headers. All other pages are rendered once.
  */
 export class PageCache {
   readonly #maxBytes: number;

@@ -191,7 +191,7 @@ export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }
 
-/** What the listed fields belong to: part of a request, a response or an event. */
+/** The part of a request, the response or the event that the listed fields belong to. */
 export type FieldList = 'path' | 'query' | 'body' | 'response' | 'event' | 'envelope';
 
 /** Renders the fields of a schema, with their types, limits and descriptions, and whether a request requires them. */

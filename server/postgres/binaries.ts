@@ -94,7 +94,10 @@ function parseLinks(links: unknown): PackagedLink[] {
   });
 }
 
-/** Creates the links to libraries that the package's own install script would create. Returns false if this user may not. */
+/**
+ * Creates the links to libraries that the package's own install script would create. Returns false if this user may not create
+ * them.
+ */
 async function linkLibraries({ directory, links }: PackagedBinaries): Promise<boolean> {
   for (const { source, target } of links) {
     try {

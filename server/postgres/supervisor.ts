@@ -124,7 +124,10 @@ export class Supervisor {
     await this.#accepting.promise;
   }
 
-  /** A method, because `pause` may have been called while `begin` waited. */
+  /**
+   * This is a method, so that the compiler does not assume an unchanged value: `pause` may have been called while `begin`
+   * waited.
+   */
   #isStopRequested(): boolean {
     return this.#requested === 'stop';
   }
@@ -195,7 +198,7 @@ export class Supervisor {
       await writeAccessRules(dataDirectory, user);
       await this.#boundLog();
       logBegin = await sizeOf(serverLog);
-      // If it was paused in the meantime, `pause` found no process to end. So no process may start now.
+      // If `pause` was called in the meantime, it found no process to end. So no process may start now.
       if (!this.#wanted) return { accepted, ranMilliseconds: 0, description: ending };
       const server = spawnServer(this.#setup);
       this.#server = server;

@@ -130,7 +130,7 @@ function ofToken(error: joseErrors.JOSEError): Refusal {
   return identityRefused(`The provider's identity token ${problem}.`, 'token: signature');
 }
 
-/** Returns whether the key set could not be fetched. jose throws its base class then. */
+/** Returns whether the key set could not be fetched. In that case, jose throws its base class. */
 function isFetchProblem(error: joseErrors.JOSEError): boolean {
   return error.code === 'ERR_JOSE_GENERIC';
 }

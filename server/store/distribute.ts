@@ -7,7 +7,7 @@ import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
 
 // Turns a ledger into a placement. See connection/placement.ts.
 
-/** A node of a Citus cluster, by the name and port under which the coordinator knows it. */
+/** A node of a Citus cluster, by the name and port that the coordinator uses for it. */
 export type Node = { readonly host: string; readonly port: number };
 
 /** The reason why a ledger cannot be distributed or moved, as a sentence that says what to do. Nothing was changed. */
@@ -197,7 +197,7 @@ async function requireNoService(client: pg.ClientBase): Promise<void> {
   }
 }
 
-/** Checks that the schema can be renamed, because a renaming includes everything in it. */
+/** Checks that the schema can be renamed, because the new name affects everything in it. */
 async function requireMovableSchema(client: pg.ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ taken: boolean; extensions: string | null }>(
     `select to_regnamespace(quote_ident($1)) is not null as taken,
@@ -282,7 +282,8 @@ async function moveOutOfPublic(client: pg.ClientBase, schema: string): Promise<v
 
 /** Replaces the parts of the schema that work on plain PostgreSQL but not on Citus. */
 async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
-  // Citus refuses a policy with a subquery. Without it, the setting is read for each row instead of once for each statement.
+  // Citus refuses a policy with a subquery. Without the subquery, the setting is read for each row instead of once for each
+  // statement.
   await rewritePolicies(
     client,
     'ANY \\(\\( *SELECT [^ ()]*own_programs\\(\\) AS own_programs\\)::uuid\\[\\]\\)',

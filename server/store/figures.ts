@@ -42,7 +42,7 @@ const LEDGER = columns({
   serviceDisabled: NUMBER,
   programsDisabled: NUMBER,
   disabledInPrograms: json<DisabledInPrograms>('json'),
-  /** This list is short, because only few connectors are configured. */
+  /** This list is short, because only a few connectors are configured. */
   disabledAtConnectors: json<readonly DisabledAtConnector[]>('json'),
   /** Programs with a threshold, and programs whose available funds are below their threshold. */
   fundingWatched: NUMBER,

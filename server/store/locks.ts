@@ -72,9 +72,9 @@ const SHARE_SWITCH_AND_LOCK_NAMES = {
 };
 
 /**
- * The locks that every transfer takes before it reads: the switch and the names. All operations that move money share the lock on
- * the switch, so that a change of the switch waits for their end. One statement takes both locks, because no decision happens in
- * between. With `skip`, names that others have locked are omitted, and {@link toMissedNames} returns them.
+ * The locks that every transfer takes before it reads: the switch and the names. All operations that move money share the lock
+ * on the switch, so that a change of the switch waits until they have ended. One statement takes both locks, because no
+ * decision happens in between. With `skip`, names that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
   return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });

@@ -81,7 +81,7 @@ const FIND_PROGRAM = statement(
   'select program_id from program where program_id = :programId',
 );
 
-/** Reads the id of a program, if it exists. A request needs nothing more to act in the program. */
+/** Reads the id of a program, if it exists. A request in the program needs no other data about it. */
 export function findProgram(programId: string): Statement {
   return FIND_PROGRAM({ programId });
 }

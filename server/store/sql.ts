@@ -321,7 +321,7 @@ export function insertRow<Set extends ColumnSet>(
 /**
  * SQL: the location (ctid) of the table's row with the same key as a row of `:sent`. If an update joins its rows by this
  * location, it finds each with one index look-up, in the order of `:sent`. If it joined by the key itself, the planner could
- * instead read the whole index of a table that it takes for small, once for every group.
+ * instead read the whole index of a table that it considers small, once for every group.
  */
 export function ctidOf(table: string, key: readonly string[]): string {
   const isSent = key.map((column) => `stored.${column} = sent.${column}`).join(' and ');

@@ -63,7 +63,7 @@ export class Deliverer {
   #isPollingHead = false;
   #lastNumber = 0;
   #isFailing = false;
-  /** Whether a failure since the last poll may have stopped webhooks. */
+  /** Whether webhooks may have stopped because of a failure since the last poll. */
   #mustWake = false;
   #isStopping = false;
   #ended = { succeeded: 0, failed: 0, timedOut: 0 };
@@ -232,7 +232,7 @@ export class Deliverer {
     else endpoint.queueRequested(item);
   }
 
-  /** Checks for new events. Other processes may have numbered them. */
+  /** Checks for new events that other processes have numbered. */
   async #readHeads(): Promise<void> {
     const feeds = [...this.#catalog.feeds];
     if (feeds.length === 0) return;

@@ -137,7 +137,7 @@ function toAttempt(
   };
 }
 
-/** A value beyond any pause that Retry-After can cause. */
+/** Larger values of Retry-After are reduced to this, which is longer than any pause of a webhook. */
 const MAX_SECONDS = 1_000_000;
 
 /**

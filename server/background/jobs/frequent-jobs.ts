@@ -69,7 +69,7 @@ export function startErasingCardHolders(database: Database, onFailure: OnFailure
     run: async (signal) => {
       let failure: { readonly error: unknown } | undefined;
       await eraseInBatches(database, {
-        // Kept and thrown later, so that the other erasures can continue.
+        // The error is kept and thrown later, so that the other erasures can continue.
         onFailure: (error) => {
           failure ??= { error };
         },

@@ -25,7 +25,7 @@ const PAUSE_MILLISECONDS = 50 * 60_000;
  */
 const PAUSE_FACTOR = 19;
 
-/** Times of the job. Tests set shorter ones. */
+/** Intervals of the job. Tests set shorter ones. */
 export type VerificationTimes = { readonly checkMilliseconds: number; readonly pauseMilliseconds: number };
 
 const TIMES: VerificationTimes = { checkMilliseconds: CHECK_MILLISECONDS, pauseMilliseconds: PAUSE_MILLISECONDS };

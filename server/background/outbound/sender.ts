@@ -49,8 +49,8 @@ export type SendLimits = {
   /** Time limit for the look-up of the name, the connection and the TLS handshake together. */
   readonly connectTimeoutMilliseconds: number;
   /**
-   * When there are addresses of one family, IPv4 or IPv6: time limit for the look-up of the other family. Some name servers never
-   * answer queries about IPv6.
+   * Time limit for the look-up of the second address family, once the look-up of the first (IPv4 or IPv6) has found addresses.
+   * Some name servers never answer queries about IPv6.
    */
   readonly otherFamilyMilliseconds: number;
   /** Time limit from the call to the last byte of the answer. */

@@ -32,8 +32,8 @@ type Said = Omit<Contradiction, 'found'> & { readonly found: string };
 
 /**
  * Records that a processor contradicts the outcome of an attempt, once, for an operator to check. An approval after a failure
- * means that money has moved at the processor. This posts it between the card's clearing account and the program's suspense
- * account, and emits an event. It notes both on the attempt, where every reader sees them.
+ * means that money has moved at the processor. This function posts that money between the card's clearing account and the
+ * program's suspense account, and emits an event. It notes both on the attempt, where every reader sees them.
  */
 export async function recordContradiction(
   database: Database,

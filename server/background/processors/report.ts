@@ -75,7 +75,7 @@ export async function recordOnce(
   return true;
 }
 
-/** How often recording an answer is tried again because another process has changed its attempt. */
+/** How many times to retry recording an answer because another process has changed its attempt. */
 const MAX_RACES = 5;
 
 /** Records an answer, even if its attempt has changed in the meantime. Rejects if the answer may not have been written. */

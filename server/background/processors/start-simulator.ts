@@ -60,7 +60,10 @@ export function prepareSimulator(parts: SimulatorParts): SimulatorProcess {
   };
 }
 
-/** Lets the simulator write a settlement file with these differences, and returns its exit code. It prints the path, or the problem. */
+/**
+ * Lets the simulator write a settlement file with these differences, and returns the simulator's exit code. The simulator
+ * prints the path, or the problem.
+ */
 export function writeSettlementFile(directory: string, differences: readonly string[]): number {
   const command = [programAt('simulator/main'), 'settlement', directory, ...differences];
   return spawnSync(process.execPath, command, { stdio: ['ignore', 'inherit', 'inherit'], env: {} }).status ?? 1;

@@ -27,7 +27,7 @@ export class Latencies {
     this.#count += other.#count;
   }
 
-  /** Sets this to the increase from `known` to `total`, and then sets `known` to `total`. */
+  /** Sets this histogram to the increase from `known` to `total`, and then sets `known` to `total`. */
   takeIncrease(total: Latencies, known: Latencies): void {
     this.#count = total.#count - known.#count;
     if (this.#count === 0) return;

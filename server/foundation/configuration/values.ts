@@ -237,7 +237,7 @@ export const DATABASE_URL: Kind<string> = {
 };
 
 /**
- * Only names that need no quotes in SQL. A quoted name with capitals would differ from the name that people create without
+ * A schema name that needs no quotes in SQL. A quoted name with capitals would differ from the name that people create without
  * quotes. PostgreSQL reserves `pg_` and `information_schema`.
  */
 export const SCHEMA: Kind<string> = {

@@ -29,9 +29,9 @@ import {
 import { examinePort } from '../start/examine-port.ts';
 import { signInSettings } from '../start/optional-parts.ts';
 
-/** A disk with less space is nearly full. The WAL of a busy hour can take as much. */
+/** With less free space than this, a disk counts as nearly full. The WAL of a busy hour can take that much. */
 const LITTLE_SPACE_BYTES = 2_000_000_000;
-/** With less space, PostgreSQL will stop soon. */
+/** With less free space than this, PostgreSQL will stop soon. */
 const NO_SPACE_BYTES = 200_000_000;
 /** Much longer than a healthy PostgreSQL takes to start or to respond, so a busy machine is not reported as a problem. */
 const DATABASE_MILLISECONDS = 60_000;

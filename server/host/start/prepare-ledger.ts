@@ -14,7 +14,7 @@ import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
 
-/** The longest time of a timer in Node, 24 days. A start has no deadline. */
+/** The longest duration of a Node timer, 24 days. A start has no deadline. */
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
 export type PreparedLedger = SchemaFacts & {

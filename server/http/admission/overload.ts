@@ -60,7 +60,7 @@ export class AdmissionQueue {
   #batchBeganAt = 0;
   #begunInBatch = 0;
 
-  /** `maxWaitMilliseconds` is the longest wait. After it, a request is refused. */
+  /** `maxWaitMilliseconds` is the longest wait. After this time, a request is refused. */
   constructor(maxWaitMilliseconds: number) {
     this.#maxWaitMilliseconds = maxWaitMilliseconds;
   }

@@ -129,7 +129,7 @@ function loopbackName(host: string): string {
   return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
 }
 
-/** The additional part in the cookie's name for a login in progress. */
+/** The suffix of the cookie's name for a login in progress. */
 const LOGIN = '-login';
 
 /** Returns the origin of the request. Refuses a request from another machine without TLS: `forbidden`. */

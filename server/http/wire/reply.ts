@@ -49,7 +49,7 @@ export function sendReply(
   if (location !== undefined) headers.push('Location', location);
   if (etag !== undefined) headers.push('ETag', etag);
   if ('approvalId' in reply) headers.push('Location', `${OPERATIONS.list_approvals.path}/${reply.approvalId}`);
-  // Every reply of an operation that moves money says whether it did. A dry run moves none.
+  // Every reply of an operation that moves money says whether it did. A dry run moves no money.
   if (saysIfMoneyMoved(id)) headers.push('Money-Moved', movesMoney(id) ? (reply.moneyMoved ?? 'unknown') : 'no');
   if (reply.preferenceApplied !== undefined) headers.push('Preference-Applied', reply.preferenceApplied);
   if ('replayed' in reply && reply.replayed === true) headers.push('Idempotent-Replayed', 'true');

@@ -108,7 +108,7 @@ export class LineWriter {
       lines,
       msg: `${lines} lines of the log were lost`,
     };
-    // Does not count as lost itself. If it is dropped, the number will be reported again.
+    // This line itself does not count as lost. If it is dropped, the number will be reported again.
     this.#put(`${JSON.stringify(record)}\n`, 0);
   }
 }

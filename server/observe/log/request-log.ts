@@ -11,7 +11,7 @@ const EVENT: LogEvent = 'request';
 
 const START = `{"level":${INFO},"time":"`;
 
-/** Paths as JSON. Paths are the patterns of the routes, so there are only few. */
+/** Paths as JSON. Paths are the patterns of the routes, so there are only a few. */
 const QUOTED = new Map<string, string>();
 
 /**

@@ -258,7 +258,7 @@ export function showSupport(metrics: Metrics): (figures: SupportFigures) => void
   };
 }
 
-/** Shows durations. If there is no case, a duration is absent, because 0 would look very good. */
+/** Shows durations. If there is no case, a duration is absent, because 0 would look like a perfect result. */
 function show(gauges: readonly BoundGauge[], values: readonly (number | null)[]): void {
   for (const [place, gauge] of gauges.entries()) {
     const value = values[place] ?? null;

@@ -33,7 +33,7 @@ const MAX_REQUESTS = MAX_WAITING / MAX_SENT + 1;
 /** Time for sending the last spans when the service stops. */
 const STOP_MILLISECONDS = 1_000;
 
-/** A group has one link per request, and a batch has one link per group. */
+/** Maximum number of links of a span. A group has one per request, and a batch has one per group. */
 const MAX_LINKS = 1_024;
 
 export type TraceSettings = {

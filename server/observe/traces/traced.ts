@@ -118,7 +118,7 @@ class TracedGroup implements GroupTrace {
     ];
     const context = trace.setSpan(ROOT_CONTEXT, this.#span);
     for (const { name, begin, end } of steps) {
-      // The group ended in the step that has no end. Later steps never began.
+      // The group ended during the step that has no end time. Later steps never began.
       if (begin === undefined) continue;
       const step = this.#tracer.startSpan(name, { startTime: this.#origin + begin }, context);
       this.#end(step, end ?? now, end === undefined && outcome === 'failed');

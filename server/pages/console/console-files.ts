@@ -29,7 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const PAGE = 'index.html';
 
-/** The best compression is affordable, because it happens once per process, for half a megabyte. */
+/** The best compression is affordable, because half a megabyte is compressed once per process. */
 const BEST = { level: constants.Z_BEST_COMPRESSION } as const;
 
 /**

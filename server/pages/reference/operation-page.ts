@@ -62,7 +62,7 @@ ${adjacent(id, context)}
 
 /** Renders the request in each language. The stylesheet shows only the language that the reader has chosen. */
 function request(id: OperationId, { url, needsKey: isKeyed }: PageContext): Html {
-  // Requests of connectors are signed instead.
+  // Requests of connectors need no key, because they are signed.
   const needsKey = isKeyed && isOfClients(id);
   const place = { base: url, needsKey };
   const languages = [

@@ -18,7 +18,7 @@ import { flushDirectory } from '../../foundation/data-directory.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../foundation/startup-problem.ts';
 import { findObstacle, type ServerUser } from '../ledger-location.ts';
 
-/** A directory for backups that was checked. `wal` belongs to PostgreSQL's user, everything else to the service's user. */
+/** A checked directory for backups. `wal` belongs to PostgreSQL's user, everything else to the service's user. */
 export type BackupDirectory = {
   /** The real path. */
   readonly path: string;

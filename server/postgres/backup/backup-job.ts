@@ -238,7 +238,10 @@ export class BackupJob {
     await this.#shrink(handedOver.segment);
   }
 
-  /** Shrinks the files since the last call. If a killed process did not shrink a file, the file stays unchanged. */
+  /**
+   * Shrinks the files that were archived since the last call. If a killed process did not shrink a file, the file stays
+   * unchanged.
+   */
   async #shrink(name: string): Promise<void> {
     const segment = parseSegment(name);
     if (segment === undefined) return;

@@ -27,7 +27,7 @@ export type ArchiveState = {
   readonly timeline: number;
   /** All commits until this time are in the archive. Null before the first file. RFC 3339. */
   readonly coveredUntil: string | null;
-  /** The last WAL file that is needed for this. */
+  /** The last WAL file that is needed to restore these commits. */
   readonly coveredSegment: string | null;
 };
 

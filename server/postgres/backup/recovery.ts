@@ -79,7 +79,9 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
   return { kind: 'failed', reason: damage ?? lastReasonIn(log) ?? ending, isDiskFull: isDiskFull(log) };
 }
 
-/** Returns the settings of a recovery. PostgreSQL reads the target time before it knows names of time zones, even `Z`. */
+/**
+ * Returns the settings of a recovery. PostgreSQL parses the target time before it has loaded the names of time zones, even `Z`.
+ */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
     // The quotes keep the path unchanged in the shell. PostgreSQL would replace a percent sign and the character after it.

@@ -16,7 +16,7 @@ const DAY_MILLISECONDS = 86_400_000;
 
 /**
  * Chooses the files to delete. The last good copy before the window stays, because it is needed to restore the seconds at the
- * beginning of the window. The last good copy of all also stays, even if it is very old. Unusable copies are deleted only if a
+ * beginning of the window. The most recent good copy also stays, even if it is very old. Unusable copies are deleted only if a
  * newer good copy stays.
  *
  * @param good whether a copy is unchanged since it was stored.

@@ -33,7 +33,7 @@ test('reads positions, and finds their files', () => {
 
 const HISTORY = '1\t0/5000060\tbefore 2026-11-22\n\n2\t0/9000000\tno recovery target specified\n';
 
-test('reads the file where a timeline ended from the next timeline', () => {
+test('uses the next timeline for the file in which a timeline ended', () => {
   const branches = parseHistory(HISTORY);
   expect(branches).toEqual([
     { timeline: 1, end: 0x500_0060n },

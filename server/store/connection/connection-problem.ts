@@ -7,12 +7,12 @@ import { HostListProblem, readHostList } from './hosts/host-list.ts';
 const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
- * Returns the reason why a database must not be connected to. Undefined if every host of its address may be connected to. The
- * sentence says what to set and repeats no part of the address. A private connection must be safe from eavesdropping and
+ * Returns the reason why the service must not connect to a database. Undefined if it may connect to every host of the address.
+ * The sentence says what to set and repeats no part of the address. A private connection must be safe from eavesdropping and
  * impersonation: it must stay on the machine, or use TLS with a verified certificate.
  *
- * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE for missing parts. So this creates a client
- * that never connects. Throws the error of `pg` for an address that `pg` cannot read.
+ * Only `pg` defines how it reads an address, its parameters, and PGHOST and PGSSLMODE for missing parts. So this function
+ * creates a client that never connects. Throws the error of `pg` for an address that `pg` cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   if (!('connectionString' in settings)) return findHostProblem(settings, mustBePrivate);

@@ -76,7 +76,7 @@ const IDLE_MILLISECONDS = 5000;
 
 /**
  * How long a writing connection, and each of its plans, is used. For a nearly empty table, a plan may use the wrong one of two
- * indexes. It must not be used any longer after the table has grown.
+ * indexes. Such a plan must not be used any longer once the table has grown.
  */
 const WRITER_LIFETIME_SECONDS = 60;
 
@@ -197,7 +197,7 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
-/** The SQLSTATE for a startup option that the server does not know. */
+/** The SQLSTATE for a startup option that the server does not support. */
 const UNKNOWN_SETTING = '42704';
 
 /**

@@ -16,7 +16,7 @@ export const TRANSACTION_MILLISECONDS = 1500;
 const FIRST_PAUSE_MILLISECONDS = 25;
 const LAST_PAUSE_MILLISECONDS = 200;
 
-/** The purpose of a pool and its number of connections. `min` stay open, and the others are closed when idle. */
+/** The purpose of a pool and its number of connections. `min` of them stay open, and the others are closed when idle. */
 export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: number; readonly max: number };
 
 /**

@@ -127,7 +127,7 @@ type UsageRow = { readonly user: string; readonly database: string } & Readonly<
   Record<'role' | 'ofDatabase' | 'server', Usage>
 >;
 
-/** A limit for connections to the server, of a role or to a database, and how to raise it. */
+/** A limit on the connections to the server, to a database, or of a role, and how to raise it. */
 type ConnectionLimit = {
   readonly whose: string;
   readonly raise: string;

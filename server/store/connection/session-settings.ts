@@ -54,7 +54,7 @@ const PINNED: readonly Setting[] = [
   ['default_transaction_isolation', 'read committed'],
   ['default_transaction_read_only', 'off'],
   ['default_transaction_deferrable', 'off'],
-  // The warning at COMMIT ("committed locally") must arrive.
+  // The warning at COMMIT ("committed locally") must reach the service.
   ['client_min_messages', 'warning'],
   // A confirmed transfer must survive a crash of the server. A stronger setting is kept: see `applySettings`.
   ['synchronous_commit', 'on'],
@@ -70,7 +70,7 @@ const PINNED: readonly Setting[] = [
   ['enable_hashjoin', 'on'],
   ['enable_mergejoin', 'on'],
   ['enable_sort', 'on'],
-  // Connections in the pools are idle. The last setting is new in PostgreSQL 17.
+  // Idle connections in the pools must stay open. The last setting is new in PostgreSQL 17.
   ['idle_session_timeout', '0'],
   ['transaction_timeout', '0'],
 ];
@@ -161,8 +161,8 @@ const APPLY = `select ${SERVER} as server, ${IS_PLACEMENT} as "isPlacement", pg_
 
 /**
  * Applies the settings again in the first statement of a connection. Options in DATABASE_URL replace the startup options, some
- * poolers drop them, and some settings cannot be startup options. If `synchronous_commit` is `remote_apply`, it stays so. Otherwise
- * it becomes `on`. Settings that this version of PostgreSQL does not have are omitted.
+ * poolers drop them, and some settings cannot be startup options. If `synchronous_commit` is `remote_apply`, it stays
+ * unchanged. Otherwise it becomes `on`. Settings that this version of PostgreSQL does not have are omitted.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];

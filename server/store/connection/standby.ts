@@ -43,8 +43,8 @@ export function hasWaited(before: Row | undefined, after: Row | undefined): bool
 }
 
 /**
- * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and with it all earlier commits. It
- * commits inside the statement, because only there does `statement_timeout` end the wait for an absent standby. PostgreSQL then
+ * Writes to the WAL and commits. The commit is acknowledged when the standby has this record, and with it all earlier commits.
+ * It commits inside the statement, because `statement_timeout` ends the wait for an absent standby only there. PostgreSQL then
  * warns, and no session waits forever. The message in the WAL leaves no row.
  */
 const BARRIER = `do $$ begin

@@ -34,7 +34,7 @@ const BOUNDS = columns({
   lastClosedDay: nullable(TEXT),
 });
 
-/** The bounds of a day in a time zone, and what is stored about it. */
+/** The bounds of a day in a time zone, and the stored data about it. */
 export type DayBounds = RowOf<typeof BOUNDS.columns>;
 
 export const toDayBounds: (row: Row) => DayBounds = BOUNDS.read;

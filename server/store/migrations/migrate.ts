@@ -73,8 +73,8 @@ export async function migrate(settings: ConnectionSettings, options: MigrateOpti
       await client.query(`create table schema_migration (name text primary key, checksum text not null,
         applied_at timestamptz not null default clock_timestamp(), needs text)`);
     }
-    // A ledger that starts with this version never needs to run an older one, so it gets data that only this version can read
-    // from the start.
+    // A ledger that starts with this version never needs to run an older one, so from the start, it gets data that only this
+    // version can read.
     for (const { needs, ...migration } of pending) {
       await applyMigration(client, { ...migration, needs: isNew ? numberOf(migration.name) : needs }, options);
     }

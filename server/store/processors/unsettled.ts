@@ -182,9 +182,9 @@ const RESOLVED = `select min(case resolving.kind when 'contradiction' then resol
         )`;
 
 /**
- * Reads the orders of a program over a day, for connectors that have had a file. A file settles its orders when it has been compared, so
- * a day that is over does not change. An order whose approval came after its file is settled when it is approved. Orders from before the
- * first file count only if a file has them.
+ * Reads the orders of a program over a day, for connectors that have at least one file. A file settles its orders when it has
+ * been compared, so a day that is over does not change. An order whose approval came after its file is settled when it is
+ * approved. Orders from before the first file count only if a file has them.
  */
 export const readSettlementsOfDay = statement(
   'read_settlements_of_day',

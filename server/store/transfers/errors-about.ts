@@ -26,8 +26,8 @@ const READ_ERRORS_ABOUT = statement(
     maxExamined: NUMBER,
     count: NUMBER,
   },
-  // Errors have no index by transfer or key, so this searches the errors near the transfer and the latest ones. People ask about
-  // those.
+  // Errors have no index by transfer or key, so this searches the errors near the transfer and the latest errors, which people
+  // usually ask about.
   `with examined as materialized (
       (${examined("'card, first' as part", OF_CARD, 'asc')})
       union all (${examined("'card, last' as part", OF_CARD, 'desc')})

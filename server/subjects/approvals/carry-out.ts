@@ -200,7 +200,7 @@ function end(service: Service, known: ShownApproval, outcome: Outcome, deadline:
     if (row === undefined) throw new Error('the approval of an approved request does not exist');
     const before = toApproval(row);
     const now = (row.now as Date).getTime();
-    // Another process was faster.
+    // Another process has already ended the approval.
     if (before.status !== 'approved') {
       const known = before.status === 'failed' ? 'no' : 'unknown';
       const moneyMoved = outcome.status === 'carried_out' ? outcome.moneyMoved : known;

@@ -31,7 +31,7 @@ export type EventsRead = {
 /** The start: after a position (or number), oldest first, or before it, newest first. */
 export type From = { readonly after: number } | { readonly before: number };
 
-/** Time limit for filling a page, in milliseconds. After it, the page contains only the events found so far. */
+/** Time limit for filling a page, in milliseconds. After this time, the page contains only the events found so far. */
 const SEARCH_MILLISECONDS = 1000;
 
 /** Time limit for a standby to confirm the events that were read. It applies only if commits wait for a standby. */
@@ -47,11 +47,11 @@ export async function readHead(database: Database, { headOf }: EventSource): Pro
 }
 
 /**
- * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may be short
- * or empty. `end` is the position to continue from.
+ * Reads up to `limit` events. Filters are applied while reading, for at most a second. If few events match, the result may be
+ * short or empty. `end` is the position to continue from.
  *
- * If commits wait for a standby, returns only events that the standby has received. After a failover, other events could get the
- * positions of the rest.
+ * If commits wait for a standby, returns only events that the standby has received. After a failover, other events could get
+ * the positions of events that it has not received.
  *
  * @throws {Refusal} events_expired
  */

@@ -93,7 +93,7 @@ export class OverviewMaker {
     await this.#processes.leave(database);
   }
 
-  /** Ends a second. Called once a second. */
+  /** Completes the current second. Called once a second. */
   tick(): void {
     this.counts.tick();
     this.#requests.tick({ transfers: this.counts.total, laneWaiting: this.#lane.waiting() });
@@ -250,7 +250,7 @@ export class Bursts {
     this.#counter = counter;
   }
 
-  /** Ends a second. Called once a second. */
+  /** Completes the current second. Called once a second. */
   tick(): void {
     this.#seconds.push(this.#totals());
     if (this.#seconds.length <= SECONDS) return;

@@ -86,7 +86,7 @@ export class RecentRequests {
     this.#counter = counter;
   }
 
-  /** Ends a second. Called once a second. */
+  /** Completes the current second. Called once a second. */
   tick({ transfers, laneWaiting }: Gauges, now = performance.now()): void {
     const second = this.#second(0);
     this.#collect(second);

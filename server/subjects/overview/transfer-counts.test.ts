@@ -60,6 +60,6 @@ test('sends counts again after a failure, even after their hour, but only once',
   expect(counts.total).toBe(2);
 });
 
-test('begins an hour at the full hour', () => {
+test('begins a new count at each full hour', () => {
   expect(new Date(hourOf(Date.parse('2030-01-31T09:59:59.999Z'))).toISOString()).toBe('2030-01-31T09:00:00.000Z');
 });

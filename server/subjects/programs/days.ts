@@ -139,7 +139,7 @@ async function drawUp(
     throw schemaRefusal(call, message, '/day');
   }
   const of = { programId, beginsAt, endsAt };
-  // At the same time, because one after the other could take longer than a request may.
+  // Both reads run at the same time, because one after the other could take longer than a request may.
   const [rows, orders] = await Promise.all([
     surveyRows(database, readAccountsOfDay(of), SUM_MILLISECONDS),
     surveyRows(database, readSettlementsOfDay(of), SUM_MILLISECONDS),

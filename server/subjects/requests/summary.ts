@@ -82,7 +82,7 @@ export function isOfRow(operation: OperationId | null, failure: { readonly opera
   return operation === 'create_transfer_batch' && failure.operation === 'create_transfer';
 }
 
-/** Operations that move money. Their refusals are called declines, as usual for cards. */
+/** Operations that move money. Their refusals are called declines, as is usual for cards. */
 const MOVES_MONEY: ReadonlySet<OperationId> = new Set([
   'create_transfer',
   'create_transfer_batch',

@@ -40,10 +40,10 @@ export type SessionUses = {
 
 /**
  * Creates the function that checks sessions. It returns the caller of a token, or throws a Refusal `unauthenticated`. If the
- * database fails, the operation fails. That is never a 401.
+ * database fails, the operation fails, but never with a 401.
  *
- * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect within a
- * second, counted from the start of the look-up, as for keys.
+ * A session is looked up by the hash of its token, at most once a second. The end of the session or its key takes effect within
+ * a second, counted from the start of the look-up, as for keys.
  *
  * `isActive` means that the user did something. That keeps the session from becoming idle. A page that only polls does not.
  */

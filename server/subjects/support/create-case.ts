@@ -146,7 +146,9 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
 
 const NOTHING = { operation: null, code: null, type: null, moneyMoved: null } as const;
 
-/** Returns the effects of a request. If the request has just ended, keeps looking until its error is stored or the time is over. */
+/**
+ * Returns the effects of a request. If the request has just ended, keeps looking until its error is stored or the time is up.
+ */
 async function findSoon(
   find: FindRequest,
   service: Service,

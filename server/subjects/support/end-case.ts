@@ -10,7 +10,7 @@ import { replyWithinScopes, toCaseRecord } from './record.ts';
 
 type ResolveId = 'resolve_case' | 'answer_sandbox_case';
 
-/** What support found and did, and the outcome. */
+/** The findings and actions of support, and the outcome. */
 type Resolution = { readonly text: string; readonly outcome: Outcome };
 
 export function resolveCase(service: Service, call: Call<'resolve_case'>): Promise<Reply<ResolveId>> {

@@ -171,7 +171,7 @@ function executionOf(facts: TimelineFacts): readonly Placed[] {
   // Without the event, it is unknown whether there was a hold.
   if (event === undefined && transfer.status !== 'pending' && transfer.completedAt === null) return [];
   const at = event?.createdAt.getTime() ?? scheduledFor;
-  // Without the event, only a latest time of the hold is known: the capture.
+  // Without the event, it is only known that the hold was placed before the capture.
   const captured = events.find(({ type }) => type === 'transfer.completed')?.begunAt.getTime();
   const order = event?.begunAt.getTime() ?? Math.min(at, captured ?? at);
   return [place(order, at, 'hold', holdText(transfer), { amount: toWire(transfer.amount) })];

@@ -53,8 +53,8 @@ function cardNamed(name: string, programId = 'p'): KnownCard {
   };
 }
 
-describe('cards packed into texts', () => {
-  it('returns them unchanged, and only once', () => {
+describe('the memory of committed cards', () => {
+  it('returns a card unchanged, and only once', () => {
     fc.assert(
       fc.property(knownCard, (known) => {
         const cards = new CommittedCards(1_000_000);
@@ -67,14 +67,14 @@ describe('cards packed into texts', () => {
     );
   });
 
-  it('finds them only in their own card program', () => {
+  it('finds a card only in its own card program', () => {
     const cards = new CommittedCards(1_000_000);
     cards.put(cardNamed('c', 'p1'));
     expect(cards.take('p2', 'c')).toBeUndefined();
     expect(cards.take('p1', 'c')?.card.name).toBe('c');
   });
 
-  it('stays within the memory limit by removing the oldest', () => {
+  it('stays within the memory limit by removing the oldest cards', () => {
     const cards = new CommittedCards(5_000);
     for (let index = 0; index < 1_000; index += 1) cards.put(cardNamed(`card ${index}`));
     expect(cards.bytes).toBeLessThanOrEqual(5_000);
@@ -87,7 +87,7 @@ describe('cards packed into texts', () => {
     expect(cards.bytes).toBe(before);
   });
 
-  it('keeps none if the limit is zero or after a clear', () => {
+  it('keeps no cards if the limit is zero, or after it was cleared', () => {
     const none = new CommittedCards(0);
     none.put(cardNamed('c'));
     expect([none.size, none.bytes]).toEqual([0, 0]);

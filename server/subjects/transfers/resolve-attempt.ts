@@ -21,9 +21,9 @@ import type { ReportRequest } from './request.ts';
 type ResolveCall = Call<'resolve_attempt'>;
 
 /**
- * resolve_attempt: ends an attempt with the outcome that an operator has found out, and returns it. Its transfer completes or fails
- * in the same transaction. The same outcome again changes nothing. If the processor ends the attempt at the same time, the first to
- * commit decides.
+ * resolve_attempt: ends an attempt with the outcome that an operator has determined, and returns the attempt. Its transfer
+ * completes or fails in the same transaction. Repeating the same outcome changes nothing. If the processor ends the attempt at
+ * the same time, the first to commit decides.
  */
 export async function resolveAttempt(service: TransferService, call: ResolveCall): Promise<Reply<'resolve_attempt'>> {
   const { attempt_id: sentId } = call.params;

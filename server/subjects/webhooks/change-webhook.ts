@@ -153,7 +153,7 @@ const ENABLED = {
   nextProbeAt: null,
 } as const;
 
-/** Returns the change for the audit log. Of the headers, it contains only the names. */
+/** Returns the change for the audit log. It contains only the names of the headers, not their values. */
 function withoutHeaderValues({ headers, ...change }: UpdateCall['body']): object {
   return headers === undefined || headers === null
     ? { ...change, headers }

@@ -116,7 +116,7 @@ function readStatus(call: Call<AttemptsId | FailuresId>): AttemptFilter['status'
   return { from: Number(hundreds) * 100, to: Number(hundreds) * 100 + 99 };
 }
 
-/** Reads the period when the attempts began. Refuses a period that cannot contain any. */
+/** Reads the period when the attempts began. Refuses a period that cannot contain any attempts. */
 function readPeriod(call: Call<AttemptsId | FailuresId>): Pick<AttemptFilter, 'from' | 'to'> {
   const { started_from: from, started_to: to } = call.query;
   if (from !== undefined && to !== undefined && Date.parse(from) >= Date.parse(to)) {

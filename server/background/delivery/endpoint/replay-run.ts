@@ -21,7 +21,7 @@ export type ReplaySource = {
 /** A replay in progress: a second cursor of a webhook. */
 export class ReplayRun {
   readonly replayId: string;
-  /** The number of its events that have been sent, with any outcome. */
+  /** The number of events sent so far, with any outcome. */
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;

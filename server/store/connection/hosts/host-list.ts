@@ -67,7 +67,7 @@ function othersOf(query: string): readonly string[] {
 
 function toUrl(base: string, { host, port }: Place, others: readonly string[]): string {
   const own = new URLSearchParams({ host, ...(port === '' ? {} : { port }) });
-  // A comma needs no escape, and the URL is easier to read without.
+  // A comma needs no escape, and the URL is easier to read without one.
   return `${base}?${[own.toString().replaceAll('%2C', ','), ...others].join('&')}`;
 }
 
@@ -109,7 +109,7 @@ function readPlace(text: string): Place {
     const host = decodeURIComponent(name);
     if (host !== '' && !host.includes('@')) return { host, port };
   } catch {
-    // The text has a % that begins no character.
+    // The text has a % that does not begin an escaped character.
   }
   throw new HostListProblem(`DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`);
 }

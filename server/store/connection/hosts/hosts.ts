@@ -200,7 +200,7 @@ export class Hosts {
   }
 
   #use({ host, history }: Found): void {
-    // Another search or a connection was faster.
+    // Another search or connection has already found the host.
     if (this.#isTrusted && !isOlder(this.#history, history)) return;
     this.#isTrusted = true;
     this.#history = history ?? this.#history;
@@ -224,9 +224,9 @@ export class Hosts {
   }
 
   /**
-   * Asks all hosts at the same time. A host that accepts writes may not know yet that it was replaced by a promoted standby. So
-   * after the first response, the other hosts get a moment to respond. The host with the newest history wins. If several have it,
-   * the last used host wins.
+   * Asks all hosts at the same time. A host that accepts writes may not have noticed yet that a promoted standby has replaced
+   * it. So after the first response, the other hosts get a moment to respond. The host with the newest history wins. If several
+   * have it, the last used host wins.
    */
   async #find(limitMilliseconds: number): Promise<Found> {
     const { promise, resolve, reject } = Promise.withResolvers<Found>();
