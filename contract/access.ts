@@ -72,7 +72,7 @@ export const ACCESS = [
     id: 'export_access',
     method: 'GET',
     path: `${PATH}/export`,
-    summary: 'Export who can do what as comma-separated values, newest first',
+    summary: 'Export what keys and people can do as comma-separated values, newest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({ ...FILTERS, raw }),

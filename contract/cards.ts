@@ -47,7 +47,7 @@ export const CreateCardBody = Type.Object(
   {
     card_id: Type.Optional({
       ...visibleId(
-        'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or like a generated id',
+        'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or of the form of a generated id',
       ),
       'x-checked': { not: { pattern: idPattern('card') } },
     }),
@@ -64,7 +64,7 @@ export const CreateCardBody = Type.Object(
     ),
     processor_token: Type.Optional(
       visible(
-        "The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with connector_id. Only one card of a connector can have it",
+        "The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with connector_id. Only one card of a connector can have this name",
       ),
     ),
     metadata: Type.Optional(Metadata),
@@ -323,7 +323,7 @@ export const CARDS = [
     id: 'erase_card_holder',
     method: 'POST',
     path: `${ONE}/erase`,
-    summary: 'Erase what is stored about the holder of a closed card; call it again to see the progress',
+    summary: 'Erase the stored data about the holder of a closed card; call it again to see the progress',
     reach: 'program',
     scope: 'cards:erase',
     reply: CardErasureRecord,

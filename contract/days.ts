@@ -60,10 +60,10 @@ export const DayMovement = Type.Object({
 });
 
 const ORDERS = {
-  opening: 'Approved before the day, and open when it began: in no file, and not resolved',
+  opening: 'Approved before the day, and still open when it began: in no file, and not resolved',
   approved: 'Approved on the day',
   settled: 'In files that were compared on the day',
-  resolved: 'Resolved by a break on the day: it was booked as missing, or has another break',
+  resolved: 'Resolved by a break on the day: the order was booked as missing, or has another break',
   closing: 'Open when the day ended',
 };
 

@@ -100,7 +100,7 @@ const FILTERS = {
   type: Type.Optional(literals(ERROR_TYPES, 'Only errors of this type')),
   operation: Type.Optional(checkedName('OperationId', 'Only errors of this operation')),
   card_id: Type.Optional(
-    existing('Only errors of this card. A request whose body has a mistake is stored without its card'),
+    existing('Only errors of this card. A request with an invalid body is stored without its card'),
   ),
   created_from: Type.Optional(moment('Only errors at or after this time')),
   created_to: Type.Optional(moment('Only errors before this time')),

@@ -15,7 +15,7 @@ export type SpecificHeader = {
   readonly optional?: true;
 };
 
-/** A request of a sample, and its operation if it reaches one. */
+/** A request of a sample, and the operation that it calls, if any. */
 export type SampleRequest = ExampleRequest & { readonly operation?: OperationId | undefined };
 
 /** A precondition of a sample that requests cannot create. The test that runs the samples creates it. */
@@ -63,7 +63,7 @@ export type ErrorDefinition = {
   readonly type: ErrorType;
   /** Who can resolve it (specification, section 7.1). */
   readonly resolver: 'caller' | 'support';
-  /** The problem that a user saw. The errors page leads from it to the code. */
+  /** The problem as users see it. The errors page lists the code under it. */
   readonly problem: Problem;
   readonly meaning: string;
   /** Additional search terms, which the other texts do not contain: phrases in lower case, separated by commas. */

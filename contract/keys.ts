@@ -80,7 +80,7 @@ export const RollKeyBody = Type.Object(
       moment('When the old key stops working: after 24 hours if omitted, and no later than its expiry'),
     ),
     expires_at: Type.Optional(
-      moment('When the new key expires; if omitted, it is valid for as long as the old key was'),
+      moment('When the new key expires; if omitted, it is valid for the same time as the old key'),
     ),
   },
   {

@@ -35,9 +35,9 @@ export type Operation = {
   /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
   readonly location: string | undefined;
   /**
-   * What it acts on. `program` is the card program of the key or of `Program-Id`. `operator` is all card programs. `sandbox` is
-   * the sandbox, and live services do not have the operation. `caller` is the caller itself, of any kind. `connector` is the
-   * attempts of the connector in the path: its processor signs the request and has no key.
+   * What the operation acts on. `program` is the card program of the key or of `Program-Id`. `operator` is all card programs.
+   * `sandbox` is the sandbox, and live services do not have the operation. `caller` is the caller itself, of any kind.
+   * `connector` is the attempts of the connector in the path: its processor signs the request and has no key.
    */
   readonly reach: 'program' | 'operator' | 'sandbox' | 'caller' | 'connector';
   /** The scope that a key needs. Null if every key may use the operation, or if there is no key. */

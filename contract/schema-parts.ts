@@ -76,7 +76,7 @@ export function checkedTogether(keywords: Readonly<Record<string, unknown>>) {
   return { 'x-checked': keywords };
 }
 
-/** Keywords of `checkedTogether`: fields are sent. */
+/** A condition for {@link checkedTogether}: these fields are sent. */
 export const needs = (...fields: readonly string[]) => ({
   properties: Object.fromEntries(fields.map((field) => [field, {}])),
   required: fields,
@@ -98,7 +98,7 @@ const plain = (kind: TextKind) => (maxLength: number, description: string) =>
 /** A name or title that people read: 1 to `maxLength` characters on one line, without white space at its ends. */
 export const line = plain('line');
 
-/** A text that can have line breaks, for texts that people write to each other. */
+/** A text that can have line breaks, such as people write to each other. */
 export const freeText = plain('text');
 
 /** A caller's name for something, to find it again. It never changes. */
@@ -211,14 +211,14 @@ const SUMS = [{ type: 'integer' }, { type: 'string', pattern: '^-?[1-9][0-9]{15,
 const PAST_INTEGERS =
   'a string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is exact';
 
-/** What the document says once about every sum. */
+/** The description that the document gives once for all sums. */
 export const SUM = { anyOf: SUMS, description: `A sum of amounts in minor units; ${PAST_INTEGERS}` };
 
 /** A sum of amounts in a reply. No amount or balance exceeds 2^53 - 1, but a sum can, and is then a string. */
 export const Sum = (description: string) =>
   Type.Unsafe<number | string>({ anyOf: SUMS, 'x-checked': listed('Sum'), description });
 
-/** Whether it is the schema of a sum. */
+/** Whether a schema describes a sum. */
 export const isSum = (schema: SchemaShape): boolean => schema['x-checked']?.$ref === listed('Sum').$ref;
 
 /** A sum of amounts in a reply, or null. */

@@ -103,7 +103,7 @@ export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
   },
 };
 
-/** Who resolves errors with the code, in words. */
+/** Describes who resolves errors with the code. */
 export function resolverOf(code: ErrorCode): string {
   return TYPE_GUIDES[ERRORS[code].type].resolvedBy;
 }
@@ -148,7 +148,7 @@ export function reportsMoney(code: ErrorCode): boolean {
  * attempt.
  */
 export function isStored(code: string): code is ErrorCode {
-  // `approval_pending` is not stored: the request can succeed once someone has decided on the approval that waits.
+  // `approval_pending` is not stored, because the request can succeed once someone has decided on the pending approval.
   return isErrorCode(code) && ERRORS[code].status === 409 && code !== 'approval_pending';
 }
 

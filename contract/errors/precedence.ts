@@ -13,9 +13,9 @@ const isAmount = (code: RefusalCode): boolean => code === 'invalid_amount';
 const RATE_LIMITED = (): readonly RefusalCode[] => ['rate_limited'];
 
 /**
- * The steps of a request to an operation, in order. If several steps would refuse a request, the first one decides.
- * server/http/pipeline.ts runs them, and the reference, the OpenAPI document and docs/errors-and-retries.md list them in this
- * order.
+ * The steps of a request to an operation, in order. If several steps would refuse a request, the first of them determines the
+ * error. server/http/pipeline.ts runs them, and the reference, the OpenAPI document and docs/errors-and-retries.md list them in
+ * this order.
  */
 export const STEPS = {
   head: {

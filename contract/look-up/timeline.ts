@@ -113,7 +113,7 @@ export const TransferTimeline = Type.Object({
 
 /** Two transfers. The later one was probably created by mistake. */
 export const LikelyDuplicate = Type.Object({
-  transfer: described(TransferRecord, 'The later transfer, which may have been made by mistake'),
+  transfer: described(TransferRecord, 'The later transfer, which may have been created by mistake'),
   earlier: described(TransferRecord, 'The transfer that it repeats'),
   first_transfer_id: Type.String({
     description: 'The first of the transfers that repeat one another: the same for all of them',

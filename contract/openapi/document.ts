@@ -323,7 +323,7 @@ function sharedName(parameter: Parameter): string | undefined {
   return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
 }
 
-/** The form of an id in a path. Any other text identifies nothing there. */
+/** The form of an id in a path. No record has an id of another form. */
 function patternOf(name: string): { readonly pattern: string } {
   const prefix = PREFIXES[name];
   if (prefix !== undefined) return { pattern: parts.idPattern(prefix) };
@@ -465,7 +465,7 @@ function replyContent(id: OperationId, hasExample: boolean): JsonObject {
   return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
 }
 
-/** One item after the other, as Server-Sent Events. */
+/** The items of a list as a stream of Server-Sent Events. */
 function streamContent(id: OperationId, item: object): JsonObject {
   const resumeField = resumeFieldOf(id);
   const name = NAMES.get(JSON.stringify(item)) ?? 'record';
@@ -476,7 +476,7 @@ function streamContent(id: OperationId, item: object): JsonObject {
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
 
-/** What every page of a list has. */
+/** The fields that every page of a list has. */
 const PAGE = Type.Object(
   { next_cursor: parts.nextCursor },
   { description: 'A page of a list. `data` has its items, and is empty if there are none' },

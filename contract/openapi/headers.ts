@@ -26,12 +26,12 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   ETag: {
     description:
       'The version of the record. Send it as `If-Match` with a change, so that the change is made only if no one else has ' +
-      'changed the record. Balances and the progress of deliveries are not part of it.',
+      'changed the record. Changes of balances and of the progress of deliveries do not change the version.',
     schema: { type: 'string' },
     example: '"iNyzm5cAFsqAVUNm"',
   },
   'Set-Cookie': {
-    description: 'The session cookie, or its removal.',
+    description: 'Sets or removes the session cookie.',
     schema: { type: 'string' },
     example: '__Host-console=…; Secure; HttpOnly; SameSite=Strict; Path=/',
   },
@@ -48,7 +48,7 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   },
   'Preference-Applied': {
     description:
-      "The preference of the request that was followed: how long it would have waited for the card's processor.",
+      "The preference of the request that was applied: how long the response would have waited for the card's processor.",
     schema: { type: 'string' },
     example: 'wait=4',
   },

@@ -14,7 +14,7 @@ const live = {
   operationId: 'check_liveness',
   summary: 'Check that the process is running',
   description:
-    'Responds as long as the process is running, even if the database is down. Restart the service if it does not respond.',
+    'Responds as long as the process is running, even if the database is down. Restart the service if there is no response.',
   responses: {
     200: {
       description: 'The process is running.',

@@ -89,7 +89,7 @@ function isRecord({ type, properties, additionalProperties }: JsonObject): boole
   return type === 'object' && fieldCount({ properties }) >= MIN_SHARED_FIELDS && additionalProperties === undefined;
 }
 
-/** Whether a keyword says nothing about values. */
+/** Whether a keyword does not constrain values. */
 function isAnnotation(keyword: string): boolean {
   return keyword === 'description' || keyword === 'examples';
 }

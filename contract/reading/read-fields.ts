@@ -127,7 +127,10 @@ function findUnwanted(
   );
 }
 
-/** Finds a field of the record that the request cannot change. Ignoring the field would look as if the change was made. */
+/**
+ * Finds a field of the record that the request cannot change. If the field were ignored, the caller would think that the change
+ * was made.
+ */
 function findUnchangeable(
   changeable: ReadonlySet<string>,
   unknown: readonly string[],

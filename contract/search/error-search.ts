@@ -141,7 +141,7 @@ export function groupOf(code: ErrorCode): string {
   return familyOf(code)?.kind ?? code;
 }
 
-/** Maximum number of suggested names. More would not help. */
+/** Maximum number of suggested names. */
 const MAX_SUGGESTED = 3;
 
 /** The names that a written name may have meant, most likely first. */

@@ -164,7 +164,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     // Without a further ending, a stem such as `releas` is only the beginning of a word, which counts less.
     const terms = [...new Set(termsIn(stems.join(' ')))];
     const words = terms.filter((term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term));
-    // A word that the index lacks can only find other words.
+    // A word that is not in the index can only match the beginning of a word or a similar word.
     const unknown = words.filter((term) => !this.#known.has(term));
     const loose = new Set([...unknown, ...words].slice(0, MAX_LOOSE_TERMS));
     const weighed = terms.map((term) => this.#weigh(term, loose.has(term)));

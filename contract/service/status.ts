@@ -102,7 +102,7 @@ export const ServiceStatus = Type.Object({
     enabled: countOrNull('Webhooks that are enabled'),
     paused: countOrNull('Webhooks that are paused after failures'),
     failing: countOrNull('Webhooks whose attempts have all failed for 15 minutes or more'),
-    oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that an enabled webhook was not sent yet'),
+    oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that was not sent to an enabled webhook yet'),
   }),
   error_log: part('The error log', {
     spool_bytes: count('Bytes of errors on this machine that wait for the database'),

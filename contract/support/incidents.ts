@@ -48,7 +48,7 @@ export const CreateIncidentBody = Type.Object(
     codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(pastMoment(0, 'When it began, not in the future; now if omitted')),
   },
-  // An unknown field may be meant as a field that narrows the scope.
+  // An unknown field may be intended to narrow the scope.
   {
     additionalProperties: false,
     ...checkedTogether({

@@ -1047,8 +1047,8 @@ export type CountErrorsQuery = {
 /** The body of create_card. */
 export type CreateCardBody = {
   /**
-   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or like a
-   * generated id.
+   * Your id for the card: 1 to 255 visible ASCII characters, unique in the card program; not ".", ".." or of the
+   * form of a generated id.
    */
   readonly card_id?: string | undefined;
   /** ISO 4217 code; the program's currency if omitted. */
@@ -1070,7 +1070,7 @@ export type CreateCardBody = {
   readonly connector_id?: string | undefined;
   /**
    * The processor's name for the card, never its number: 1 to 255 visible ASCII characters; required with
-   * connector_id. Only one card of a connector can have it.
+   * connector_id. Only one card of a connector can have this name.
    */
   readonly processor_token?: string | undefined;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
@@ -1416,13 +1416,13 @@ export type DayMovement = {
 
 /** Day orders. */
 export type DayOrders = {
-  /** Approved before the day, and open when it began: in no file, and not resolved. */
+  /** Approved before the day, and still open when it began: in no file, and not resolved. */
   readonly opening: Sum;
   /** Approved on the day. */
   readonly approved: Sum;
   /** In files that were compared on the day. */
   readonly settled: Sum;
-  /** Resolved by a break on the day: it was booked as missing, or has another break. */
+  /** Resolved by a break on the day: the order was booked as missing, or has another break. */
   readonly resolved: Sum;
   /** Open when the day ended. */
   readonly closing: Sum;
@@ -2214,7 +2214,7 @@ export type KeyRecord = {
 
 /** Likely duplicate. */
 export type LikelyDuplicate = {
-  /** The later transfer, which may have been made by mistake. */
+  /** The later transfer, which may have been created by mistake. */
   readonly transfer: TransferRecord;
   /** The transfer that it repeats. */
   readonly earlier: TransferRecord;
@@ -2376,7 +2376,7 @@ export type ListErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. At most 100 characters. */
   readonly operation?: string | undefined;
-  /** Only errors of this card. A request whose body has a mistake is stored without its card. */
+  /** Only errors of this card. A request with an invalid body is stored without its card. */
   readonly card_id?: string | undefined;
   /** Only errors at or after this time. */
   readonly created_from?: string | undefined;
@@ -3652,7 +3652,7 @@ export type ReverseTransferBody = {
 export type RollKeyBody = {
   /** When the old key stops working: after 24 hours if omitted, and no later than its expiry. */
   readonly previous_until?: string;
-  /** When the new key expires; if omitted, it is valid for as long as the old key was. */
+  /** When the new key expires; if omitted, it is valid for the same time as the old key. */
   readonly expires_at?: string;
 };
 
@@ -3777,7 +3777,7 @@ export type SearchErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. At most 100 characters. */
   readonly operation?: string | undefined;
-  /** Only errors of this card. A request whose body has a mistake is stored without its card. */
+  /** Only errors of this card. A request with an invalid body is stored without its card. */
   readonly card_id?: string | undefined;
   /** Only errors at or after this time. */
   readonly created_from?: string | undefined;
@@ -4002,7 +4002,7 @@ export type ServiceStatus = {
     /** Webhooks whose attempts have all failed for 15 minutes or more; null if not known. */
     readonly failing: number | null;
     /**
-     * Age of the oldest event that an enabled webhook was not sent yet; null if not known, or if there is none.
+     * Age of the oldest event that was not sent to an enabled webhook yet; null if not known, or if there is none.
      */
     readonly oldest_undelivered_seconds: number | null;
   };
@@ -5112,8 +5112,9 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see the progress.
-   * Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   * erase_card_holder: Erase the stored data about the holder of a closed card; call it again to see the
+   * progress. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`,
+   * `unknown_erase_card_holder`.
    */
   readonly erase_card_holder: {
     readonly call: { readonly params: { readonly card_id: string }; readonly options?: KeyedCallOptions | undefined };
@@ -6051,9 +6052,9 @@ export type Operations = {
     readonly reply: Page<AccessRecord>;
   };
   /**
-   * export_access: Export who can do what as comma-separated values, newest first. The export is complete only
-   * when the loop over it ends without an error. Requires an operator key. Error codes: `export_access_schema`,
-   * `unknown_export_access`.
+   * export_access: Export what keys and people can do as comma-separated values, newest first. The export is
+   * complete only when the loop over it ends without an error. Requires an operator key. Error codes:
+   * `export_access_schema`, `unknown_export_access`.
    */
   readonly export_access: {
     readonly call: { readonly query?: ExportAccessQuery | undefined; readonly options?: CallOptions | undefined };

@@ -382,8 +382,9 @@ export class CardsResource {
   }
 
   /**
-   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see the progress.
-   * Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   * erase_card_holder: Erase the stored data about the holder of a closed card; call it again to see the
+   * progress. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`,
+   * `unknown_erase_card_holder`.
    */
   erase(cardId: string, options?: KeyedCallOptions): Promise<WithResponse<CardErasureRecord>> {
     return this.#send('erase_card_holder', { params: { card_id: cardId }, options });
@@ -1089,9 +1090,9 @@ export class AccessResource {
   }
 
   /**
-   * export_access: Export who can do what as comma-separated values, newest first. The export is complete only
-   * when the loop over it ends without an error. Requires an operator key. Error codes: `export_access_schema`,
-   * `unknown_export_access`.
+   * export_access: Export what keys and people can do as comma-separated values, newest first. The export is
+   * complete only when the loop over it ends without an error. Requires an operator key. Error codes:
+   * `export_access_schema`, `unknown_export_access`.
    */
   export(query: ExportAccessQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
     return this.#send('export_access', { query, options });

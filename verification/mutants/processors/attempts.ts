@@ -105,7 +105,7 @@ export const ATTEMPTS: Mutants = {
   'missing-after-it-arrived': {
     mistake: 'an order can be booked as missing after a settlement file has it',
     edits: { settleMissing: ['stated_amount = amount, ', ''] },
-    witnesses: [{ ...UNSETTLED, only: 'only while no file has it' }],
+    witnesses: [{ ...UNSETTLED, only: 'only while it is in no file' }],
   },
   'missing-is-booked-again': {
     mistake: 'a missing order that a file has later is booked again by a repeated request',
