@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 const administrator = async () => new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
 
-test('creates a key with a role with the keyboard, and shows its working secret once', async () => {
+test('creates a key with a role using the keyboard, and shows its working secret once', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByRole('button', { name: 'Create a key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Create a key' });
@@ -52,7 +52,7 @@ test('rolls a key, revokes it, and ends a session', async () => {
   await page.getByTitle('Roll Leaving').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll Leaving' }).click();
   await page.getByRole('dialog', { name: 'The new key for Leaving' }).getByRole('button', { name: 'Done' }).click();
-  // Until the new list hides the old key, the test could mistake its row for the row of the new key.
+  // Until the new list hides the old key, the test could mistake the old key's row for the new key's row.
   await page.getByTitle(key_id).waitFor({ state: 'detached' });
   await expect.poll(() => page.getByTitle('Roll Leaving').count()).toBe(1);
   await page.getByTitle('Revoke Leaving').click();
@@ -65,7 +65,7 @@ test('rolls a key, revokes it, and ends a session', async () => {
   const other = new TransferService({ baseUrl: service().url, key: await keyOf('viewer') });
   const { session_id } = await other.sessions.create();
   await page.reload();
-  // The list of keys is above the sessions. If it loaded during the click, the button would move.
+  // The list of keys is above the sessions. If the list loaded during the click, the button would move.
   await page.getByTitle('Revoke The administrator of the tests').first().waitFor();
   await page.getByTitle('End the session of The viewer of the tests').first().click();
   await page.getByRole('button', { name: 'End the session' }).click();

@@ -8,11 +8,11 @@ import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('the overview', () => {
-  test('shows the activity of the service, with the numbers of each chart as a table', async () => {
+  test('shows the activity of the service, and the numbers of each chart as a table', async () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    // The state in words comes first, then the most important figures, then the rest.
+    // The state in words comes first, then the most important figures, then all others.
     await page
       .locator('.answer')
       .getByText(/^(Everything works|The service|Some requests fail)/)
@@ -28,7 +28,7 @@ describe('the overview', () => {
     expect(await page.getByRole('link', { name: 'insufficient_funds' }).getAttribute('href')).toContain(
       '/console/errors?code=insufficient_funds',
     );
-    // The last chart needs a separate response. After the response, the chart stays either present or absent for a minute.
+    // The last chart needs a separate response. After that, the chart stays either present or absent for a minute.
     await page.getByText('Counting errors…').waitFor({ state: 'detached' });
     for (const summary of await page.getByText('Show data').all()) await summary.click();
     expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
@@ -72,7 +72,7 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
-  test('lists the standbys and says what would survive, and shows neither for a sandbox on one machine', async () => {
+  test('lists the standbys and says whether transfers survive a failover, but shows neither for a sandbox on one machine', async () => {
     const page = await openConsole('/console');
     await page.locator('.answer').waitFor();
     await page.locator('.details').getByText('up to date').waitFor();

@@ -5,7 +5,7 @@ import { collectStatuses, pressKeys, screenshot, useConsole } from './harness/us
 
 const { openConsole } = useConsole();
 
-describe('a button that copies', () => {
+describe('a copy button', () => {
   test('copies the command of a listing with the keyboard, and confirms it', async () => {
     const page = await openConsole('/');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -58,7 +58,7 @@ describe('the API reference', () => {
     await expect.poll(first).toContain('Request in Python');
   });
 
-  test('has the text to the left of the example, or below it on a phone', async () => {
+  test('puts the text to the left of the example, and below the example on a phone', async () => {
     const sides = async (width: number) => {
       const page = await openConsole('/docs/create_transfer', { width });
       const [text, example] = await Promise.all(
@@ -73,7 +73,7 @@ describe('the API reference', () => {
     expect(narrow.text.y).toBeGreaterThan(narrow.example.y);
   });
 
-  test('has the table of contents next to the text on a desktop, and collapsed above it on a phone', async () => {
+  test('puts the table of contents next to the text on a desktop, and collapses it above the text on a phone', async () => {
     const wide = await openConsole('/docs');
     expect(await wide.locator('.menu').getByRole('link', { name: 'create_card', exact: true }).isVisible()).toBe(true);
     const narrow = await openConsole('/docs', { width: 390 });
@@ -114,7 +114,7 @@ describe('the catalogue of errors', () => {
   });
 });
 
-test('records the problems of a page', async () => {
+test('the harness records the problems of a page', async () => {
   const page = await openConsole('/errors');
   await page.evaluate(() => {
     try {

@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('programs and funding', () => {
-  test('creates a program, deposits, refuses a withdrawal, and lists the movements', async () => {
+  test('a program is created, takes deposits, refuses a withdrawal, and lists its movements', async () => {
     const page = await openConsole('/console/programs');
     await page.getByRole('button', { name: 'New program' }).click();
     const creating = page.getByRole('dialog', { name: 'New card program' });
@@ -49,7 +49,7 @@ describe('programs and funding', () => {
     await screenshot(page, 'program');
   });
 
-  test('changes only the edited limits and the edited threshold', async () => {
+  test('only the edited limits and the edited threshold change', async () => {
     const { program_id: programId } = await makeWorld(service());
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`, { theme: 'dark', width: 390 });
@@ -76,7 +76,7 @@ describe('programs and funding', () => {
     await screenshot(page, 'program-phone');
   });
 
-  test('refuses to overwrite a limit that someone else changed while the form was open', async () => {
+  test('a limit that someone else changed while the form was open is not overwritten', async () => {
     const { program_id: programId } = await makeWorld(service());
     const { client } = service();
     const page = await openConsole(`/console/programs/${programId}`);
@@ -89,7 +89,7 @@ describe('programs and funding', () => {
     expect((await client.programs.get(programId)).limits?.in).toEqual({ daily_amount: 900_000, daily_count: 9 });
   });
 
-  test('lists every program, opens one with the keyboard, and offers a viewer no changes', async () => {
+  test('a viewer sees every program, opens one with the keyboard, and is offered no changes', async () => {
     const page = await openConsole('/console/programs', { role: 'support' });
     await page.getByRole('table', { name: 'Card programs' }).getByText('Console <b>program</b>').waitFor();
     expect(await page.getByRole('button', { name: 'New program' }).count()).toBe(0);

@@ -10,7 +10,7 @@ import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { expectProblem } from './harness/page-problems.ts';
 import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
-// The service and its provider are on different sites, so that the browser treats cookies as it does in production.
+// The service and its provider are on different sites, so the browser treats cookies as it does in production.
 const port = await freePort();
 const publicUrl = `http://localhost:${port}`;
 const provider = await startOpenidProvider(publicUrl, {
@@ -52,7 +52,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   await page.getByRole('heading', { name: 'Signed out' }).waitFor();
   await expectAccessibleInEveryView(page);
   expect(await page.context().cookies(publicUrl)).toEqual([]);
-  // The provider has ended its session too.
+  // The provider has also ended its session.
   await page.getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'guest' }).click();
   await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
@@ -62,7 +62,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   leftTheService(page);
 });
 
-test('asks to sign in again after the person has signed out at the provider in another tab', async () => {
+test('asks the person to sign in again after they have signed out at the provider in another tab', async () => {
   const page = await openConsole('/console/keys');
   await page.getByRole('link', { name: 'Sign in with your organization' }).click();
   await page.getByRole('button', { name: 'ada' }).click();
@@ -74,14 +74,14 @@ test('asks to sign in again after the person has signed out at the provider in a
   leftTheService(page);
 });
 
-/** Expects the page to have requested the provider, which is another host. */
+/** Checks that the page has sent a request to the provider, which is another host. */
 function leftTheService(page: Page): void {
   const hosts = [publicUrl, provider.issuer].join('|');
   expectProblem(page, new RegExp(`^asked another host: (?:${hosts})/|status of 403 \\(Forbidden\\)$`));
 }
 
 /**
- * Opens a screen as Grace. Without `max_age`, this provider does not report when she authenticated, so her first sign-in
+ * Opens a screen as Grace. This provider reports when she authenticated only if `max_age` is sent, so her first sign-in
  * counts as old.
  */
 async function openAsGrace(path: string): Promise<Page> {
@@ -93,7 +93,7 @@ async function openAsGrace(path: string): Promise<Page> {
   return page;
 }
 
-/** Clicks the button of a refused form that leads to the provider. */
+/** Clicks the button in a refused form that leads to the provider. */
 async function leaveToSignIn(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'grace' }).waitFor();
@@ -102,7 +102,7 @@ async function leaveToSignIn(page: Page): Promise<void> {
 /** Returns everything that the tab stores for the console's forms. */
 const storedForms = (page: Page) => page.evaluate(() => window.sessionStorage.getItem('console.forms'));
 
-/** Makes the stored forms older than 10 minutes, while no screen of the console is open. */
+/** Makes the stored forms older than 10 minutes. No console screen may be open. */
 async function makeOld(page: Page): Promise<void> {
   await page.goto(`${publicUrl}/errors`);
   await page.evaluate(() => {
@@ -208,7 +208,7 @@ describe('a form that needs a fresh sign-in', () => {
     leftTheService(page);
   });
 
-  test('works for a decision on an approval', async () => {
+  test('also works for a decision on an approval', async () => {
     const api = new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
     await api.approvals.changePolicy({ rules: [{ operation: 'create_key' }] });
     const asked = await api.keys.create({ name: 'Till', role: 'viewer', all_programs: true }).catch((error) => error);

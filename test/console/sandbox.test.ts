@@ -9,7 +9,7 @@ const { openConsole, service } = useConsole();
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
 test('lists every seeded card with its purpose, and shows the result of a load', async () => {
-  // These are the cards of the demo program, even if another program is chosen.
+  // The screen shows the demo program's cards even if another program is chosen.
   const { program_id } = await service().client.programs.create({ name: 'Another', currency: 'EUR' });
   const page = await openConsole(`/console/sandbox?program=${program_id}`);
   const rows = page.getByRole('table', { name: 'Seeded cards' }).getByRole('row');
@@ -57,11 +57,11 @@ test('shows a moved clock on every screen, and compares each time with the clock
   await client.sandbox.moveClock({ seconds_ahead: 9 * 86_400 });
   try {
     await client.keys.create({ name: 'Of the future', role: 'viewer', all_programs: true, expires_at: inDays(10) });
-    // Another client has moved the clock. The page must notice.
+    // Another client has moved the clock, and the page must notice.
     await banner.getByText('9 d ahead').waitFor();
     await page.reload();
     await page.getByRole('row', { name: 'Of the future' }).getByText('active').waitFor();
-    // The last use of the key and of the session follow the actual clock.
+    // The times when the key and the session were last used follow the real clock.
     await page
       .getByRole('table', { name: 'Sessions' })
       .getByText(/^now$|second|minute/)
@@ -69,7 +69,7 @@ test('shows a moved clock on every screen, and compares each time with the clock
       .waitFor();
     expect(await page.getByRole('table', { name: 'Sessions' }).innerText()).not.toContain('days');
     await pressKeys(page, 'g c');
-    // Without a chosen program the screen asks for one, and focuses that field.
+    // If no program is chosen, the screen asks for one and focuses that field.
     await page.getByText('Choose a card program').waitFor();
     await banner.getByText('9 d ahead').waitFor();
     await expectAccessibleInEveryView(page);
@@ -102,7 +102,7 @@ test('moves the clock forward and back, and stops and starts the database', asyn
   await untilShown(page);
 });
 
-test('signs in as one of four people, who is then blocked by another', async () => {
+test('signs in as one of four people, and another one blocks that person', async () => {
   const page = await openConsole('/console/sandbox');
   const signInAs = async (name: string) => {
     await page.getByRole('button', { name: 'Signed in:' }).click();

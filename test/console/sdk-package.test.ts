@@ -9,7 +9,7 @@ import { useOwnService } from '../harness/service.ts';
 import { packedSdk } from '../packages/packed.ts';
 import { sharedBrowser } from './harness/browser.ts';
 
-// Loads the SDK from its tarball in a page. The modules are those of the package.
+// Loads the SDK from its tarball in a page. All modules come from the package.
 
 /** A page that can import the SDK by its name. */
 const PAGE = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>A page</title>

@@ -58,7 +58,7 @@ describe('the search', () => {
     const page = await openConsole('/console');
     const focused = await page.evaluate(async () => {
       document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }));
-      // All effects of a key are done at this point, but no frame has been painted.
+      // At this point, the page has handled the key but has painted no frame.
       await Promise.resolve();
       return document.activeElement?.closest('dialog') !== null && document.activeElement?.tagName;
     });
@@ -96,7 +96,7 @@ describe('the search', () => {
     await hits.waitFor({ state: 'detached' });
     await dialog.getByLabel(LABEL).fill('Priya');
     await hits.getByText('Priya Raman').waitFor();
-    // While the user types, a text that may become a card number is not sent.
+    // A text that could become a card number is not sent while the user types.
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
     await dialog.getByLabel(LABEL).focus();
     await pressKeys(page, 'ArrowDown Enter');

@@ -8,7 +8,7 @@ import { pressKeys, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('the shell of the console', () => {
-  test('opens screens with g and a letter, and names them in the title', async () => {
+  test('opens screens with g and a letter, and shows their names in the title', async () => {
     const page = await openConsole('/console');
     for (const [keys, title, path] of [
       ['g t', 'Transfers', '/console/transfers'],
@@ -26,7 +26,7 @@ describe('the shell of the console', () => {
     await page.waitForURL((url) => url.pathname === '/console/switch');
   });
 
-  test('opens the shortcuts with ? and closes them with Escape, and ignores other keys in between', async () => {
+  test('opens the shortcuts with ?, ignores other keys while they are open, and closes them with Escape', async () => {
     const page = await openConsole('/console/cards');
     await pressKeys(page, '?');
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
@@ -70,7 +70,7 @@ describe('the shell of the console', () => {
     await page.waitForURL(`**/console/cards?program=${made.program_id}`);
   });
 
-  test('shows the same program on a screen and in the chooser, and follows a link', async () => {
+  test('shows the same program on a screen and in the chooser, also after following a link', async () => {
     const { client } = service();
     const [one, two] = await Promise.all(
       ['First shop', 'Second shop'].map((name) => client.programs.create({ name, currency: 'USD' })),
@@ -92,7 +92,7 @@ describe('the shell of the console', () => {
     await page.waitForFunction((id) => window.sessionStorage.getItem('console.program') === id, one?.program_id);
     await page.goto('/console/cards');
     await page.waitForURL(`**/console/cards?program=${one?.program_id}`);
-    // A card belongs to one program, so the other program shows its list of cards.
+    // A card belongs to one program, so choosing the other program leads to its list of cards.
     await page.getByRole('link', { name: 'in-one' }).click();
     await page.waitForURL('**/console/card/in-one**');
     await chooser(page).click();
@@ -109,7 +109,7 @@ describe('the shell of the console', () => {
     await page.waitForURL('**/console/cards');
   });
 
-  test('shows on every screen what the switch has stopped, until it is restarted', async () => {
+  test('shows what the switch has stopped on every screen, until it is restarted', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
     const page = await openConsole('/console/cards');
@@ -120,7 +120,7 @@ describe('the shell of the console', () => {
     await banner.waitFor({ state: 'detached' });
   });
 
-  test('reads names once, only for callers who can read them, and shows the id in the tooltip', async () => {
+  test('reads names once, only for callers who can read them, and shows ids in tooltips', async () => {
     const { client, url } = service();
     const name = 'Maria, operations';
     const made = await client.keys.create({ name, role: 'operator', all_programs: true });
@@ -172,7 +172,7 @@ describe('the shell of the console', () => {
     await expectAccessibleInEveryView(other);
   });
 
-  test('reports a screen that fails, while the others keep working', async () => {
+  test('reports a screen that fails, while the other screens keep working', async () => {
     const page = await openConsole('/console/transfers');
     const body = "export const AuditScreen = () => { throw new Error('planted <b>failure</b>'); };";
     await page.route('**/audit-screen-*.js', (route) => route.fulfill({ contentType: 'text/javascript', body }));
@@ -183,13 +183,13 @@ describe('the shell of the console', () => {
     await page.getByRole('heading', { name: 'Transfers' }).waitFor();
   });
 
-  test('says that an address has no screen', async () => {
+  test('says if no screen has the address', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();
     await expectAccessibleInEveryView(page);
   });
 
-  test('leaves the console for links to other pages', async () => {
+  test('opens links to other pages outside the console', async () => {
     const page = await openConsole('/console/cards');
     await page.getByRole('link', { name: 'Error codes' }).click();
     await page.waitForURL('**/errors');

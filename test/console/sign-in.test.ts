@@ -44,7 +44,7 @@ test('leaves nothing in the browser after signing out', async () => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   expect(await page.context().cookies()).toEqual([]);
-  // The title of the window changes shortly after the screen.
+  // The window's title changes shortly after the screen.
   await expect.poll(() => page.content()).not.toContain('Keys and sessions');
 });
 

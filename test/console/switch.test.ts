@@ -41,7 +41,7 @@ describe('the switch', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'switch-confirm');
     expect((await load()).status).toBe('completed');
-    // From here on no poll runs, so only the stop can make the page read the changes.
+    // From here on no poll runs, so the page can read the changes only because of the stop.
     await page.clock.pauseAt(Date.now() + 60_000);
     await dialog.getByRole('button', { name: `Stop loads for Shop ${SCRIPT}` }).click();
     const banner = page.locator('.banner').getByText(`Fraud ${SCRIPT}`);
@@ -76,7 +76,7 @@ describe('the switch', () => {
 
   test('cannot be confirmed with the preview of another scope', async () => {
     const page = await openConsole(`/console/switch?program=${programId}`);
-    // The screen starts with the program of the header, not with all programs.
+    // The screen starts with the program chosen in the header, not with all programs.
     await page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` }).waitFor();
     await page.getByLabel('What to stop').selectOption('service');
     await page.getByLabel('Reason').fill('checked');

@@ -12,7 +12,7 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service, keyOf } = useConsole();
 let world: World;
-/** Acts in the card program of the sample world. */
+/** A client that acts in the card program of the sample world. */
 let client: TransferService;
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
   `/console/${path}?${new URLSearchParams({ program: world.program_id, ...query })}`;
 const rowsOf = (page: Page) => page.getByRole('table').first().locator('tbody tr');
 
-/** Returns a time from now in the format of a field: in the time zone of the browser, which the harness sets. */
+/** Returns a time, relative to now, in the format of a field and in the browser's time zone, which the harness sets. */
 function fieldTime(milliseconds: number): string {
   const parts = new Date(Date.now() + milliseconds).toLocaleString('sv-SE', { timeZone: 'America/New_York' });
   return parts.replace(' ', 'T');
@@ -54,7 +54,7 @@ describe('Transfers', () => {
     await expect.poll(() => rowsOf(page).count()).toBe(1);
     expect(await page.getByLabel('Card', { exact: true }).inputValue()).toBe('card_two');
     await page.getByRole('button', { name: 'Clear filters' }).click();
-    // A search that is typical for support: 50.00, created in the last hour.
+    // This is a typical search by support: 50.00, created in the last hour.
     await page.getByLabel('Amount, USD').fill('50');
     await page.getByLabel('Created', { exact: true }).selectOption('Last hour');
     await expect.poll(() => rowsOf(page).count()).toBe(2);
@@ -76,7 +76,7 @@ describe('Transfers', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('shows pages of fifty, and never more rows than a page', async () => {
+  test('shows fifty transfers per page, and never more rows than one page has', async () => {
     const { card_id } = await client.cards.create();
     const rows = Array.from({ length: 60 }, (_, index) => ({
       amount: 1 + index,
@@ -133,7 +133,7 @@ describe('Transfers', () => {
     // The next export is not interrupted.
     await page.goto(at('transfers', { card_id }));
     await untilShown(page);
-    // The problem is expected only now, because the previous page kept reading its list.
+    // The test expects the problem only now, because the previous page kept reading its list.
     expectProblem(page, new RegExp(`^asked another host: http://127.0.0.1:${cutter.port}/`));
     await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
     await page.getByText('Saved 1,000 transfers.').waitFor();
@@ -173,7 +173,7 @@ describe('one transfer', () => {
     await page
       .getByText(/^50.00 USD moved from the program's funding to the card Holder .* ··4242 on .*leaves 40.00 USD\.$/)
       .waitFor();
-    // Sentences show the name of a card, with the card's id in the tooltip.
+    // Sentences name a card by its name, with its id in the tooltip.
     expect(await page.locator('.answer').getByTitle('card_one').count()).toBe(1);
     expect(await page.locator('main .answer, main .timeline').allInnerTexts()).not.toContain('card_one');
     const steps = page.locator('.timeline > li');
@@ -249,7 +249,7 @@ describe('one transfer', () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];
-    // The service carries out the reversal, but the browser gets no response.
+    // The service executes the reversal, but the browser gets no response.
     await page.route(`**/core/transfer/${id}/reverse`, async (route) => {
       keys.push((await route.request().headerValue('idempotency-key')) ?? '');
       const isLost = (await client.transfers.get(id)).reversed_amount === 0;
@@ -324,7 +324,7 @@ describe('one transfer', () => {
     expect(await page.locator('.answer').count()).toBe(0);
   });
 
-  test('stops polling a list only after a refusal', async () => {
+  test('a list stops polling only after a refusal', async () => {
     const page = await openConsole(at('transfers', { status: 'gone' }));
     await page.clock.install();
     let asked = 0;
@@ -336,7 +336,7 @@ describe('one transfer', () => {
       await page.getByText(shown).first().waitFor();
       asked = 0;
       await page.clock.runFor(12_000);
-      // Once a later request has its response, all earlier requests have been received.
+      // When a later request has its response, the service has received all earlier requests.
       await page.evaluate(async () => (await fetch('/health/live')).status);
       return asked;
     };

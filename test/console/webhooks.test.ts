@@ -68,7 +68,7 @@ test('replays a period', async () => {
   expect((await client.webhooks.get(webhook?.webhook_id ?? '')).replay).toMatchObject({ only: 'all' });
 });
 
-test('finds failed attempts by status and time, and shows the failures of a webhook in the list', async () => {
+test("finds failed attempts by status and time, and shows a webhook's failures in the list", async () => {
   const { client } = service();
   const broken = createServer((_request, response) => void response.writeHead(503).end('busy'));
   await new Promise<void>((done) => void broken.listen(0, '127.0.0.1', done));

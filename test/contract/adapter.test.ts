@@ -13,14 +13,14 @@ import { expectBalancedBooks } from '../harness/service.ts';
 import { Document, readDocument, type Schema } from './document.ts';
 import { generateValue } from './values.ts';
 
-// Checks that the service accepts every answer and notice that the adapters' document allows. The attempt and the transfer
-// must be in a state that the service's own document lists. Money must move if and only if the order was approved. Nothing
-// may fail.
+// Checks that the service accepts every answer and notice that the adapters' document allows. The attempt and the
+// transfer must end in a state that the service's own document lists. Money must move if and only if the order was
+// approved. No request or job may fail.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 /**
- * The number of orders. Each order has its own connector, so that it opens no breaker for another order. A service has at
- * most 50 connectors.
+ * The number of orders. Each order has its own connector, so that it cannot open another order's breaker. A service has
+ * at most 50 connectors.
  */
 const ORDERS = 45;
 const LANES = 5;
@@ -30,10 +30,13 @@ type Answer = Readonly<Record<string, unknown>> & { readonly status: string };
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 let adapters: Document;
 let service: ServiceProcess;
-/** The first answer to each order, by the token of the card. A repeated question gets a new answer. */
+/** The first answer to each order, by the card's token. A repeated question gets a new answer. */
 const answered = new Map<string, Answer>();
 
-/** Random numbers for each order. A seed then repeats a failure even though several orders run at the same time. */
+/**
+ * A source of random numbers for each order, so that a seed repeats a failure even though several orders run at the
+ * same time.
+ */
 const randomOfAnswers = new Map(Array.from({ length: ORDERS }, (_, at) => [`token-${at}`, new Random(SEED, 3, at)]));
 
 /** Generates a random answer or notice that the document allows for an order. */
@@ -80,7 +83,7 @@ beforeAll(async () => {
 });
 afterAll(() => expectBalancedBooks(service));
 
-/** Sends a notice and returns the status of the response. */
+/** Sends a notice and returns the response status. */
 async function notify(connectorId: string, said: object, random: Random): Promise<number> {
   const body = JSON.stringify(said);
   const signature = signMessage({ id: `msg_${random.digits(20)}`, sentAt: new Date(), body }, [readSigningKey(secret)]);
@@ -90,8 +93,8 @@ async function notify(connectorId: string, said: object, random: Random): Promis
 }
 
 /**
- * Returns whether a line of the log is a fault. On a slow machine a job can stop waiting for a connection and try again,
- * and the database can seem silent.
+ * Returns whether a log line reports a fault. On a slow machine, a job can stop waiting for a connection and try again,
+ * and the database can seem silent. Neither is a fault.
  */
 const isFault = (line: string): boolean =>
   /"level":(50|60)/.test(line) && !/no connection became free in time|"event":"readiness"/.test(line);
@@ -113,7 +116,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
     const made = await client.transfers.create({ amount: 100 + at, card_id }, { programId }).catch((error) => error);
     const { data } = await client.transfers.list({ card_id }, { programId });
     const [transfer] = data;
-    // If there is no transfer, the request itself has failed, so the test fails too.
+    // If there is no transfer, the request itself has failed, so the test must fail too.
     if (transfer === undefined) throw made;
     const { transfer_id } = transfer;
     const look = async () => {
@@ -133,7 +136,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
       ['approved', 'completed'],
       ['declined', 'failed'],
     ]).get(first?.status ?? '');
-    // On a busy machine the response can come before the end of the transfer.
+    // On a busy machine, the response can arrive before the transfer ends.
     if (end !== undefined) {
       const isEnded = async () => (await look()).shown.status === end;
       await waitFor(`${end}, as answered: ${JSON.stringify(first)}`, isEnded);
@@ -150,7 +153,7 @@ test(`${ORDERS} orders end as documented with any answers and notices of adapter
       return !isEnded || (attempt.status === 'approved') === (shown.status === 'completed');
     });
   };
-  // A few at a time, because a busy machine refuses some of many requests.
+  // Sends a few at a time, because a busy machine refuses some of many simultaneous requests.
   const orders = Array.from({ length: ORDERS }, (_, at) => at).values();
   const work = async (): Promise<void> => {
     for (const at of orders) await order(at);

@@ -1,6 +1,6 @@
-// The refusals that JSON Schema cannot express: a value is compared with the current time, with stored records, or with
-// another value. The service must accept everything else that the document allows. This way the test finds limits that are
-// narrower than documented.
+// The refusals that JSON Schema cannot express, because they compare a value with the current time, with stored
+// records, or with another value. The service must accept everything else that the document allows. This way, the test
+// finds limits that are narrower than documented.
 
 /** A refusal: the field in `Error-Field`, and the text of the message. */
 type Refusal = { readonly field: RegExp; readonly says: RegExp };
@@ -24,9 +24,9 @@ export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [
   { field: /\/(metadata|headers)$/, says: /can have \d+ (pairs|headers)/ },
   { field: /\/key_id$/, says: /was rolled before|was revoked|has expired/ },
   { field: /\/headers$/, says: /which the service sets itself/ },
-  // A parameter with a comma-separated list.
+  // A parameter that is a comma-separated list.
   { field: /\/type$/, says: /neither a type of event nor a group of types/ },
   { field: /\/until$/, says: /can only be sent with/ },
-  // A sandbox header that depends on the card.
+  // A sandbox header whose use depends on the card.
   { field: /^$/, says: /is for a transfer that is sent at once|can be used only in a sandbox/ },
 ];

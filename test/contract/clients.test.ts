@@ -4,8 +4,8 @@ import { useService } from '../harness/service.ts';
 import { readDocument } from './document.ts';
 import { PROTOTYPE, TEXTS } from './values.ts';
 
-// The SDK and the command line must be able to read, change and close everything that a create operation accepted. Only
-// cards have ids that the caller chooses. The service chooses all others.
+// The SDK and the command line must be able to read, change and close every record that a create operation accepted.
+// Only cards can have ids that the caller chooses. The service chooses all others.
 
 const running = useService();
 

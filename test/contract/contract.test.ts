@@ -10,22 +10,24 @@ import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
 import { runGenerated, shrink, type Target } from './sequence.ts';
 
-// Checks that the service does what /openapi.json says for all requests that it allows, in any order. The status is listed
-// and is not a fault. The body and the headers have the documented form. A Location leads to the new record, and lists and
-// their filters find the record. The same key gets the same response, no field is ignored, refusals are explained, and no
-// response contains data of another card program. Failing requests are printed as curl commands.
+// Checks that the service does what /openapi.json says for all requests that it allows, in any order. Each status must
+// be listed and must not report a fault. The body and the headers must have the documented form. A Location must lead
+// to the new record, and lists and their filters must find the record. A repeated key must get the same response. No
+// field may be ignored, refusals must be explained, and no response may contain data of another card program. Failing
+// requests are printed as curl commands.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);
-/** The number of requests to each service, after which the test ends early. */
+/** The number of requests to each service after which the test ends early. */
 const REQUESTS = Number(process.env.CONTRACT_REQUESTS ?? 1500);
 const LENGTH = 40;
 /** The share of refused requests is checked only with at least this many requests. */
 const MIN_JUDGED = 1000;
 
 /**
- * The maximum share of allowed requests that the service may refuse for their values. About 0.018 are refused, for the
- * reasons in `beyond-schema.ts`. The share depends on the seed: with a thousand requests it varies by half a percent.
+ * The maximum share of allowed requests that the service may refuse because of their values. About 0.018 are refused,
+ * for the reasons in `beyond-schema.ts`. The share depends on the seed: with a thousand requests, it varies by half a
+ * percent.
  */
 const MAX_REFUSED_SHARE = 0.03;
 
@@ -34,7 +36,7 @@ const ROLES = ['support', 'treasurer', 'operator', 'administrator'] as const;
 type World = {
   readonly service: () => ServiceProcess;
   readonly client: () => TransferService;
-  /** Removes approval rules of an earlier sequence, so that no request waits for an approval at first. */
+  /** Removes the approval rules of an earlier sequence, so that initially no request waits for an approval. */
   readonly removeRules: () => Promise<void>;
 };
 
@@ -83,7 +85,7 @@ function useLiveService(): World {
   };
   const removeRules = async (): Promise<void> => {
     const removed = await started(database).query("delete from approval_policy where rules <> '[]'");
-    // The service may use rules that it read up to a second ago.
+    // The service may use the old rules for up to a second.
     if (removed.rowCount !== 0) await new Promise((resolve) => setTimeout(resolve, 1_100));
   };
   return { service: () => started(service), client: () => started(client), removeRules };
@@ -92,9 +94,9 @@ function useLiveService(): World {
 let served: Promise<Document> | undefined;
 
 /**
- * Creates a program with money, two cards, a webhook that fails, and keys. Also creates a second program, whose texts must
- * never appear in responses. A sandbox also gets a card of the simulator and, for some seeds, a moved clock or a disabled
- * program.
+ * Creates a program with money, two cards, a webhook that fails, and keys. Also creates a second program, whose texts
+ * must never appear in responses. In a sandbox, also creates a simulator card and, for some seeds, moves the clock or
+ * disables a program.
  */
 async function newTarget({ service, client: clientOf, removeRules }: World, seed: readonly number[]): Promise<Target> {
   await removeRules();

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-// The test knows only the served OpenAPI document, like any other client.
+// Like any other client, the test knows the service only by its OpenAPI document.
 
 /** A schema of JSON Schema 2020-12, with each `$ref` resolved. */
 export type Schema = {
@@ -26,12 +26,12 @@ export type Schema = {
   readonly propertyNames?: Schema;
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Fields whose omission means more than null or an empty text would. */
+  /** Fields that would mean more if they were omitted than if they were null or empty. */
   readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
-  /** For parameters: at least one of these other parameters must be sent too. */
+  /** For parameters: at least one of these other parameters must also be sent. */
   readonly 'x-requires'?: readonly string[];
-  /** For times: how many seconds they must be in the past, at least. */
+  /** For times: the minimum number of seconds that they must lie in the past. */
   readonly 'x-seconds-ago'?: number;
 };
 
@@ -71,7 +71,7 @@ export async function readDocument(url: string): Promise<Document> {
   return new Document(JSON.parse(await response.text()));
 }
 
-/** The document, with its operations by id. */
+/** An OpenAPI document, with its operations by id. */
 export class Document {
   readonly operations: ReadonlyMap<string, Operation>;
   readonly errorCodes: ReadonlySet<string>;
@@ -101,7 +101,7 @@ export class Document {
     return this.#resolve(this.#root.webhooks[name].post.requestBody.content['application/json'].schema);
   }
 
-  /** Returns the problem of a value in its schema, or undefined if the value is valid. */
+  /** Returns why a value is invalid in a schema, or undefined if the value is valid. */
   problemOf(schema: Schema, value: unknown): string | undefined {
     let validate = this.#validators.get(schema);
     if (validate === undefined) {
@@ -128,7 +128,7 @@ export class Document {
     };
   }
 
-  /** Replaces each `$ref` with its target. No schema of requests or responses contains itself. */
+  /** Replaces each `$ref` with its target. No request or response schema contains itself. */
   #resolve(part: unknown, depth = 0): Json {
     if (depth > 60) throw new Error('a schema of the document contains itself');
     if (Array.isArray(part)) return part.map((one) => this.#resolve(one, depth + 1));
@@ -156,8 +156,8 @@ export class Document {
 }
 
 /**
- * Returns a response for each status that a range lists. A range's examples say which codes have the status, so other codes
- * are not allowed. A range without a list, as in the document of adapters, allows no status.
+ * Returns a response for each status in a range. The range's examples say which codes have the status, so no other
+ * codes are allowed. A range without examples, as in the adapters' document, allows no status.
  */
 function partsOfRange(range: Response): readonly (readonly [number, Response])[] {
   const { schema = {}, examples = {} } = range.content?.['application/json'] ?? {};
@@ -170,7 +170,7 @@ function partsOfRange(range: Response): readonly (readonly [number, Response])[]
   });
 }
 
-/** Returns the fields of an object, including those of the schemas that it extends. */
+/** Returns the fields of an object, including the fields of the schemas that it extends. */
 export function fieldsOf({ properties, allOf = [] }: Schema = {}): Readonly<Record<string, Schema>> {
   return Object.assign({}, ...allOf.map(fieldsOf), properties);
 }

@@ -31,7 +31,7 @@ export type Target = {
   readonly document: Document;
   readonly keys: Readonly<Partial<Record<Credential, string | undefined>>>;
   readonly programId: string;
-  /** Texts of another program that no response to the program's own keys may contain. */
+  /** Texts of another program. No response to the program's own keys may contain them. */
   readonly foreign: readonly string[];
 };
 
@@ -44,22 +44,25 @@ export type Violation = Problem & { readonly at: number; readonly operation: str
 
 export type Outcome = {
   readonly requests: number;
-  /** Requests of the sequence, without those that the checks send. */
+  /** The number of requests in the sequence, without those that the checks send. */
   readonly steps: number;
-  /** Requests with faults or damaged bytes, sent before some of the other requests. */
+  /** The number of requests with faults or damaged bytes, which are sent before some of the other requests. */
   readonly broken: number;
   /** The number of requests that the service refuses for their values, by operation and message. */
   readonly refused: ReadonlyMap<string, number>;
   readonly violation: Violation | undefined;
-  /** The requests as commands of a shell. Each is made only when it is shown. */
+  /** Functions that return the requests as shell commands. Each command is built only when it is printed. */
   readonly commands: readonly (() => string)[];
 };
 
-/** The first operations of every sequence. From them it knows existing records and a record whose id it has chosen. */
+/**
+ * The first operations of every sequence. They give the sequence existing records and a record whose id it has chosen.
+ */
 const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
 /**
- * Statuses that only requests outside the document can get: another method, another type, a body or head that is too large.
+ * Statuses that only a request outside the document can get: another method, another type, or a body or head that is
+ * too large.
  */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
@@ -86,7 +89,7 @@ export async function runGenerated(
     credentials: Object.keys(target.keys) as Credential[],
     atEdges,
   };
-  // Some seeds would otherwise try none of these ids.
+  // Without this, some seeds would try none of these ids.
   const odd = atEdges ? creating.flatMap((operation) => stepsWithOddIds(operation, making)) : [];
   for (const step of odd) {
     steps.push(step);
@@ -96,7 +99,8 @@ export async function runGenerated(
     // Prefers operations that create or change records, because they lead to most later errors.
     const start = first.shift();
     const operation = start ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
-    // With values at the edges, a list such as the events after the largest position would return no records for later steps.
+    // With extreme values, a list would often be empty, such as the events after the largest position. Later steps
+    // would then have no records.
     const isList = start?.method === 'GET';
     const step = generate(operation, isList ? { ...making, atEdges: false } : making);
     if (step === undefined) continue;
@@ -116,8 +120,8 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
 }
 
 /**
- * The time limit for shortening a failing sequence, in milliseconds. The sequence may then be longer than necessary, but
- * still fails.
+ * The time limit for shortening a failing sequence, in milliseconds. At the limit, the sequence may still be longer
+ * than necessary, but it fails.
  */
 const MAX_SHRINKING = 60_000;
 
@@ -142,7 +146,7 @@ export async function shrink(
   return found;
 }
 
-/** Returns the steps without one of them, or undefined if another step needs it. */
+/** Returns the steps without the removed one, or undefined if another step needs it. */
 function without(steps: readonly Step[], removed: number): readonly Step[] | undefined {
   const others = steps.toSpliced(removed, 1);
   let isNeeded = false;
@@ -155,14 +159,17 @@ function without(steps: readonly Step[], removed: number): readonly Step[] | und
   return isNeeded ? undefined : (moved as readonly Step[]);
 }
 
-/** A missing response, or more bytes after a response. */
+/** A missing response, or extra bytes after a response. */
 const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or more bytes' };
 
-/** Whether a content type, or a head, says that a response is an export. */
+/** Returns whether a content type or a head declares a CSV export. */
 const isCsv = (head: string): boolean => /text\/csv/i.test(head.split('\r\n\r\n')[0] ?? '');
 
-/** An export that the service has broken off, because it could not read the next lines in time. Callers repeat it (docs/exports.md). */
-const BROKEN_OFF = { status: 598, headers: new Headers(), text: 'an export that was broken off' };
+/**
+ * An export that the service cut off because it could not read the next lines in time. Callers repeat it
+ * (docs/exports.md).
+ */
+const BROKEN_OFF = { status: 598, headers: new Headers(), text: 'an export that was cut off' };
 
 class Run {
   readonly records = new Records();
@@ -172,7 +179,7 @@ class Run {
   readonly #refused = new Map<string, number>();
   readonly #commands: (() => string)[] = [];
   readonly #conversation: Conversation;
-  /** The methods that the document has, by path. */
+  /** The methods that the document lists, by path. */
   readonly #methods: ReadonlyMap<string, ReadonlySet<string>>;
   #requests = 0;
   #broken = 0;
@@ -225,12 +232,12 @@ class Run {
     if (problem !== undefined) this.violation = { at, operation: operation.id, ...problem };
   }
 
-  /** Returns a value whose references are replaced with values of earlier responses. */
+  /** Returns a value in which references are replaced with values from earlier responses. */
   resolve(value: unknown): unknown {
     return mapped(value, (reference) => this.#valueAt(reference));
   }
 
-  /** Returns a value of an earlier response, or a text if this run has no such response. */
+  /** Returns a value from an earlier response, or a text if this run has no such response. */
   #valueAt({ step, pointer }: Reference): unknown {
     const found = pointer.reduce<unknown>(
       (part, name) =>
@@ -247,7 +254,7 @@ class Run {
     );
     const key = this.#target.keys[step.credential];
     const headers: Record<string, string> = Object.fromEntries(
-      // HTTP allows no other characters in a header.
+      // HTTP allows no other characters in headers.
       Object.entries(step.headers).map(([name, value]) => [name, String(value).replaceAll(/[^ -~]/gu, 'x')]),
     );
     if (key !== undefined) headers.Authorization = `Bearer ${key}`;
@@ -261,7 +268,7 @@ class Run {
     return { step, method: operation.method, target, headers, body };
   }
 
-  /** Checks that a change with the previous version is refused. */
+  /** Checks that a change is refused if it names the previous version. */
   async #problemOfOldVersion(
     operation: Operation,
     sent: Sent,
@@ -320,7 +327,7 @@ class Run {
     });
   }
 
-  /** Repeats a request while a busy service refuses it with Retry-After, or breaks its export off. */
+  /** Repeats a request while a busy service refuses it with Retry-After or cuts off its export. */
   async #retrying(send: () => Promise<Omit<Received, 'json'>>): Promise<Received> {
     for (let tries = 0; ; tries += 1) {
       this.#requests += 1;
@@ -335,9 +342,9 @@ class Run {
     return draftOf(operation, this.#methods.get(operation.path) ?? new Set(), sent);
   }
 
-  /** Sends the request with faults, or damaged bytes of it, before the request itself. */
+  /** Sends the request with faults, or with damaged bytes, before sending it unchanged. */
   async #problemOfBytes(operation: Operation, sent: Sent, random: Random): Promise<Problem | undefined> {
-    // Health checks accept other methods and bodies too.
+    // Health checks also accept other methods and bodies.
     if (!sent.target.startsWith('/api/')) return undefined;
     const made = this.#draftOf(operation, sent);
     if (random.chance(0.1)) return this.#problemOfDamage(damage(made, random));
@@ -356,10 +363,13 @@ class Run {
     return { ...problem, found: `${problem.found} to ${made.faults.join(' and ')}: ${response?.body}` };
   }
 
-  /** Damaged bytes may be refused or mean something else. Each response must still be one that the service may give. */
+  /**
+   * Damaged bytes may be refused or may mean something else. Each response must still be one that the service is
+   * allowed to give.
+   */
   async #problemOfDamage(bytes: Buffer): Promise<Problem | undefined> {
     this.#broken += 1;
-    // The damaged bytes can have an effect that later requests depend on, so they are printed too.
+    // Later requests can depend on an effect of the damaged bytes, so these are printed too.
     this.#commands.push(() => toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);
@@ -462,7 +472,7 @@ class Run {
     const again = await this.#send(sent);
     if (isLockedOut(again)) return undefined;
     if (again.headers.get('idempotent-replayed') === null) {
-      // An explanation only says what would happen. It stores nothing under the key.
+      // explain_transfer only says what would happen. It stores nothing under the key.
       const isStored = sent.step.operation !== 'explain_transfer';
       const isSecond = isStored && again.status < 300;
       return isSecond ? { rule: 'one success for a key', found: again.text } : undefined;
@@ -480,7 +490,8 @@ class Run {
   }
 
   /**
-   * Checks that the list at the same path contains the new record, without filters and with filters for the sent values.
+   * Checks that the list at the same path contains the new record, both without filters and with filters for the sent
+   * values.
    */
   async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<Problem | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;
@@ -536,9 +547,9 @@ function problemOfIgnoring(
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
   const said: unknown = body === undefined ? {} : JSON.parse(body);
   for (const [name, value] of Object.entries(isObject(said) ? said : {})) {
-    // In a new record an empty text means null.
+    // In a new record, an empty text means null.
     if (value === '' && method !== 'PATCH') continue;
-    // Null means the default of a field. The status can change after the request.
+    // Null means the field's default. The status can change after the request.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))
       return { rule: 'no ignored field', found: `${name}: ${JSON.stringify([value, shown[name]])}` };
   }
@@ -551,7 +562,7 @@ function isSame(shown: unknown, sent: unknown): boolean {
   return typeof shown === 'string' && typeof sent === 'string' && Date.parse(shown) === Math.floor(Date.parse(sent));
 }
 
-/** Returns whether the sequence has ended its own key. The service refuses a revoked key within a second. */
+/** Returns whether the sequence has revoked its own key. The service refuses a revoked key within a second. */
 function isLockedOut({ status }: Received): boolean {
   return status === 401;
 }
@@ -588,7 +599,7 @@ function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): R
 
 const OF_CHANGES: ReadonlySet<string> = new Set(['Idempotency-Key', 'Content-Type', 'Case-Id', 'If-Match']);
 
-/** Returns the same content in another form: fields in another order, and amounts as text. */
+/** Returns the same content in another form: with reordered fields, and with amounts as text. */
 function respell(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(respell);
   if (typeof value !== 'object' || value === null) return value;

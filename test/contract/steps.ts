@@ -5,8 +5,8 @@ import { generateValue, type Known, oddIds, Reference } from './values.ts';
 // Generates requests that the document allows. Their values can come from earlier responses.
 
 /**
- * The sender of a request. `keyless` sends no key, which a sandbox allows. `role` is a person's key for all programs, with one of
- * the roles.
+ * The sender of a request. `keyless` sends no key, which a sandbox allows. `role` sends the key of a person who has one
+ * of the roles in all programs.
  */
 export type Credential = 'keyless' | 'operator' | 'program' | 'viewer' | 'role';
 
@@ -20,9 +20,11 @@ export type Step = {
   readonly body: unknown;
   /** Whether non-ASCII characters are sent as escape sequences, as Python does. */
   readonly isEscaped: boolean;
-  /** The seed for the changes of its bytes. */
+  /** The seed for changes to the request's bytes. */
   readonly wire: number;
-  /** An addition that the document does not allow and the service must not ignore. Undefined if there is none. */
+  /**
+   * A field or header that the document does not allow and the service must not ignore. Undefined if nothing was added.
+   */
   readonly added?: { readonly field?: string; readonly header?: string };
 };
 
@@ -32,7 +34,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database'
 /** Headers that change a response in other ways. */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
-/** Fields whose values other operations know by these names. */
+/** Fields whose values have these names in other operations. */
 const SAME: Readonly<Record<string, string>> = {
   destination_card_id: 'card_id',
   subject_id: 'card_id',
@@ -85,7 +87,9 @@ export class Records {
     this.#found.set(name, [...(this.#found.get(name) ?? []), reference]);
   }
 
-  /** Returns the page after the last page of a list, with the same parameters. Undefined if there is none. */
+  /**
+   * Returns a step for the page after the last page of a list, with the same parameters. Undefined if there is none.
+   */
   nextPage(operation: string): Page | undefined {
     return this.#nextPages.get(operation);
   }
@@ -117,22 +121,19 @@ export type Making = {
   readonly random: Random;
   readonly known: Known;
   readonly nextPage: (operation: string) => Page | undefined;
-  /** Replaces the references in a value with values of earlier responses. */
+  /** Replaces the references in a value with values from earlier responses. */
   readonly resolve: (value: unknown) => unknown;
-  /** Returns whether a schema allows a value. The generator itself does not check some keywords. */
+  /** Returns whether a schema allows a value, because the generator does not check some keywords. */
   readonly isValid: (schema: Schema, value: unknown) => boolean;
   readonly credentials: readonly Credential[];
-  /**
-   * Whether to use values at the edges of their types: the largest integers in queries, ids that a URL would change, full
-   * metadata.
-   */
+  /** Whether to use extreme values: the largest integers in queries, ids that a URL would change, full metadata. */
   readonly atEdges: boolean;
 };
 
 /** The maximum number of values to try for a schema. */
 const MAX_TRIES = 50;
 
-/** Generates a request of an operation, or returns undefined if the sequence has no record for it yet. */
+/** Generates a request for an operation, or returns undefined if the sequence has no record for it yet. */
 export function generate(operation: Operation, making: Making): Step | undefined {
   const { random, known, isValid } = making;
   const valueFor = (schema: Schema, name: string, from = known): unknown => {
@@ -143,7 +144,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
     return undefined;
   };
   const of = (place: Parameter['in']): readonly Parameter[] => operation.parameters.filter((one) => one.in === place);
-  // Responses repeat sent values, which may not be valid ids.
+  // Responses repeat sent values, which may be invalid ids.
   const knownAs = (schema: Schema, name: string): Reference | undefined => {
     const reference = known(name);
     return reference !== undefined && isValid(schema, reference) ? reference : undefined;
@@ -172,7 +173,7 @@ export function generate(operation: Operation, making: Making): Step | undefined
   const headers = Object.fromEntries(
     of('header')
       .filter((one) => !HEADERS_LEFT_OUT.has(one.name) && one.name !== 'Program-Id')
-      // Their descriptions say that a live service refuses these headers.
+      // The descriptions of these headers say that a live service refuses them.
       .filter((one) => isSandbox || !one.name.startsWith('Sandbox-'))
       .filter((one) => isSent(one) || (one.name === 'Idempotency-Key' && random.chance(0.5)))
       .map(({ name, schema }) => [name, name === 'Idempotency-Key' ? `k${random.digits(12)}` : valueFor(schema, name)]),
@@ -199,14 +200,15 @@ export function generate(operation: Operation, making: Making): Step | undefined
   return withPrecondition(operation, withAddition(operation, step, making), making);
 }
 
-/** The field with the id of the record that an operation creates. */
+/** Returns the field with the id of the record that an operation creates. */
 function ownIdOf({ responses }: Operation): string | undefined {
   return Object.keys(fieldsOf(responses.get(201)?.content?.['application/json']?.schema))[0];
 }
 
 /**
- * Returns requests that create a record with each id that the document allows but a URL could change. The id becomes part
- * of the `Location`. The requests omit everything optional and use an operator's key, so that nothing else refuses them.
+ * Returns requests that create a record with each id that the document allows but a URL could change. The id becomes
+ * part of the `Location`. The requests omit everything optional and use an operator's key, so that the service has no
+ * other reason to refuse them.
  */
 export function stepsWithOddIds(operation: Operation, { random, known, isValid }: Making): readonly Step[] {
   const [{ body = {} }, ownId] = [operation, ownIdOf(operation) ?? ''];
@@ -232,7 +234,10 @@ export function stepsWithOddIds(operation: Operation, { random, known, isValid }
     }));
 }
 
-/** Adds a plausible field or header to a change: records have the field, or other operations have the header. */
+/**
+ * Adds a plausible but undocumented field or header to a change: a field that records have, or a header of other
+ * operations.
+ */
 function withAddition(operation: Operation, step: Step, { random, known }: Making): Step {
   if (operation.method !== 'GET' && !takes(operation, 'If-Match') && random.chance(0.03))
     return { ...step, headers: { ...step.headers, 'If-Match': '"1"' }, added: { header: 'If-Match' } };

@@ -1,9 +1,9 @@
 import type { Random } from '../harness/random.ts';
 import type { Schema } from './document.ts';
 
-// Generates values that a schema allows: the limits of each type, and unusual values of real clients.
+// Generates values that a schema allows: the limits of each type, and unusual values that real clients send.
 
-/** A value of an earlier response: the step of the sequence, and the place in its body. */
+/** A value from an earlier response: the step of the sequence, and the place in the response body. */
 export class Reference {
   readonly step: number;
   readonly pointer: readonly (string | number)[];
@@ -14,12 +14,12 @@ export class Reference {
   }
 }
 
-/** Finds a value for a field of this name in earlier responses. */
+/** Finds a value for a field with this name in earlier responses. */
 export type Known = (name: string) => Reference | undefined;
 
 /**
- * Currencies with 0, 2 and 3 decimals. Without this list every ISO 4217 currency would be tried, and programs use only a
- * few.
+ * Currencies with 0, 2 and 3 decimals. Without this list, every ISO 4217 currency would be tried, but programs use only
+ * a few.
  */
 const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN', 'CHF', 'XOF', 'TND'];
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
@@ -71,7 +71,7 @@ export function generateValue(schema: Schema, name: string, random: Random, know
       return textOf(schema, name, random, atEdges);
     case 'integer':
     case 'number':
-      // Positions come from events, and 0 is before all of them.
+      // Positions come from events. 0 is before all events.
       return name === 'after' ? random.pick([0, 0, 0, 0, 0, schema.maximum]) : numberOf(schema, random);
     case 'boolean':
       return random.chance(0.5);
@@ -111,7 +111,7 @@ function objectOf(schema: Schema, random: Random, known: Known, atEdges: boolean
   ]);
   if (typeof additionalProperties === 'object') {
     const most = schema.maxProperties ?? 4;
-    // Some texts have the maximum length and consist of characters of up to four bytes.
+    // Some texts have the maximum length and characters of up to four bytes.
     const isFull = random.chance(atEdges ? 0.5 : 0.15);
     for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
       const name = isFull
@@ -149,7 +149,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
     const [offset, clock] = [random.pick(OFFSETS), random.pick(CLOCKS)];
     // A leap second is the last second of a UTC day.
     const isLeap = clock.endsWith(':60') && !/^(?:[zZ]|\+00:00)$/.test(offset);
-    // Scheduled times are mostly in the future. Times of searches can be at any time.
+    // Scheduled times are mostly in the future. Times in searches can be at any time.
     const isSearched = /(^|_)(from|to)$|^started/.test(name);
     const anyDay = isSearched || random.chance(0.1) ? random.pick(DAYS) : dayAhead(random.below(60));
     const day = ago === undefined ? anyDay : dayAhead(-4 - random.below(300));
@@ -185,7 +185,9 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
   return candidates.length === 0 ? 'x'.repeat(Math.max(minLength, 1)) : random.pick(candidates);
 }
 
-/** Generates texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters. */
+/**
+ * Generates texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters.
+ */
 function fromPattern(pattern: string | undefined, random: Random): string[] {
   const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
   if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];

@@ -10,7 +10,7 @@ let owner: ServiceProcess;
 let other: ServiceProcess;
 let client: TransferService;
 let database: pg.Client;
-/** A second connection: inside a transaction, pg_stat_activity always shows its first snapshot. */
+/** A second connection, because pg_stat_activity does not change inside a transaction. */
 let holder: pg.Client;
 beforeAll(async () => {
   services = await startTwoServices();
@@ -44,8 +44,8 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     await client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
   }
 
-  // At this point only the process that will be killed is running. Its third hundred cases must wait for a lock on one of
-  // them.
+  // At this point, only the process that will be killed is running. Its third hundred of cases must wait for a lock on
+  // one of them.
   const [waitedFor = ''] = opened.toSorted().slice(2.5 * AT_ONCE);
   await holder.query('begin');
   await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
@@ -67,7 +67,7 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     const { unresolved_case_count } = await client.incidents.inspect(incident_id);
     return unresolved_case_count === 0;
   });
-  // Creates a last event in each program. Once it has a position, all earlier events have one too.
+  // Creates a last event in each program. Once that event has a position, all earlier events have one too.
   const told: string[] = [];
   for (const options of [{}, { programId: theirs }]) {
     const { card_id } = await client.cards.create({}, options);

@@ -3,10 +3,13 @@ import { Resources } from '../../bench/resources.ts';
 import { run } from '../../verification/campaigns/kills.ts';
 import { isThorough } from '../harness/run/ring.ts';
 
-/** With the seed of two kills, the first one kills the service that owns PostgreSQL, and the second one PostgreSQL. */
+/**
+ * With this seed for two kills, the first one kills the service that owns PostgreSQL, and the second one kills
+ * PostgreSQL.
+ */
 const [count, seed] = isThorough ? [20, 1 + Math.floor(Math.random() * 999_999_999)] : [2, 2];
 
-test(`${count} kills of services and PostgreSQL lose no transfer, double none and change no response`, {
+test(`${count} kills of services and PostgreSQL lose no transfer, duplicate none and change no response`, {
   timeout: 900_000,
 }, async () => {
   const resources = new Resources();

@@ -12,18 +12,21 @@ import { StandIn } from '../processors/stand-in.ts';
 import { hold } from '../processors/trial.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// With DATABASE_STANDBY=required, the service sends no order and accepts no notice that a failover would undo. The last test
-// promotes the standby.
+// With DATABASE_STANDBY=required, the service sends no order and accepts no notice that a failover could undo. The last
+// test promotes the standby.
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 const processor = new StandIn(secret, async () => false);
-/** Delays the answer to the first order. Until then the connector, which takes one order at a time, has no room for others. */
+/**
+ * Delays the answer to the first order. Until it arrives, the connector has no room for other orders, because it takes
+ * one at a time.
+ */
 const first = hold();
 const directory = await useDirectory();
 let pair: Pair;
 let service: ServiceProcess;
 let settings: ServiceSettings;
-/** A ledger without workers: it sends no orders. */
+/** A ledger without workers, which sends no orders. */
 let ledger: Ledger;
 const transferIds: string[] = [];
 
@@ -90,7 +93,7 @@ test('claims no order, marks none as sent and accepts no notice while no standby
   expect(await notices()).toBe(1);
 });
 
-test('sends an order as new after a failover to a standby that lacks its mark as sent', async () => {
+test("sends an order as new after a failover to a standby that does not have the order's mark as sent", async () => {
   expect(await ready()).toHaveLength(2);
   await pair.takeAway();
   await pair.setNames('');

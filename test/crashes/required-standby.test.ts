@@ -9,11 +9,11 @@ import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// Tests DATABASE_STANDBY=required while reloads set and empty synchronous_standby_names of the database.
+// Tests DATABASE_STANDBY=required while configuration reloads set and empty synchronous_standby_names.
 
 /**
- * The deadline of a call that is expected to time out, in milliseconds: long enough for its earlier steps on a busy
- * machine.
+ * The deadline of a call that is expected to time out, in milliseconds. It leaves enough time for the call's earlier
+ * steps on a busy machine.
  */
 const BRIEF = 5000;
 
@@ -25,7 +25,7 @@ let settings: ServiceSettings;
 let service: ServiceProcess;
 /** The proxy between PostgreSQL and `ledger`. */
 let proxy: DatabaseProxy;
-/** A ledger without the service's time limits: a COMMIT waits until the test ends the wait. */
+/** A ledger without the service's time limits, so that a COMMIT waits until the test ends the wait. */
 let ledger: Ledger;
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ afterEach(async () => {
 const send = (body: object, key: string, path = '/api/v0.1/core/transfer') =>
   sendRaw(service.url, { path, body, headers: { 'Idempotency-Key': key } });
 
-/** Returns the number of committed fences and the number of these keys that have a stored response. */
+/** Returns the number of committed fences, and the number of these keys that have a stored response. */
 async function written(keys: readonly string[]): Promise<readonly [bigint | number, bigint | number]> {
   const [row] = await pair.ask<{ fences: number; used: number }>(
     `select (select count(*) from write_batch where not abandoned)::integer as fences,
@@ -70,7 +70,7 @@ test('transfers and their replays succeed while a standby is set', async () => {
   expect(await send(CARD, key)).toMatchObject({ status: 201, text });
 });
 
-test('a transfer takes two round trips, as without a required standby', async () => {
+test('a transfer takes two round trips, as it does without a required standby', async () => {
   const transfer = () => ledger.call('create_transfer', CARD, { idempotencyKey: randomUUID() });
   await transfer();
   const before = proxy.turns();
@@ -78,7 +78,7 @@ test('a transfer takes two round trips, as without a required standby', async ()
   expect(proxy.turns() - before).toBe(20);
 });
 
-test('refuses every write and writes nothing while no standby is set, and succeeds once it is set again', async () => {
+test('every write is refused and writes nothing while no standby is set, and succeeds once one is set again', async () => {
   const keys = Array.from({ length: 40 }, () => randomUUID());
   const [first = '', ...others] = keys;
   await pair.setNames('');
@@ -95,7 +95,7 @@ test('refuses every write and writes nothing while no standby is set, and succee
     },
   });
   expect(refused.text).toContain('The database has no synchronous standby set, and one is required');
-  // Chained groups of transfers. The batch and the card below are not chained.
+  // These transfers run in chained groups. The batch and the card below are not chained.
   const answers = await Promise.all(others.map((key) => send(CARD, key)));
   expect(new Set(answers.map(({ status, headers }) => `${status} ${headers['money-moved']}`))).toEqual(
     new Set(['503 no']),
@@ -114,7 +114,7 @@ test('refuses every write and writes nothing while no standby is set, and succee
   expect((await written(keys))[1]).toBe(1);
 });
 
-test('does not confirm an earlier transfer while no standby is set', async () => {
+test('an earlier transfer is not confirmed while no standby is set', async () => {
   const key = randomUUID();
   const made = await send(CARD, key);
   await pair.setNames('');
@@ -124,7 +124,7 @@ test('does not confirm an earlier transfer while no standby is set', async () =>
   expect(await send(CARD, key)).toMatchObject({ status: 201, text: made.text });
 });
 
-test('acknowledges a transfer only when a standby has it, even if PostgreSQL confirms the COMMIT earlier', async () => {
+test('a transfer is acknowledged only when a standby has it, even if PostgreSQL confirms the COMMIT earlier', async () => {
   const key = randomUUID();
   await pair.takeAway();
   let isAnswered = false;
@@ -197,7 +197,7 @@ test('the status and doctor say whether transfers survive the loss of the primar
   expect(await examined()).toMatchObject({ outcome: 'problem', message: expect.stringMatching(/^Only 1 of 2/) });
 });
 
-test('while no standby is set, a new process is not ready and a command that writes says what to do', async () => {
+test('while no standby is set, a new process is not ready, and a command that writes says what to do', async () => {
   await pair.setNames('');
   const other = await startService({ ...settings, DATA_DIR: `${directory.path}/other` });
   try {

@@ -19,7 +19,7 @@ const PROGRAM = { program_id: 'prog_019000000000700080000000000000de' };
 let pair: Pair;
 let ledger: Ledger;
 
-/** Opens a ledger with the time limits of a service process. Those limits are what stops a wait for the standby. */
+/** Opens a ledger with the time limits of a service process. Those limits end a wait for the standby. */
 const open = (connection: ConnectionSettings) => openLedger(connection, undefined, undefined, REQUESTS);
 
 beforeAll(async () => {
@@ -53,8 +53,8 @@ const sendBatch = (transfers: readonly unknown[]): Promise<WrittenReply> =>
 const SOCKET = '.s.PGSQL.5432';
 
 /**
- * The deadline of a call that is expected to time out, in milliseconds: long enough for its earlier steps on a busy
- * machine.
+ * The deadline of a call that is expected to time out, in milliseconds. It leaves enough time for the call's earlier
+ * steps on a busy machine.
  */
 const BRIEF = 5000;
 const brief = (): { readonly deadline: number } => ({ deadline: performance.now() + BRIEF });
@@ -81,7 +81,7 @@ describe('with a synchronous standby', () => {
       await pair.endWaits();
       return isOver;
     });
-    // The first transfer commits alone, the rest in one group.
+    // The first transfer commits alone, and the others commit in one group.
     const keys = [others[0], before, others[1], before];
     const transfers = keys.map((idempotency_key) => ({ ...CARD_AS_SENT, idempotency_key }));
     const { body } = await sendBatch(transfers);
@@ -95,8 +95,11 @@ describe('with a synchronous standby', () => {
     expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
   });
 
-  test('hides events that an unavailable standby may not have', async () => {
-    /** Relays visible events. While the standby is unavailable, the test also ends the wait of the relay's own commit. */
+  test('events that an unavailable standby may not have are hidden', async () => {
+    /**
+     * Runs the relay, which makes events visible. While the standby is unavailable, the relay's own commit also waits,
+     * so the test ends that wait.
+     */
     const relay = async (): Promise<void> => {
       let isOver = false;
       const ending = waitFor('the commit of the relay', async () => {
@@ -131,7 +134,7 @@ describe('with a synchronous standby', () => {
     await waitFor('the event of the lost transfer', async () => (await readAfter(position)).data.length === 1);
   });
 
-  test('acknowledges a transfer only when the standby has it, even after the primary crashes', async () => {
+  test('a transfer is acknowledged only when the standby has it, even after the primary crashes', async () => {
     const key = randomUUID();
     const deposit = { idempotencyKey: randomUUID(), params: PROGRAM };
     await ledger.call('create_deposit', { amount: 7 }, deposit);
@@ -140,7 +143,7 @@ describe('with a synchronous standby', () => {
     await ledger.call('capture_transfer', {}, capture);
     await pair.takeAway();
     let settled = false;
-    // Long enough for a crash and the return of the standby on a busy machine.
+    // This is enough time for a crash and the return of the standby on a busy machine.
     const lost = send(key, performance.now() + 200_000).finally(() => {
       settled = true;
     });
@@ -196,12 +199,12 @@ describe('with a synchronous standby', () => {
     const ask = (deadline: number): Promise<WrittenReply> =>
       follower.call('create_transfer', CARD, { idempotencyKey: key, deadline });
     try {
-      // The previous test promoted the standby, so no standby acknowledges the commits of the old primary.
+      // The previous test promoted the standby, so no standby acknowledges the old primary's commits.
       const lost = failureOf(ask(performance.now() + 60_000));
       await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
       await pair.endWaits();
       expect(await lost).toMatchObject({ moneyMoved: 'unknown' });
-      // Leaves an open connection to the old primary, which has the transfer.
+      // Leaves a connection to the old primary open, which has the transfer.
       expect(await failureOf(ask(performance.now() + BRIEF))).toMatchObject({ moneyMoved: 'unknown' });
       await leadTo(pair.standby.connection.host);
       await waitFor('the end of the connections for barriers', async () => {
@@ -214,7 +217,7 @@ describe('with a synchronous standby', () => {
       });
 
       expect(await failureOf(ask(performance.now() + 60_000))).toMatchObject({ moneyMoved: 'unknown' });
-      // Now every connection goes to the new primary, and a request with the same key creates the transfer there.
+      // Every connection now goes to the new primary, where a request with the same key creates the transfer.
       const made = await ask(performance.now() + 60_000);
       expect(made).toMatchObject({ status: 201 });
       expect(made).not.toMatchObject({ replayed: true });

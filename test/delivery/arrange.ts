@@ -15,7 +15,7 @@ import type { Receiver } from './receiver.ts';
 export type World = {
   readonly service: ServiceProcess & { readonly directory: string };
   readonly client: TransferService;
-  /** Runs SQL with all rights, for example to change times instead of waiting hours. */
+  /** Runs SQL with all rights, for example to change times instead of waiting for hours. */
   readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 };
 
@@ -35,7 +35,7 @@ export function useWorld(apart?: string): () => World {
   });
 }
 
-/** A plain connection, which survives the end of its server. */
+/** Opens a plain connection, which survives the end of its server. */
 export async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
   client.on('error', () => undefined);
@@ -45,11 +45,11 @@ export async function connect(connectionString: string): Promise<pg.Client> {
 
 let programs = 0;
 
-/** Creates a card program with a card and a client. Its first event is the card's creation. */
+/** Creates a card program with a card and a client. The program's first event is the creation of the card. */
 export async function newProgram({ service }: { readonly service: ServiceProcess }) {
   programs += 1;
   const options = { baseUrl: service.url, timeoutMilliseconds: 120_000 };
-  // On a busy machine the service refuses requests. This client retries them with their keys.
+  // On a busy machine, the service refuses requests. This client retries them with their keys.
   const operator = new TransferService({ ...options, maxRetries: 10 });
   const name = `program ${programs}`;
   const { program_id: programId } = await operator.programs.create({ name, currency: 'USD' });
@@ -68,14 +68,14 @@ export async function newProgram({ service }: { readonly service: ServiceProcess
     cardId,
     /** The position before the first event of {@link transfer}. */
     start,
-    /** Makes `count` transfers with one event each, and returns the last position. */
+    /** Creates `count` transfers with one event each, and returns the last position. */
     transfer: async (count: number): Promise<number> => {
       let newest: string | undefined;
       for (let index = 0; index < count; index += 1) {
         ({ transfer_id: newest } = await patient.transfers.create({ card_id: cardId, amount: 1 }));
       }
       made += count;
-      // Reading the last position is not enough, because events of webhooks also have positions.
+      // Reading the last position is not enough, because webhook events also have positions.
       await waitFor('the positions of events', async () => {
         const [event] = (await patient.events.list({ type: 'transfer.*', limit: 1 })).data;
         return event !== undefined && 'transfer_id' in event.data && event.data.transfer_id === newest;
@@ -127,7 +127,7 @@ export function innerId(webhookId: string): string {
 }
 
 /**
- * Makes the next probe or retry of a webhook due now instead of in minutes or hours. `also` sets other columns of its state
+ * Makes a webhook's next probe or retry due now instead of in minutes or hours. `also` sets other columns of its state
  * to SQL expressions, for example to simulate earlier failures.
  */
 export async function makeDue(
@@ -137,10 +137,10 @@ export async function makeDue(
 ): Promise<void> {
   const id = innerId(webhookId);
   await sql('begin');
-  // Changes the webhook first, as a request does, so that an outcome stored in between does not undo the rest.
+  // Changes the webhook first, as a request does, so that an outcome stored in between does not undo the other changes.
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
-  // Then changes its state, before the rows of its events. In the other order, this could deadlock with the writer of
-  // outcomes.
+  // Then changes the webhook's state, before the rows of its events. The reverse order could deadlock with the writer
+  // of outcomes.
   const values = Object.entries({ next_probe_at: 'clock_timestamp()', ...also });
   const assignments = values.map(([column, value]) => `${column} = ${value}`).join(', ');
   await sql(`update webhook_state set ${assignments} where webhook_id = $1`, id);
@@ -148,7 +148,7 @@ export async function makeDue(
   await sql('commit');
 }
 
-/** Waits until the delivery has read all changes made before this call. */
+/** Waits until the delivery loop has read all changes made before this call. */
 export async function untilChangesCount({ sql }: Pick<World, 'sql'>): Promise<void> {
   const lastLook = async () => String((await sql('select max(seen_at)::text as at from webhook_worker'))[0]?.at);
   for (let count = 0; count < 2; count += 1) {

@@ -46,7 +46,7 @@ test('sends signed events with the body of get_event, and moves the position', a
   expect(webhook.last_success_at).not.toBeNull();
 });
 
-test('sends only the wanted types, and moves the position past the other events', async () => {
+test('sends only the requested types, and moves the position past the other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, {
@@ -99,7 +99,7 @@ test('respects the concurrency and the rate', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan((24 / 20 - 0.2) * 1000);
 });
 
-test("stores attempts without secrets and card numbers even if the receiver's response contains them", async () => {
+test("stores attempts without secrets and card numbers, even if the receiver's response contains them", async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = ({ headers }) => ({
@@ -110,7 +110,7 @@ test("stores attempts without secrets and card numbers even if the receiver's re
   const { webhook_id } = await createWebhook(program, receiver, { headers });
   await program.transfer(1);
   await webhookWhen(program, webhook_id, ({ last_failure_at }) => last_failure_at !== null);
-  // Reads the oldest attempt, because a retry follows after some seconds.
+  // Reads the oldest attempt, because a retry follows after a few seconds.
   const attempt = (await program.client.webhooks.attempts(webhook_id)).data.at(-1);
   expect(attempt).toMatchObject({
     kind: 'event',

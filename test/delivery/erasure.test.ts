@@ -17,8 +17,8 @@ import { receiverForTest } from './receiver.ts';
 const world = useWorld();
 
 /**
- * Closes a card and erases its holder. Returns during the pause before the second round, when no erased text may be in
- * memory.
+ * Closes a card and erases its holder. Returns during the pause before the second round, when no erased text may remain
+ * in memory.
  */
 async function erase({ client, cardId }: Program): Promise<void> {
   await client.cards.update(cardId, { status: 'closed', balance_to: 'funding' });
@@ -59,7 +59,7 @@ test.each(['strict', 'parallel'] as const)(
   },
 );
 
-test('leaves the erased text out of a resend that waited for a hanging receiver', async () => {
+test('leaves the erased text out of a resend that was waiting for a hanging receiver', async () => {
   const program = await newProgram(world());
   const { client, cardId } = program;
   const receiver = await receiverForTest();
@@ -70,7 +70,8 @@ test('leaves the erased text out of a resend that waited for a hanging receiver'
   const event_id = receiver.received[0]?.event.event_id ?? '';
   const held: ServerResponse[] = [];
   receiver.respond = () => (response) => void held.push(response);
-  // Each test event takes the full time limit of 15 s, so the resend waits longer than an erasure takes on a slow machine.
+  // Each test event takes the full time limit of 15 s, so the resend waits longer than an erasure takes on a slow
+  // machine.
   for (let count = 0; count < 6; count += 1) await client.webhooks.test(webhook_id);
   await client.webhooks.resend(webhook_id, { event_id });
   await waitFor('a request that hangs', async () => receiver.open === 1);

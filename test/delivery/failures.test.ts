@@ -15,7 +15,9 @@ import { type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld('It counts the webhooks that fail.');
 
-/** Returns the seconds from the end of the first attempt to the retry, or undefined if the retry was already made. */
+/**
+ * Returns the seconds from the end of the first attempt to the retry, or undefined if the retry has already happened.
+ */
 async function secondsToRetry(webhookId: string): Promise<number | undefined> {
   const [row] = await world().sql(
     `select tries, extract(epoch from next_at - started_at)::float8 - milliseconds / 1000.0::float8 as seconds
@@ -27,8 +29,8 @@ async function secondsToRetry(webhookId: string): Promise<number | undefined> {
 }
 
 /**
- * Expects the retry between `min` and `max` seconds after the first attempt. Checks nothing if a slow machine has already
- * retried.
+ * Expects the retry between `min` and `max` seconds after the first attempt. Checks nothing if the retry has already
+ * happened, as on a slow machine.
  */
 async function expectRetry(webhookId: string, min: number, max: number): Promise<void> {
   const seconds = await secondsToRetry(webhookId);
@@ -38,8 +40,8 @@ async function expectRetry(webhookId: string, min: number, max: number): Promise
 }
 
 /**
- * Makes enough failures to pause a webhook. Their status is 429, so the service sends nothing for a minute unless the test
- * makes an event due.
+ * Fails enough deliveries to pause a webhook. Their status is 429, so the service sends nothing for a minute unless the
+ * test makes an event due.
  */
 async function pausedWebhook(program: Program, receiver: Receiver, count = 12) {
   receiver.respond = () => 429;
@@ -53,7 +55,7 @@ async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
 
-test('sends the trace of the request with every attempt of its event, and with no other events', async () => {
+test("sends the request's trace with every attempt of its event, and with no other event", async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   receiver.respond = () => 500;
@@ -87,7 +89,7 @@ test('retries a failed event on schedule while other events arrive', async () =>
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 1;
-  // Only the first attempt fails. On a busy machine the retry may be due before this test makes it due.
+  // Only the first attempt fails. On a busy machine, the retry may be due before this test makes it due.
   let failures = 0;
   receiver.respond = ({ event }) => {
     if (event.position === bad) failures += 1;
@@ -111,7 +113,7 @@ test('stops retrying an event after ten attempts, and a resend delivers it', asy
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const bad = program.start + 1;
-  // After 429 there is no retry for a minute, so none is in flight when this test changes its row.
+  // After a 429, there is no retry for a minute, so none is in flight when this test changes its row.
   receiver.respond = ({ event }) => (event.position === bad ? 429 : 204);
   const { webhook_id } = await createWebhook(program, receiver);
   const last = await program.transfer(2);
@@ -141,8 +143,8 @@ test('stops retrying an event after ten attempts, and a resend delivers it', asy
 
 test.each([
   ['waits a minute after a 429', 429, {}, 59, 75],
-  ['waits as long as the Retry-After of a 429 says', 429, { 'retry-after': '100' }, 99, 103],
-  ['waits at most twice the normal pause for a long Retry-After', 503, { 'retry-after': '86400' }, 9, 13],
+  ['waits for the Retry-After of a 429', 429, { 'retry-after': '100' }, 99, 103],
+  ['waits at most twice the normal pause if the Retry-After is long', 503, { 'retry-after': '86400' }, 9, 13],
 ])('%s', async (_, status, headers, min, max) => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -153,7 +155,7 @@ test.each([
   await expectRetry(webhook_id, min, max);
 });
 
-test('pauses a webhook after ten failures in a row, then probes it, and sends everything after a success', async () => {
+test('pauses a webhook after ten failures in a row, probes it, and sends everything after a success', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver, 40);
@@ -191,7 +193,7 @@ test('probes a paused webhook at once when it is enabled', async () => {
   await webhookWhen(program, webhookId, ({ status }) => status === 'enabled');
 });
 
-test('sends everything to a receiver that was killed and restarts', async () => {
+test('sends everything to a receiver that was killed and then restarted', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -254,9 +256,12 @@ test('emits webhook.failing once after an hour of failures, and disables the web
     ({ status, status_reason }) => status === 'disabled' && status_reason === 'failing',
   );
   await waitFor('webhook.disabled', async () => (await eventTypes(program)).length === 2);
-  expect(await eventTypes(program)).toEqual(['webhook.failing', 'webhook.disabled']);
+  expect(await eventTypes(program)).toEqual([
+    'Once enabled, the webhook gets every event that it missed.',
+    'webhook.disabled',
+  ]);
 
-  // Once enabled, the webhook gets the events from before and during the time it was disabled.
+  // Once enabled, the webhook gets all events since the pause.
   receiver.respond = () => 204;
   await program.client.webhooks.update(webhookId, { status: 'enabled' });
   await receiver.all(program.start + 1, last + 2);
@@ -380,10 +385,10 @@ test('sends nothing to a disabled webhook, which resumes with its backlog or wit
   expect(receiver.positions).not.toContain(passed);
 });
 
-test('sends a retry once if it was due when the webhook was paused and then becomes the probe', async () => {
+test('sends a retry only once if it is due when the webhook pauses and then becomes the probe', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  // After 429 there is no retry for a minute. A retry could add the tenth failure before nine events have failed.
+  // After a 429, there is no retry for a minute. A retry could add the tenth failure before nine events have failed.
   receiver.respond = () => 429;
   const { webhook_id: id } = await createWebhook(program, receiver, { concurrency: 1 });
   // One failure fewer than the number that pauses a webhook.

@@ -40,7 +40,7 @@ test('sends no event before a failed one in strict order', async () => {
   await makeDue(world(), webhook_id);
   await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length >= 2);
   expect(Math.max(...receiver.positions)).toBe(bad);
-  // After ten failures the webhook is paused, and the next event still waits.
+  // After ten failures, the webhook is paused, and the next event still waits.
   await makeDue(world(), webhook_id, { failures: '9' });
   const { position } = await webhookWhen(program, webhook_id, ({ status }) => status === 'paused');
   expect(position).toBe(bad - 1);
@@ -64,7 +64,7 @@ test('webhooks that never respond delay no other webhook, and get one request at
   await createWebhook(good, receiver, { concurrency: 100 });
   const last = await good.transfer(30);
   await receiver.all(good.start + 1, last);
-  // A webhook gets its next request after a time-out. That takes longer than this test, except on a busy machine.
+  // A webhook gets its next request only after a timeout, which takes longer than this test, except on a busy machine.
   const timeouts = Math.floor((performance.now() - startedAt) / SEND_LIMITS.answerTimeoutMilliseconds);
   expect(hanging.received.length).toBeLessThanOrEqual(20 * (1 + timeouts));
 });
@@ -73,8 +73,8 @@ test('webhooks that never respond do not delay the test event of another webhook
   const hanging = await receiverForTest();
   hanging.respond = () => () => undefined;
   const [bad, good] = [await newProgram(world()), await newProgram(world())];
-  // These are more test events than the service reads at once. Each webhook has fewer than the number at which the service
-  // stops reading them.
+  // The total is more test events than the service reads at once. Each webhook has fewer than the number at which the
+  // service stops reading its test events.
   const webhooks: NewWebhookRecord[] = [];
   for (let count = 0; count < 5; count += 1) webhooks.push(await createWebhook(bad, hanging, { types: ['card.*'] }));
   for (const { webhook_id } of webhooks) {

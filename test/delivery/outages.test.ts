@@ -4,7 +4,7 @@ import { directoryForTest, startForTest } from '../harness/service.ts';
 import { connect, createWebhook, newProgram, webhookWhen } from './arrange.ts';
 import { receiverForTest } from './receiver.ts';
 
-test('neither loses nor miscounts an event if the database stops during delivery', async () => {
+test('an event is neither lost nor miscounted if the database stops during delivery', async () => {
   const service = await startForTest({ DATA_DIR: await directoryForTest() });
   const program = await newProgram({ service });
   const receiver = await receiverForTest();
@@ -26,7 +26,7 @@ test('neither loses nor miscounts an event if the database stops during delivery
   expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
 });
 
-test('stores the outcomes in flight when the service stops, and resends an event that has no response', async () => {
+test('the outcomes in flight are stored when the service stops, and an event without a response is resent', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory });
   const program = await newProgram({ service });

@@ -29,12 +29,12 @@ async function shares(): Promise<readonly number[]> {
   return rows.map(({ count }) => count);
 }
 
-/** Lets the leases of a killed process expire now, instead of within ten seconds. */
+/** Makes the leases of a killed process expire now, instead of within ten seconds. */
 const expireLeases = () => database.query('update webhook_shard set expires_at = clock_timestamp()');
 
 const repeats = ({ positions }: Receiver): number => positions.length - new Set(positions).size;
 
-/** Checks strict order: an event may be repeated, but never arrives before an earlier event. */
+/** Checks for strict order: an event may arrive more than once, but never before an earlier event. */
 function expectStrict({ positions }: Receiver): void {
   for (const [index, position] of positions.entries()) {
     const before = positions[index - 1];
@@ -55,7 +55,7 @@ async function strictAndParallel(program: Program) {
   return { strict, parallel, webhooks };
 }
 
-test('shares the webhooks among the running processes', async () => {
+test('the running processes share the webhooks', async () => {
   const program = await newProgram({ service: first });
   const { strict, parallel } = await strictAndParallel(program);
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
@@ -67,7 +67,7 @@ test('shares the webhooks among the running processes', async () => {
   await waitFor('three shares', async () => (await shares()).join() === '4,6,6');
   const more = await program.transfer(10);
   await third.stop();
-  // This does not depend on leases that expire: a process that stops returns its leases.
+  // The test does not wait for leases to expire, because a process that stops returns its leases.
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   await strict.all(program.start + 1, more);
   await parallel.all(program.start + 1, more);
@@ -75,7 +75,7 @@ test('shares the webhooks among the running processes', async () => {
   expect(repeats(strict) + repeats(parallel)).toBe(0);
 });
 
-test('a frozen process sends no event that others have sent in the meantime', async () => {
+test('a frozen process sends no event that other processes have sent in the meantime', async () => {
   const program = await newProgram({ service: first });
   const webhooks: { readonly strict: Receiver; readonly webhookId: string }[] = [];
   // Some of the webhooks belong to the frozen process.
@@ -101,7 +101,7 @@ test('a frozen process sends no event that others have sent in the meantime', as
   }
 });
 
-test('delivers the events of a killed process from another process', async () => {
+test('the events of a killed process are delivered by another process', async () => {
   const program = await newProgram({ service: first });
   await waitFor('two shares', async () => (await shares()).join() === '8,8');
   const { strict, parallel } = await strictAndParallel(program);

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { waitFor } from '../harness/process.ts';
 
-/** An event as it arrived. */
+/** An event as the receiver got it. */
 export type Received = {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -35,7 +35,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.#port}/hooks`;
   }
 
-  /** The positions in order of arrival. */
+  /** The positions of the events in order of arrival. */
   get positions(): readonly number[] {
     return this.received.map(({ event }) => event.position);
   }
@@ -69,7 +69,7 @@ export class Receiver {
     this.#server = server;
   }
 
-  /** Ends the server at once. Requests in progress get no response, and later requests get no connection. */
+  /** Stops the server immediately. Requests in progress get no response, and later requests get no connection. */
   async kill(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;

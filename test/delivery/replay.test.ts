@@ -17,7 +17,7 @@ const world = useWorld();
 const LONG_AGO = '2000-01-01T00:00:00.000Z';
 const NEVER = '2100-01-01T00:00:00.000Z';
 
-test('sends a signed test event in any status, and counts it as neither a success nor a failure', async () => {
+test('a signed test event is sent in any status, and counts as neither a success nor a failure', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   // A webhook with all types could get webhook.disabled before the change takes effect.
@@ -39,7 +39,7 @@ test('sends a signed test event in any status, and counts it as neither a succes
   expect(await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhook_id))).toEqual([]);
 });
 
-test('sends an event once for each resend', async () => {
+test('an event is sent once for each resend', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -54,7 +54,7 @@ test('sends an event once for each resend', async () => {
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
 });
 
-test('sends every event of a time range again, alongside new events', async () => {
+test('a replay sends every event of a time range again, alongside new events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
@@ -76,7 +76,7 @@ test('sends every event of a time range again, alongside new events', async () =
 
 /** Creates a webhook with dead events: every second position of 8. */
 async function webhookWithDeadEvents(program: Program, receiver: Receiver): Promise<string> {
-  // After 429 there is no retry for a minute, so none is in flight when this test changes the rows.
+  // After a 429, there is no retry for a minute, so none is in flight when this test changes the rows.
   receiver.respond = ({ event }) => (event.position % 2 === 0 ? 429 : 204);
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   const last = await program.transfer(8);
@@ -90,7 +90,7 @@ async function webhookWithDeadEvents(program: Program, receiver: Receiver): Prom
 
 const ONLY_FAILED = { from: LONG_AGO, to: NEVER, only: 'failed' } as const;
 
-test('delivers all dead events with a replay', async () => {
+test('a replay delivers all dead events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -110,7 +110,7 @@ async function holdBack(program: Program, webhookId: string, how: 'strict' | 'pa
 }
 
 test.each(['strict', 'paused'] as const)(
-  'in a %s webhook, retries the failed events of a dead-event replay until they are delivered',
+  'in a %s webhook, the failed events of a dead-event replay are retried until they are delivered',
   async (how) => {
     const program = await newProgram(world());
     const receiver = await receiverForTest();
@@ -133,7 +133,7 @@ test.each(['strict', 'paused'] as const)(
   },
 );
 
-test('blocks no other events after a replay is canceled', async () => {
+test('a canceled replay blocks no other events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -152,7 +152,7 @@ test('blocks no other events after a replay is canceled', async () => {
   expect(await program.client.webhooks.get(webhookId)).toMatchObject({ dead: 4, status: 'enabled' });
 });
 
-test('continues a replay when its webhook resumes with the next event', async () => {
+test('a replay continues when its webhook resumes with the next event', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);
@@ -168,7 +168,7 @@ test('continues a replay when its webhook resumes with the next event', async ()
   expect(new Set(receiver.positions.slice(length)).size).toBe(4);
 });
 
-test('applies a change to thin payloads to the rest of a replay', async () => {
+test('a change to thin payloads also applies to the remaining events of a replay', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'], concurrency: 1 });
@@ -187,7 +187,7 @@ test('applies a change to thin payloads to the rest of a replay', async () => {
   expect(receiver.received.slice(length).map(({ event }) => event.data)).toEqual([undefined, undefined]);
 });
 
-test('sends only the events of a time range when it is replayed', async () => {
+test('a replay of a time range sends only the events in that range', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);

@@ -39,7 +39,7 @@ async function signedBy({ body, headers }: Received, secrets: readonly string[])
   );
 }
 
-test('signs with previous secrets until they expire, and with at most three secrets at once', async () => {
+test('requests are signed with previous secrets until these expire, and with at most three secrets at once', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret } = await createWebhook(program, receiver);
@@ -54,11 +54,11 @@ test('signs with previous secrets until they expire, and with at most three secr
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true, true, true]);
 });
 
-test('stops signing with a secret as soon as it expires', async () => {
+test('a secret signs no request after it expires', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);
-  // Late enough that the service has usually read the secret before it expires.
+  // The time is late enough that the service has usually read the secret before it expires.
   const previous_until = new Date(Date.now() + 4_000).toISOString();
   const { secret: later } = await program.client.webhooks.rollSecret(id, { previous_until });
   const secrets = [earlier ?? '', later ?? ''];
@@ -71,7 +71,7 @@ test('stops signing with a secret as soon as it expires', async () => {
   expect(await signedBy(await nextReceived(program, receiver), secrets)).toEqual([false, true]);
 });
 
-test('stops signing immediately with a secret that is rolled with a time in the past', async () => {
+test('a secret that is rolled with a time in the past stops signing immediately', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id: id, secret: earlier } = await createWebhook(program, receiver);

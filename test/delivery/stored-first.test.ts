@@ -11,10 +11,10 @@ beforeAll(async () => {
   ({ databaseUrl } = await embeddedServerOf(service().directory));
 });
 
-/** Long enough for a broken service to send more. A correct service sends nothing more, however slow it is. */
+/** Enough time for a faulty service to send more events. A correct service sends no more, however slow it is. */
 const MORE_MILLISECONDS = 500;
 
-/** Blocks the storing of a webhook's outcomes until the returned function is called. */
+/** Prevents the service from storing a webhook's outcomes until the returned function is called. */
 async function holdBack(webhookId: string): Promise<() => Promise<void>> {
   const client = await connect(databaseUrl);
   await client.query('begin');
@@ -27,7 +27,7 @@ async function holdBack(webhookId: string): Promise<() => Promise<void>> {
 test.each([
   ['strict', 1],
   ['parallel', 4],
-] as const)('in %s order sends at most %i events before their outcome is stored', async (order, most) => {
+] as const)('in %s order, the service sends at most %i events before their outcome is stored', async (order, most) => {
   const program: Program = await newProgram({ service: service() });
   const receiver = await receiverForTest();
   const { webhook_id: id } = await createWebhook(program, receiver, { order, concurrency: 4 });
@@ -37,7 +37,7 @@ test.each([
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
   const release = await holdBack(id);
   const last = await program.transfer(10);
-  // If a lease ends in the meantime, the events in flight are sent again, but no later events.
+  // If a lease ends in the meantime, the events in flight are sent again, but no later ones.
   const sent = (): number => new Set(receiver.positions).size;
   await waitFor('all events that may be sent', async () => sent() >= 10 + most && receiver.open === 0);
   await sleep(MORE_MILLISECONDS);
@@ -49,11 +49,11 @@ test.each([
   expect(sent()).toBe(20);
 });
 
-test('does not resend delivered events when another process takes over while an earlier event hangs', async () => {
+test('delivered events are not resent if another process takes over while an earlier event hangs', async () => {
   const program = await newProgram({ service: service() });
   const receiver = await receiverForTest();
-  // After ten successes, as many requests may be in flight as the concurrency. All events are made before the webhook,
-  // because the hanging request hangs for only a few seconds.
+  // After ten successes, as many requests may be in flight as the concurrency allows. All events exist before the
+  // webhook does, because the request hangs for only a few seconds.
   const before = await program.transfer(10);
   const last = await program.transfer(20);
   receiver.respond = ({ event }) => (event.position === before + 1 ? () => undefined : 204);
@@ -64,14 +64,14 @@ test('does not resend delivered events when another process takes over while an 
     const text = 'select ahead @> int8range($2, $3) as stored from webhook_state where webhook_id = $1';
     return (await client.query(text, [innerId(id), before + 2, last + 1])).rows[0]?.stored === true;
   };
-  await waitFor('all but the event that hangs to be stored', isStored);
+  await waitFor('all events except the hanging one to be stored', isStored);
   expect((await program.client.webhooks.get(id)).position).toBe(before);
   receiver.respond = () => 204;
-  // Simulates the end of the process, whose memory then no longer counts.
+  // Simulates the end of the process, whose memory is then lost.
   await client.query('update webhook_shard set epoch = epoch + 1, owner = null, expires_at = null');
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
   const again = receiver.positions.filter((position, index) => receiver.positions.indexOf(position) !== index);
-  // The hanging event arrives more than twice if storing the others takes longer than it may hang.
+  // The hanging event arrives more than twice if storing the other events takes longer than its time limit.
   expect(new Set(again)).toEqual(new Set([before + 1]));
   const { rows } = await client.query('select ahead::text from webhook_state where webhook_id = $1', [innerId(id)]);
   expect(rows).toEqual([{ ahead: '{}' }]);

@@ -18,7 +18,7 @@ import {
 } from '../harness/process.ts';
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Tests real failures of backups. Each failure has a message that says what to do.
+// Tests real failures of backups. Each message must say what to do.
 
 const ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 const execute = promisify(execFile);
@@ -42,7 +42,7 @@ const copies = async (backup = BACKUP_DIR) =>
 const unfinished = async () =>
   (await namesIn(join(BACKUP_DIR, 'base'))).filter((name) => name.startsWith('.unfinished'));
 
-/** Waits until the service has taken its first copy and another process may take one. */
+/** Waits until the service has taken its first copy and another process can take one. */
 async function firstCopy(environment: { readonly DATA_DIR: string; readonly BACKUP_DIR: string }): Promise<void> {
   await waitFor('the first copy', async () => (await copies(environment.BACKUP_DIR)).length > 0);
   await untilCopyEnds(environment.DATA_DIR);
@@ -82,8 +82,8 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Stops a command with a signal at a certain moment. On a busy machine the command may already be past that moment. In that
- * case `undo` prepares for another try.
+ * Stops a command with a signal at a certain moment. On a busy machine, the command may already be past that moment. In
+ * that case, `undo` prepares another try.
  */
 async function freezeIn(
   begin: () => ChildProcess,
@@ -104,7 +104,7 @@ async function freezeIn(
   }
 }
 
-/** Copies the backup, so that a test may damage it. */
+/** Copies the backup, so that a test can damage the copy. */
 async function copyOfBackup(name: string): Promise<string> {
   const copy = inside(name);
   await copyBackup(BACKUP_DIR, copy);
@@ -171,7 +171,7 @@ describe('a start refuses a backup directory, and says why, if', () => {
     refused('/proc', /\(BACKUP_DIR\) cannot be used: /));
 });
 
-test("refuses the command backup without BACKUP_DIR, or with a directory other than the service's", async () => {
+test("the backup command fails without BACKUP_DIR, or with a directory other than the service's", async () => {
   const without = await runCommand(['backup'], { DATA_DIR });
   expect(without.errors).toMatch(/^BACKUP_DIR is not set\. .*\nRunbook: .*backup-directory-unusable\.md\n$/);
   const other = inside('other-backup');
@@ -184,7 +184,7 @@ test("refuses the command backup without BACKUP_DIR, or with a directory other t
   ]);
 });
 
-test('ignores the copy of a killed command, and the next copy removes it', async () => {
+test('a copy by a killed command is ignored, and the next copy removes it', async () => {
   let before = await copies();
   const child = await freezeIn(
     () => startCommand(['backup'], settings()),
@@ -206,7 +206,7 @@ test('ignores the copy of a killed command, and the next copy removes it', async
   expect(await copies()).toHaveLength(before.length + 1);
 });
 
-test('lists a copy in progress, and begins no second copy', async () => {
+test('a copy in progress is listed, and no second copy begins', async () => {
   const lock = await lockCopies(DATA_DIR);
   try {
     const files = join(BACKUP_DIR, 'base', '.unfinished-20300131T120000Z', 'files');
@@ -276,7 +276,7 @@ describe('a restore', () => {
     expect((await namesIn(inside(target))).filter((name) => name.startsWith('postgresql'))).toEqual([]);
   };
 
-  /** Ways to damage the WAL of a backup. Each returns the pattern of the restore's message. */
+  /** Ways to damage a backup's WAL. Each function returns the pattern of the restore's message. */
   const DAMAGES: Readonly<Record<string, (backup: string) => Promise<RegExp>>> = {
     damaged: async (backup) => {
       // The file contains little more than one transfer.
@@ -306,7 +306,7 @@ describe('a restore', () => {
     await incomplete(backup, `from-${kind}`, words ?? /never/);
   });
 
-  test('uses the copy before a damaged one, and names the damaged file', async () => {
+  test('uses the previous copy if the newest one is damaged, and names the damaged file', async () => {
     const backup = await copyOfBackup('damaged-copy');
     const newest = (await copies(backup)).at(-1) ?? '';
     await corrupt(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('uses no copy before a gap for the latest time, but uses such a copy for a time before the gap', async () => {
+  test('to the latest time uses no copy before a gap in the WAL, but a restore to a time before the gap uses such a copy', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();
@@ -349,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('ends a copy whose WAL is not being archived, and says why', async () => {
+test('a copy whose WAL is not being archived ends, and the message says why', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);
@@ -367,10 +367,10 @@ test('ends a copy whose WAL is not being archived, and says why', async () => {
   await rename(`${wal}-gone`, wal);
 });
 
-test('reports a full backup disk, and still completes transfers', async (context) => {
+test('a full backup disk is reported, and transfers still complete', async (context) => {
   const disk = inside('disk');
   await mkdir(disk);
-  // Leaves space for two copies, and for the 16 MB that a slow machine archives each minute.
+  // Leaves room for two copies, and for the 16 MB that a slow machine archives each minute.
   const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=448m,mode=711', 'backups', disk]).then(
     () => true,
     () => false,
@@ -394,7 +394,7 @@ test('reports a full backup disk, and still completes transfers', async (context
         /A copy of the ledger has about \d+ MB, and .* has \d+ MB free: the disk is full\. Free up space/,
       ),
     ]);
-    // There is enough space when the copy begins, but not until it ends.
+    // The disk has enough space for the copy to begin, but not for it to end.
     await rm(ballast);
     const isUnderWay = async (): Promise<boolean> =>
       (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));

@@ -6,20 +6,20 @@ import { runCommand, startService, waitFor } from '../harness/process.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';
 import { untilCopyEnds } from './directories.ts';
 
-// Restores one backup. backups.test.ts tests the details, and backup-failures.test.ts the failures.
+// Restores one backup. backups.test.ts tests the details, and backup-failures.test.ts tests failures.
 
 const { path: DATA_DIR } = await useDirectory(ledgerDirectory);
 const { path: place } = await useDirectory();
 const BACKUP_DIR = join(place, 'backup');
 
-test('restores a ledger that was backed up while it was in use, with all acknowledged transfers and verified books', async () => {
+test('restores a ledger that was backed up while in use, with all acknowledged transfers and verified books', async () => {
   await mkdir(BACKUP_DIR);
   const service = await startForTest({ DATA_DIR, BACKUP_DIR, LOG_LEVEL: 'silent' });
   await waitFor('the copy', async () => (await readdir(join(BACKUP_DIR, 'base')).catch(() => [])).length > 0);
   await untilCopyEnds(DATA_DIR);
   const body = { amount: 1, card_id: 'card_active' };
   const { transfer_id } = await service.client.transfers.create(body, { idempotencyKey: 'before' });
-  // A normal stop archives the last WAL.
+  // A normal stop archives the last WAL file.
   expect(await service.stop()).toBe(0);
   const restored = join(place, 'restored');
   const { exitCode, output } = await runCommand(['restore', '--to', 'latest', '--from', BACKUP_DIR], {

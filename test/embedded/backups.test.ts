@@ -18,8 +18,8 @@ import {
 
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Backs up a ledger while it is in use, and restores it next to the original: to a time, to the end, and again on the
-// timeline of a restored ledger. The tests depend on their order.
+// Backs up a ledger while it is in use. Restores it next to the original: to a time, to the end, and again on the
+// timeline of a restored ledger. The tests must run in this order.
 
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;
 let DATA_DIR = '';
@@ -68,7 +68,7 @@ async function archive(dataDirectory: string): Promise<void> {
   }
 }
 
-/** Returns for each transfer whether the ledger contains it. */
+/** Returns whether the ledger contains each transfer. */
 async function found(dataDirectory: string, ids: readonly string[]): Promise<readonly boolean[]> {
   const restored = await startEmbeddedPostgres({ dataDirectory });
   const client = await connect({ ...restored.connection, user: 'postgres' });
@@ -109,7 +109,7 @@ test('lists the copies and the times that can be restored', async () => {
   );
 });
 
-test('restores to a time, without later changes, and says what it verified', async () => {
+test('restores to a time, without later changes, and reports which checks passed', async () => {
   const target = inside('to-time');
   const { exitCode, output, errors } = await restore(target, '--to', between);
   expect([exitCode, errors]).toEqual([0, expect.stringContaining('Replaying the WAL')]);
@@ -137,7 +137,7 @@ test('refuses a second restore into the same directory, and changes nothing', as
   expect((await stat(join(target, 'postgresql'))).ino).toBe(before.ino);
 });
 
-describe('refuses a time that cannot be restored, and names the times that can', () => {
+describe('a time that cannot be restored is refused, and the message names the times that can', () => {
   test.each([
     ['2020-01-01T00:00:00Z', /before the first copy that can be restored: the earliest time is \d{4}-/],
     ['2999-01-01T00:00:00Z', /is in the future/],
@@ -169,7 +169,7 @@ describe('refuses a time that cannot be restored, and names the times that can',
 test("refuses WAL that PostgreSQL's user cannot read, and says what to do", async () => {
   const backup = inside('fetched');
   await copyBackup(BACKUP_DIR, backup);
-  // If the test runs as root, it changes the directory's owner. Otherwise it removes the user's own permission.
+  // If the test runs as root, it changes the directory's owner. Otherwise, it removes the user's own permission.
   const command = isRoot ? ['chown', '-R', '0:0'] : ['chmod', '-R', 'u-r'];
   const names = isRoot ? [] : await readdir(join(backup, 'wal'));
   const files = isRoot ? [join(backup, 'wal')] : names.map((name) => join(backup, 'wal', name));
@@ -207,7 +207,7 @@ test('restores to a time after the last transaction, once the service has record
     'the note',
     async () => ((await state()).coveredUntil ?? '') > before && ((await state()).coveredUntil ?? '') > idle,
   );
-  // The start also writes to the ledger, so the last transaction may be before or after that time.
+  // The start also writes to the ledger, so the last transaction can be before or after that time.
   const target = inside('idle');
   const { exitCode, output } = await restore(target, '--to', (await state()).coveredUntil ?? '');
   expect([exitCode, output]).toEqual([0, expect.stringContaining('Restored to ')]);
@@ -252,7 +252,7 @@ describe('a restored ledger', () => {
     }
   });
 
-  test('then locks out the original, and another ledger on the same timeline', async () => {
+  test('locks out the original, and another ledger on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
     const stopped = await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8');
@@ -266,7 +266,7 @@ describe('a restored ledger', () => {
     );
   });
 
-  test('refuses to create a new ledger when the directory has backups of another one', async () => {
+  test('a new ledger is not created if the directory has backups of another one', async () => {
     const { exitCode, errors } = await startInVain(settings({ DATA_DIR: inside('new') }));
     expect(exitCode).toBe(1);
     expect(errors).toContain(`has the backups of a ledger, but there is no ledger in ${inside('new')}`);
@@ -274,7 +274,7 @@ describe('a restored ledger', () => {
     expect(await readdir(inside('new'))).not.toContain('postgresql');
   });
 
-  test('recognises that a backup directory was emptied', async () => {
+  test('an emptied backup directory is recognized', async () => {
     const aside = inside('aside');
     await cp(join(BACKUP_DIR, 'archive.json'), aside);
     await rm(join(BACKUP_DIR, 'archive.json'));

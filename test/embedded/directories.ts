@@ -21,14 +21,17 @@ export type Owner = {
   connection?: EmbeddedPostgres['connection'];
 };
 
-/** Whether the tests run as root. If so, PostgreSQL runs as another user. */
+/** Whether the tests run as root. If they do, PostgreSQL runs as another user. */
 export const isRoot = process.getuid?.() === 0;
 
 const made: string[] = [];
 const owners: ChildProcess[] = [];
 const servers: EmbeddedPostgres[] = [];
 
-/** Makes a directory that the server's user can enter, unless the mode forbids it. It is removed at the end of the test. */
+/**
+ * Creates a directory that the server's user can enter, unless the mode forbids it. It is removed at the end of the
+ * test.
+ */
 export async function makeDirectory(mode = 0o711): Promise<string> {
   const path = await mkdtemp('/tmp/transfer-service-test-');
   made.push(path);
@@ -37,8 +40,8 @@ export async function makeDirectory(mode = 0o711): Promise<string> {
 }
 
 /**
- * Copies a backup while its service is running. Temporary files of the archive are left out, because they may vanish during
- * the copy.
+ * Copies a backup while its service is running. Leaves out the archive's temporary files, because they may vanish
+ * during the copy.
  */
 export async function copyBackup(from: string, to: string): Promise<void> {
   await promisify(execFile)('sh', [
@@ -52,7 +55,7 @@ export async function copyBackup(from: string, to: string): Promise<void> {
 
 let template: Promise<string> | undefined;
 
-/** Makes a data directory with an empty ledger by copying a template, which takes a tenth of the time. */
+/** Creates a data directory with an empty ledger by copying a template, which takes a tenth of the time. */
 export async function makeLedger(): Promise<string> {
   template ??= makeTemplate();
   const path = await makeDirectory();
@@ -99,7 +102,7 @@ export async function kill(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Cleans up after each test and after the file. Call this once in a file, outside its tests. */
+/** Cleans up after each test and at the end of the file. Call this once per file, outside its tests. */
 export function cleanUpAfterTests(): void {
   afterEach(cleanUp);
   afterAll(async () => {
@@ -137,13 +140,12 @@ export async function query(
   }
 }
 
-/** Statements that make a table with one row, and the query that reads it. */
+/** Statements that create a table with one row, and the query that reads it. */
 export const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
 export const READ = 'SELECT value FROM kept';
 
 /**
- * Waits until no process copies the ledger. The list shows a copy as finished a moment before its process releases the
- * lock.
+ * Waits until no process copies the ledger. A copy is listed as finished a moment before its process releases the lock.
  */
 export function untilCopyEnds(dataDirectory: string): Promise<void> {
   return waitFor('the end of the copy', async () => {

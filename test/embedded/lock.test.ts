@@ -19,7 +19,7 @@ test("refuses a second owner, and names the first owner's process id and the dir
   });
 });
 
-test('lets a new owner take the lock of a killed one, and names the new owner', async () => {
+test('lets a new owner take the lock of a killed one, and then names the new owner', async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await kill(first.process);
@@ -42,7 +42,7 @@ test('refuses a second lock by the same process, and keeps the first', async () 
   expect((await runOwner('lock', directory)).won).toBe(true);
 });
 
-test('checks a lock without taking it or making another lock fail', async () => {
+test('checks a lock without taking it or making another attempt to lock fail', async () => {
   const directory = await makeDirectory();
   expect(findLockOwner(directory)).toBeUndefined();
   expect(await readdir(directory)).toEqual([]);
@@ -50,7 +50,8 @@ test('checks a lock without taking it or making another lock fail', async () => 
   expect(findLockOwner(directory)).toMatchObject({ processId: owner.process.pid, task: null });
   await kill(owner.process);
   expect(findLockOwner(directory)).toBeUndefined();
-  // A check holds this read lock for a moment. The test holds it longer, so a process that wants the lock must retry.
+  // A check holds this read lock only for a moment. The test holds it longer, so a process that wants the lock must
+  // retry.
   const look = new DatabaseSync(join(directory, 'lock'), { readOnly: true });
   look.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
   const locking = lockDataDirectory(directory, directory);
@@ -88,7 +89,7 @@ test('reports an unusable lock file in one sentence', async () => {
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(/cannot be locked by the user/);
 });
 
-test('refuses a data directory that is a file or below one', async () => {
+test('refuses a data directory that is a file or inside one', async () => {
   const file = join(await makeDirectory(), 'file');
   await writeFile(file, '');
   await expect(openDataDirectory(file, isRoot)).rejects.toThrow(StartupProblem);
@@ -96,7 +97,7 @@ test('refuses a data directory that is a file or below one', async () => {
   await expect(openDataDirectory(join(file, 'below'), isRoot)).rejects.toThrow(/is not a directory/);
 });
 
-test('refuses a data directory that it cannot write', async () => {
+test('refuses a data directory that it cannot write to', async () => {
   // Permissions do not stop root, but no user can write to /proc.
   const directory = isRoot ? '/proc/data' : await makeDirectory(0o500);
   await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(StartupProblem);

@@ -1,8 +1,8 @@
 /**
- * A service process for tests to kill. It takes the lock of a data directory or starts its PostgreSQL, reports that in one
- * line of JSON, and then waits to be killed.
+ * A service process that tests kill. It takes the lock of a data directory or starts its PostgreSQL, prints one line of
+ * JSON to report this, and waits to be killed.
  *
- *     node owner.ts lock|start <data directory> [<system directory>]
+ * node owner.ts lock|start <data directory> [<system directory>]
  */
 import { lockDataDirectory } from '../../server/foundation/data-directory.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';

@@ -11,15 +11,15 @@ const STANZA = 'ledger';
 const TRANSFERS = 20;
 
 /**
- * Follows docs/backups.md for an external PostgreSQL, with the binaries in a directory. Archives and backs up the ledger
- * with pgBackRest, restores it to a time, starts the service on the restored ledger and verifies the books.
+ * Follows docs/backups.md for an external PostgreSQL whose binaries are in a directory. Archives and backs up the
+ * ledger with pgBackRest, restores it to a time, starts the service on the restored ledger and verifies the books.
  */
 export async function tryPgbackrest(binaries: string): Promise<void> {
   const user = await chooseServerUser();
   const directory = await mkdtemp('/tmp/transfer-service-pgbackrest-');
   await chmod(directory, 0o711);
   await chown(directory, user.uid, user.gid);
-  /** Runs a program as the user of PostgreSQL, and prints the command. */
+  /** Runs a program as PostgreSQL's user, and prints the command. */
   const run = async (program: string, ...words: string[]): Promise<string> => {
     console.log(`$ ${[program.replace(`${binaries}/`, ''), ...words].join(' ').replaceAll(directory, '…')}`);
     const options = { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' }, ...user.spawnAs };
@@ -29,7 +29,9 @@ export async function tryPgbackrest(binaries: string): Promise<void> {
   try {
     await cluster.make();
     await backUpAndRestore(cluster, directory);
-    console.log('The restored ledger is right: books, audit log, transfers up to the time, none after it.');
+    console.log(
+      'The restored ledger is correct: the books, the audit log, all transfers up to the time and none after it.',
+    );
   } finally {
     await cluster.stop().catch(() => undefined);
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
@@ -38,7 +40,7 @@ export async function tryPgbackrest(binaries: string): Promise<void> {
 
 type Run = (program: string, ...words: string[]) => Promise<string>;
 
-/** A PostgreSQL for this trial, configured as docs/backups.md says. */
+/** A PostgreSQL server for this trial, configured as docs/backups.md says. */
 class Cluster {
   readonly #directory: string;
   readonly #binaries: string;
@@ -166,7 +168,7 @@ async function backUpAndRestore(cluster: Cluster, directory: string): Promise<vo
   await cluster.start();
   await waitFor('the end of recovery', async () => (await cluster.query('select pg_is_in_recovery()')) === 'f');
   await succeed(['verify-books'], settings);
-  // No audit entry was written after that time, so the head is the same.
+  // No audit entry was written after that time, so the head has not changed.
   await succeed(['audit', 'verify', '--expect', head], settings);
   await requireTransfers(settings, before, after);
   await cluster.pgbackrest('--type=full', 'backup');

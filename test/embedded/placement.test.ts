@@ -100,7 +100,7 @@ test('refuses a ledger of another version or another user, or without its files'
   }
 });
 
-test("reports a broken control file with the server's output, and leaves no process", async () => {
+test("reports a broken control file with the server's output, and leaves no process running", async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -111,7 +111,7 @@ test("reports a broken control file with the server's output, and leaves no proc
   expect(isAlive(left)).toBe(false);
 });
 
-/** Kills an owner while it creates a ledger. Returns its directory, or undefined if it was already finished. */
+/** Kills an owner while it creates a ledger. Returns the directory, or undefined if the owner had already finished. */
 async function interruptCreation(): Promise<string | undefined> {
   const directory = await makeDirectory();
   const owner = runOwner('start', directory).catch(() => undefined);
@@ -154,7 +154,7 @@ test('skips socket directories of other users', async () => {
     await symlink(await makeDirectory(0o777), `${usual}-1`);
     made.push(`${usual}-1`);
     if (isRoot) {
-      // A directory of root does not belong to the server's user.
+      // A directory that root owns does not belong to the server's user.
       await mkdir(`${usual}-2`, { mode: 0o700 });
       made.push(`${usual}-2`);
     }
@@ -168,8 +168,8 @@ test('skips socket directories of other users', async () => {
 });
 
 /**
- * Makes a checkout whose PostgreSQL cannot be used in place. For root, it is closed to other users. For an ordinary user,
- * it is read-only and without its library links.
+ * Creates a checkout whose PostgreSQL cannot be used in place. For root, the checkout is closed to other users. For an
+ * ordinary user, it is read-only and has no library links.
  */
 async function makeClosedCheckout(): Promise<string> {
   const checkout = await makeDirectory(0o700);

@@ -77,7 +77,7 @@ test('starts a server with safe settings, checksums, a private socket and no sup
   expect(Buffer.byteLength(join(host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(103);
 });
 
-test('gives a URL that connects to the server, which has the requested buffers', async () => {
+test('returns a URL that connects to the server, which has the configured buffers', async () => {
   const postgres = await start(await makeLedger(), { sharedBuffers: 100 });
   const client = new Client({ connectionString: postgres.url });
   await client.connect();
@@ -95,12 +95,12 @@ test('keeps a committed row when the server is killed, restarts the server and r
     process.kill(before, 'SIGKILL');
     await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
-    // On a busy machine there may be a further attempt, with a further report.
+    // On a busy machine, there may be another attempt, with another report.
     expect(reports).toContainEqual(expect.stringContaining(`PostgreSQL (process ${before}) was ended by SIGKILL`));
   }
 });
 
-test('keeps retrying a start that fails until its cause is fixed', async () => {
+test('keeps retrying a failing start until its cause is fixed', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
@@ -116,7 +116,7 @@ test('keeps retrying a start that fails until its cause is fixed', async () => {
   expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
 });
 
-test('stops the server from pause to resume, and allows repeated calls of both', async () => {
+test('keeps the server stopped from pause to resume, and allows repeated calls of both', async () => {
   const postgres = await start(await makeLedger());
   await query(postgres, ...WRITE);
   const before = postgres.processId() ?? 0;
@@ -166,7 +166,7 @@ test('prevents commits by backends that outlive a killed server and service', as
   const client = new Client(postgres.connection);
   client.on('error', () => undefined);
   await client.connect();
-  // The statement never ends. The time-out ends it if the test does not.
+  // The statement never ends. The timeout ends it if the test does not.
   await client.query("SET statement_timeout = '5min'");
   const [backend] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
   const busy = client

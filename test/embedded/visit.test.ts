@@ -5,7 +5,7 @@ import { type CommandAccess, openLedgerForCommand } from '../../server/postgres/
 import { isAlive } from '../../server/postgres/processes.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
-// Tests that commands open the ledger of a data directory, whether or not the service is running.
+// Tests that commands can open the ledger in a data directory, whether or not the service is running.
 
 cleanUpAfterTests();
 const visits: CommandAccess[] = [];
@@ -49,7 +49,7 @@ test('waits for a service whose server is down', async () => {
   const directory = await makeLedger();
   const owner = await start(directory);
   await owner.pause();
-  // Long enough for a busy machine.
+  // Allows enough time for a busy machine.
   const visiting = visit(directory, 120_000);
   await owner.resume();
   expect((await visiting).connection).toEqual(owner.connection);
@@ -80,13 +80,13 @@ test('refuses to use the server of another data directory', async () => {
   lines[4] = another.connection?.host ?? '';
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow(`the server at its socket uses ${other}/postgresql`);
-  // Any user may make a directory in /tmp.
+  // Any user can create a directory in /tmp.
   lines[4] = await makeDirectory(0o755);
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow('does not exist or does not belong to');
 });
 
-test('creates nothing if there is no ledger', async () => {
+test('creates nothing if the directory has no ledger', async () => {
   const empty = await makeDirectory();
   const missing = join(empty, 'not', 'there');
   await expect(visit(missing)).rejects.toThrow(

@@ -4,7 +4,7 @@ import { useService } from '../harness/service.ts';
 
 const service = useService();
 
-test('finds the error of a batch by its request id: the most severe error of its rows', async () => {
+test('the request id of a batch finds one error: the most severe error of its rows', async () => {
   const { data, response } = await service().client.transfers.createBatch([
     { amount: 1, card_id: 'card_active', idempotency_key: 'good' },
     { amount: 1, card_id: 'card_missing', idempotency_key: 'missing' },

@@ -24,7 +24,7 @@ const isRecorded = (requestId: string) =>
     .errors.inspect(requestId)
     .then(Boolean, () => false);
 
-test("records all errors except those of the console's background requests", async () => {
+test("all errors are recorded except those of the console's background requests", async () => {
   const { key } = await withSecret(client().keys.create(operatorKey('of a program')));
   const badCookie = { Cookie: `console-${new URL(client().baseUrl).port}=none`, 'Sec-Fetch-Site': 'same-origin' };
   const own: readonly Sent[] = [
@@ -34,14 +34,14 @@ test("records all errors except those of the console's background requests", asy
     { path: '/api/v0.1/console/session', headers: { ...badCookie, Console: '1' } },
   ];
   const others: readonly Sent[] = [
-    // A request that the user of the console makes.
+    // The user of the console causes this request.
     { headers: { ...OWN, Console: '1' } },
-    // A page of another origin, or a program that claims to be the console.
+    // These come from a page of another origin, or from a program that claims to be the console.
     { headers: { ...OWN, 'Sec-Fetch-Site': 'cross-site' } },
     { headers: { Console: 'background' } },
     { headers: { ...OWN, Authorization: `Bearer ${key}` } },
     { headers: { ...OWN, Authorization: 'Bearer none' } },
-    // A request that changes something.
+    // This request changes something.
     { method: 'POST', path: `${MISSING}/cancel`, headers: OWN },
     { headers: { ...badCookie, Console: '1' } },
   ];

@@ -13,16 +13,16 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 const OTHER_PROGRAM_ID = '01900000-0000-7000-8000-00000000000b';
 const DAY = 86_400_000;
 const ROWS = 60_000;
-/** A minute in the past, so that nothing is stored in it while the tests count. */
+/** A minute in the past. Nothing else is stored in that minute while the tests count. */
 const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
-/** The interval between rows. The rows cover 83 days and several months. */
+/** The interval between rows, in milliseconds. The rows cover 83 days and several months. */
 const APART = 120_000;
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const admin = await useConnection(server.connection);
 
-/** Row n is 2n minutes old. There are a thousand kinds of rows, so that each index is selective. */
+/** Row n is 2n minutes old. There are a thousand kinds of rows, so each index is selective. */
 const FILL = `
   with numbered as (
     select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n
@@ -86,7 +86,7 @@ describe('lists', () => {
     ['operation', { operation: 'create_card' }, [7, 1007, 2007]],
     ['card', { card_id: 'card_42' }, [42, 5042, 10042]],
     ['card and code', { card_id: 'card_45', code: 'unknown_create_transfer' }, [45, 5045, 10045]],
-    ['code and type that exclude each other', { code: 'duplicate_card', type: 'Server Error' }, []],
+    ['a code and a type that exclude each other', { code: 'duplicate_card', type: 'Server Error' }, []],
     ['from', { created_from: new Date(NEWEST - 5 * APART).toISOString(), limit: 100 }, [2, 3, 4, 5]],
     ['to', { created_to: new Date(NEWEST - 9 * APART).toISOString() }, [10, 11, 12]],
     [
@@ -246,8 +246,8 @@ describe('plans', () => {
   }
 
   /**
-   * The partitions that hold at least a week of rows. The others are small: a future month is empty, and the first and last
-   * months can have a few hours. Reading all of a small partition is fastest.
+   * The partitions that hold at least a week of rows. The other partitions are small, and reading all of a small
+   * partition is fastest. A future month is empty, and the first and last months may hold only a few hours.
    */
   let filled: ReadonlySet<string> = new Set();
   beforeAll(async () => {
@@ -292,7 +292,7 @@ describe('plans', () => {
   });
 });
 
-/** Returns a request id of this time. */
+/** Returns a request id with this time. */
 function idAt(time: number): string {
   const hex = time.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8000-000000000000`;

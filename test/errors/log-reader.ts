@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type InspectedErrorRecord, type TransferService, TransferServiceError } from '../../sdk/client.ts';
 
-/** An error that is not found within this time is lost. The documented time is a second, on a machine that is not busy. */
+/**
+ * An error that is not found within this time counts as lost. The documented time is one second, on a machine that is
+ * not busy.
+ */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** An error, and the time from its response until it was found. */
@@ -21,7 +24,7 @@ export async function lookUp(client: TransferService, requestId: string): Promis
   }
 }
 
-/** Returns the path of the error spool of a service process in a data directory. Processes are numbered from 1. */
+/** Returns the path of a service process's error spool in a data directory. Processes are numbered from 1. */
 export function spoolOf(dataDirectory: string, number = 1): string {
   return `${dataDirectory}/error-spool/${number}/error-spool.jsonl`;
 }

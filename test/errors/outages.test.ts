@@ -17,7 +17,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
   return ids;
 }
 
-test('finds the errors of a database outage, with their causes, once the database is back', async () => {
+test('the errors of a database outage are found, with their causes, once the database is back', async () => {
   const DATA_DIR = await directoryForTest();
   const service = await startForTest({ DATA_DIR });
   const { client } = service;
@@ -37,7 +37,7 @@ test('finds the errors of a database outage, with their causes, once the databas
   await waitFor('the spool to be empty', async () => linesOf(spoolOf(DATA_DIR)).length === 0);
 });
 
-test('loads the errors of a killed service, even if the last line of the spool is incomplete', async () => {
+test('the errors of a killed service are loaded, even if the last line of the spool is incomplete', async () => {
   const DATA_DIR = await directoryForTest();
   const killed = await startForTest({ DATA_DIR });
   await killed.client.sandbox.stopDatabase();
@@ -60,7 +60,7 @@ test('loads the errors of a killed service, even if the last line of the spool i
   expect(linesOf(spool)).toEqual([]);
 });
 
-test('stores queued errors when the service stops, in the database or in the spool', async () => {
+test('queued errors are stored when the service stops, either in the database or in the spool', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const response = await fetch(`${first.url}/api/nowhere`);
@@ -71,7 +71,7 @@ test('stores queued errors when the service stops, in the database or in the spo
   for (const id of ids) await lookUp(second.client, id);
 });
 
-test('uses separate spools for two processes with one database and one directory', async () => {
+test('two processes with one database and one directory use separate spools', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);

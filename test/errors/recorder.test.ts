@@ -60,7 +60,9 @@ function reports(count: number): readonly Report[] {
 
 type Started = { readonly recorder: ErrorRecorder; readonly troubles: string[] };
 
-/** Starts a recorder like the one of a service process. Without a database, it connects to a port where nothing listens. */
+/**
+ * Starts a recorder like the one in a service process. Without a database, it connects to a port where nothing listens.
+ */
 async function start(
   settings: Partial<RecorderSettings> = {},
   { away = false, maxSpoolBytes = 1_000_000 }: { away?: boolean; maxSpoolBytes?: number } = {},
@@ -82,7 +84,8 @@ async function start(
 }
 
 /**
- * Stops a recorder. If a slow machine does not store all errors within a second, the next process loads the rest from the spool.
+ * Stops a recorder. If a slow machine does not store all errors within a second, the next process loads the remaining
+ * ones from the spool.
  */
 async function stopAndStore(recorder: ErrorRecorder, bounds: { maxSpoolBytes?: number } = {}): Promise<void> {
   await recorder.stop();
@@ -120,12 +123,12 @@ describe('with the database', () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000 });
     for (const one of reports(300)) recorder.record(one);
     await recorder.stop();
-    // At least the first batch is stored. If storing took more than a second, the rest goes to the spool.
+    // At least the first batch is stored. If storing took more than a second, the remaining errors go to the spool.
     expect(await stored()).toBeGreaterThanOrEqual(250);
     expect((await stored()) + linesOf(spoolOf(directory.path)).length).toBe(300);
   });
 
-  test('counts an error that the database refuses as dropped, and stores the others', async () => {
+  test('counts an error that the database refuses as dropped, and stores all others', async () => {
     const { recorder, troubles } = await start();
     for (const one of reports(20)) recorder.record(one);
     recorder.record(report({ status: 99 }));
@@ -161,7 +164,7 @@ describe('with the database', () => {
     const started = performance.now();
     for (const [index, one] of flood.entries()) {
       recorder.record(one);
-      // A service also has pauses between requests. But first, more errors arrive at once than the queue can hold.
+      // A real service also has pauses between requests. But first, more errors arrive at once than the queue can hold.
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
@@ -207,7 +210,7 @@ describe('unauthenticated errors', () => {
     const { recorder } = await start({ maxUnauthenticatedBurst: 100, unauthenticatedPerSecond: 0 });
     for (let count = 0; count < 1_000; count += 1) {
       const recorded = recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
-      // An error that is not recorded is also not logged.
+      // An error that is not recorded is not logged either.
       expect(recorded === undefined).toBe(count >= 100);
     }
     await stopAndStore(recorder);
@@ -284,7 +287,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({ spool_torn: 2 });
   });
 
-  test('empties a spool that contains something else', async () => {
+  test('empties a spool with unexpected content', async () => {
     mkdirSync(`${directory.path}/error-spool/1`, { recursive: true });
     const junk = [
       'null',
@@ -363,7 +366,7 @@ describe('without the database', () => {
   });
 });
 
-test('measures the cost of a report and the errors stored per second', async () => {
+test('prints the cost of a report and the number of errors stored per second', async () => {
   const settings = {
     maxQueuedErrors: 100_000,
     maxQueuedBytes: 1e9,

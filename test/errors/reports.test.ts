@@ -71,13 +71,16 @@ async function settled(): Promise<void> {
   });
 }
 
-/** Ends the minute since the last event of a code. */
+/** Ends the minute that began with the last event of a code. */
 async function endMinute(code: string): Promise<void> {
   const past = "update error_report set reported_at = reported_at - interval '61 seconds' where code = $1";
   await (await database()).query(past, [code]);
 }
 
-/** Restarts the minute since the last event of a code, so that the minute does not end early on a slow machine. */
+/**
+ * Restarts the minute that began with the last event of a code, so that the minute does not end early on a slow
+ * machine.
+ */
 async function beginMinute(code: string): Promise<void> {
   await (await database()).query('update error_report set reported_at = clock_timestamp() where code = $1', [code]);
 }

@@ -4,7 +4,7 @@ import type { RequestRecord } from '../../contract/service/requests.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Tests inspect_request with traces that a caller cannot cause at will: a lost response, and rows of version 0.1.
+// Tests inspect_request with traces that a caller cannot cause at will: a lost response, and rows from version 0.1.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -44,7 +44,7 @@ test('finds a transfer whose response was lost, and its money', async () => {
   });
 });
 
-test('keeps an outcome unknown if it finds nothing', async () => {
+test('leaves an outcome unknown if it finds nothing', async () => {
   const requestId = randomUUIDv7();
   await storeUnknown(requestId);
   expect(await lookUp(requestId)).toMatchObject({ money_moved: 'unknown', transfers: [], complete: true });
@@ -71,7 +71,7 @@ test('finds a transfer of version 0.1 with its event, and says that nothing more
   });
 });
 
-test('gives each capture of a group its own request', async () => {
+test('shows each capture of a group with its own request', async () => {
   const holds = await Promise.all(
     Array.from({ length: 12 }, async () => {
       const { body } = await ledger.call('create_transfer', { amount: 1, card_id: 'card_active', capture: 'manual' });

@@ -52,7 +52,7 @@ const MISTAKES: readonly (readonly [method: string, path: string, headers?: Read
   ['DELETE', '/api/v0.1/core/transfer'],
 ];
 
-test('returns an error record for stray requests, but keeps them out of the error log, its counts and the overview', async () => {
+test('stray requests get an error record, but are kept out of the error log, its counts and the overview', async () => {
   const { client, url } = service();
   const stray: string[] = [];
   for (const [method, path, code, message] of GUESSES) {
@@ -74,7 +74,7 @@ test('returns an error record for stray requests, but keeps them out of the erro
   for (const [method, path, headers = {}] of MISTAKES) {
     mistaken.push(String((await sendRaw(url, { method, path, headers })).headers['request-id']));
   }
-  // Errors are stored in order, so the errors of stray requests would already be stored.
+  // Errors are stored in order. If the errors of stray requests were stored, they would be there by now.
   const unrouted = async () => {
     const found: string[] = [];
     for (const code of ['route_not_found', 'method_not_allowed'] as const) {

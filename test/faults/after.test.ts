@@ -46,7 +46,7 @@ function restartAfterStop(stage: Stage, between?: () => Promise<void>): () => Pr
   };
 }
 
-/** The caller disconnects during the transaction. The service may commit it or not. */
+/** The caller disconnects during the transaction. The service may or may not commit it. */
 function leaveAt(at: TrapPlace): Fault['arrange'] {
   return async (stage, attempt) => {
     const reached = Promise.withResolvers<void>();
@@ -58,7 +58,7 @@ function leaveAt(at: TrapPlace): Fault['arrange'] {
     const send = async () => {
       const caller = new AbortController();
       const responded = sendAttempt(stage, attempt, caller.signal);
-      // A slow service may run out of time before it reaches the trap. It then responds.
+      // A slow service may reach its time limit before it reaches the trap, and then it responds.
       await Promise.race([reached.promise, responded]);
       caller.abort();
       const heard = await responded;
@@ -78,7 +78,9 @@ function killAt(at: TrapPlace): Fault['arrange'] {
   });
 }
 
-/** Sends SIGTERM during the transaction. The service completes it and sends the response before it stops. */
+/**
+ * Sends SIGTERM during the transaction. Before the service stops, it completes the transaction and sends the response.
+ */
 function stopAt(at: TrapPlace): Fault['arrange'] {
   return async (stage) => {
     const service = stage.service();

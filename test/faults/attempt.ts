@@ -5,7 +5,7 @@ import { waitFor } from '../harness/process.ts';
 import { NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Stage } from './stage.ts';
 
-/** Operations that move a cent or release one. */
+/** Operations that move or release one cent. */
 export type MoneyOperation = Extract<
   OperationId,
   'create_transfer' | 'create_deposit' | 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer'
@@ -20,7 +20,7 @@ export type Attempt = {
   transferId?: string;
 };
 
-/** The response that the caller received, or undefined if it received none or only a part. */
+/** The response that the caller received, or undefined if none or only a part arrived. */
 export type Heard = { readonly response: RawResponse | undefined; readonly milliseconds: number };
 
 /** Every kind of request. A deposit always has a key. */
@@ -96,15 +96,18 @@ export async function send(stage: Stage, attempt: Attempt, signal?: AbortSignal)
 }
 
 type Effect = {
-  /** How many times the change was made. */
+  /** How many times the change was executed. */
   readonly done: number;
   readonly postings: number;
   readonly cents: number;
-  /** Open holds. */
+  /** The number of open holds. */
   readonly holds: number;
 };
 
-/** Returns SQL that reads the effect of an attempt. `about` selects its subject as `id`, `caused` the causes of its postings. */
+/**
+ * Returns SQL that reads the effect of an attempt. `about` selects its subject as `id`, and `caused` selects the causes
+ * of its postings.
+ */
 function effectOf(about: string, done: string, caused = 'select id from about'): string {
   return `with about as (${about}), posted as (select amount from posting where cause_id in (${caused}))
     select (${done})::integer as done, (select count(*) from posted)::integer as postings,
@@ -116,7 +119,7 @@ const TRANSFERS = 'select transfer_id as id, status, reversed_amount from transf
 const inState = (status: string): string =>
   effectOf(TRANSFERS, `select count(*) from about where status = '${status}'`);
 
-/** SQL that reads the effect of a marker's attempt, by operation. */
+/** For each operation, SQL that reads the effect of the attempt with a marker. */
 const EFFECTS: Readonly<Record<MoneyOperation, string>> = {
   create_transfer: inState('completed'),
   capture_transfer: inState('completed'),
@@ -133,8 +136,8 @@ const EFFECTS: Readonly<Record<MoneyOperation, string>> = {
 };
 
 /**
- * Returns how many times the books have recorded the change that an attempt requested. A change that moves a cent has exactly
- * one posting of a cent. A hold exists until it is captured or canceled.
+ * Returns how many times the books have recorded the change that an attempt requested. A change that moves a cent has
+ * exactly one posting of a cent. A hold exists until it is captured or canceled.
  */
 export async function movementsOf(stage: Stage, { operation, marker }: Attempt): Promise<number> {
   const found = await stage.ask(async (client) => (await client.query<Effect>(EFFECTS[operation], [marker])).rows[0]);
@@ -148,7 +151,7 @@ export async function movementsOf(stage: Stage, { operation, marker }: Attempt):
   return done;
 }
 
-/** Asks the service how many times a request was done, by the id of the transfer or by the key. */
+/** Asks the service how many times a request was executed, by the transfer's id or by the key. */
 export async function lookUp(
   stage: Stage,
   { operation }: Attempt,
@@ -157,7 +160,7 @@ export async function lookUp(
   const path = 'id' in by ? `${TRANSFER}/${by.id}` : `${TRANSFER}?idempotency_key=${by.key}`;
   const look = () => sendRaw(stage.service().url, { method: 'GET', path });
   let found = await look();
-  // On a slow machine the look-up, or opening a connection for it, can run out of time.
+  // On a slow machine, the look-up can run out of time, or opening a connection for it can.
   for (let tries = 1; found.status >= 500 && tries < 10; tries += 1) found = await look();
   const { status, fields } = found;
   if (!('id' in by)) return Array.isArray(fields.data) ? fields.data.length : Number.NaN;

@@ -38,8 +38,8 @@ async function movedOf(rows: readonly Attempt[]): Promise<readonly number[]> {
 type BatchFault = {
   readonly name: string;
   /**
-   * The values of `money_moved` in the order of the rows. The number of rows in the first row's group depends on the machine.
-   * Rows of a group share its outcome. The other rows are committed or refused after that group.
+   * The values of `money_moved` in the order of the rows. The first row shares its group's outcome with other rows, and
+   * their number depends on the machine. All later rows are committed or refused after that group.
    */
   readonly says: RegExp;
   /** How many times a row with `unknown` moved money. */
@@ -77,13 +77,16 @@ test.each(FAULTS)('batch: $name', async (fault) => {
   for (let tries = 1; ; tries += 1) {
     const { problem, milliseconds } = await undergo(fault);
     if (problem === undefined) return;
-    // A slow request may have reached one of the service's time limits, in addition to the fault or instead of it. So the fault
-    // is tried again.
+    // A slow request may have reached one of the service's time limits, in addition to the fault or instead of it. If
+    // so, the fault is tried again.
     if (milliseconds < LIMITS.lock || tries === MAX_TRIES) throw new Error(problem);
   }
 });
 
-/** Sends rows during a fault and compares each with the books. Returns a problem if a row does not have its expected value. */
+/**
+ * Sends rows during a fault and compares each with the books. Returns a problem if a row does not have its expected
+ * value.
+ */
 async function undergo({ says, unknownMoved, arrange, name }: BatchFault) {
   await untilReady(stage);
   const rows = Array.from({ length: ROWS }, newRow);
@@ -111,7 +114,7 @@ async function undergo({ says, unknownMoved, arrange, name }: BatchFault) {
   return { problem, milliseconds };
 }
 
-/** Sends the rows again until all transfers are made. Transfers that exist already are replayed. */
+/** Sends the rows again until all transfers have been created. Existing transfers are replayed. */
 async function untilAllMade(rows: readonly Attempt[], before: readonly number[]): Promise<void> {
   let left = rows.map((row, at) => ({ row, moved: before[at] === 1 }));
   for (let tries = 1; left.length > 0; tries += 1) {

@@ -4,7 +4,7 @@ import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';
 
-// Tests the verdict that the other tests rely on: it must detect each false response here.
+// Tests the verdict that the other tests rely on. It must detect every false response in this file.
 
 let stage: Stage;
 
@@ -46,10 +46,10 @@ describe.each(KINDS)('the verdict on %s with %s key', (_operation, _key, kind) =
   });
 });
 
-/** create_transfer with a key and without one. */
+/** create_transfer with a key, and without one. */
 const [KEYED, KEYLESS] = [0, 2];
 
-test('detects the advice to retry a request without a key after an unknown outcome', async () => {
+test('detects advice to retry a request without a key after an unknown outcome', async () => {
   const lie = forged(500, 'unknown', { 'should-retry': 'true' });
   await expect(judged(await attemptOf(KEYLESS), lie)).rejects.toThrow(/a lie/);
 });

@@ -10,7 +10,7 @@ import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
 import { lay, openStage, type Stage } from './stage.ts';
 import { MAX_TRIES } from './verdict.ts';
 
-// The role allows fewer connections than the processes of the service would open.
+// The role allows fewer connections than the service processes would open.
 
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 const TRANSFER = { amount: 1, card_id: 'card_active' };
@@ -35,7 +35,7 @@ function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): 
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
 }
 
-/** Runs a function without the role's connections, or with fewer. */
+/** Runs a function while the role has no connections, or fewer than before. */
 async function withConnections(count: number, run: () => Promise<void>): Promise<void> {
   await superuser.query(`alter role limited connection limit ${count}`);
   try {
@@ -53,7 +53,7 @@ async function send({ url }: ServiceProcess, path: string, body?: object): Promi
   return { ...response, milliseconds: performance.now() - started };
 }
 
-/** Whether a request failed without effect because a slow machine could not open a connection in time. */
+/** Returns whether a request failed without effect because a slow machine could not open a connection in time. */
 function isTooSlow({ status, headers, milliseconds }: SentResponse): boolean {
   return status === 500 && milliseconds >= LIMITS.connect && headers['money-moved'] === 'no';
 }
@@ -67,7 +67,7 @@ async function timelyTransfer(service: ServiceProcess): Promise<SentResponse> {
   return response;
 }
 
-/** The bodies of responses other than 201, 503 and the failures of a slow machine. */
+/** Returns the bodies of unexpected responses: all except 201, 503 and the failures of a slow machine. */
 const unexpected = (responses: readonly SentResponse[]): readonly string[] =>
   responses.filter((one) => one.status !== 201 && one.status !== 503 && !isTooSlow(one)).map(({ text }) => text);
 
@@ -78,7 +78,7 @@ function many<Result>(count: number, run: (index: number) => Promise<Result>): P
   return Promise.all(Array.from({ length: count }, (_, index) => run(index)));
 }
 
-/** Reads as a program and as an operator. Together they use every pool of readers. */
+/** Reads as a program and as an operator. Together, these reads use every pool of readers. */
 async function readMuch(service: ServiceProcess): Promise<void> {
   const paths = ['/api/v0.1/core/card/card_active', '/api/v0.1/operator/program'];
   await many(100, (index) => send(service, paths[index % 2] ?? ''));
@@ -98,7 +98,7 @@ describe('two processes with 20 connections', () => {
     for (const service of services) await service.stop();
   });
 
-  test('answer transfers with 201 or 503 while readers use the connections', async () => {
+  test('respond to transfers with 201 or 503 while readers use the connections', async () => {
     await Promise.all(services.map(readMuch));
     const responses = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
     expect(unexpected(responses)).toEqual([]);
@@ -108,7 +108,7 @@ describe('two processes with 20 connections', () => {
     }
   });
 
-  test('keep a connection for transfers and stay ready while other clients use the rest', async () => {
+  test('keep a connection for transfers and stay ready while other clients use all remaining ones', async () => {
     const others: pg.Client[] = [];
     try {
       await waitFor('all connections to be taken', async () => {
@@ -125,7 +125,7 @@ describe('two processes with 20 connections', () => {
     }
   });
 
-  test('refuse transfers with 503 and are not ready without a connection, and then recover', async () => {
+  test('without a connection, refuse transfers with 503 and are not ready, and later recover', async () => {
     await withConnections(0, async () => {
       await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
       await waitFor('the connections to go', async () => (await connectionsOf('limited')) === 0);
@@ -144,7 +144,8 @@ describe('two processes with 20 connections', () => {
       };
       await Promise.all(services.map(inVain));
     });
-    // Asks both at once, because a service reports a lack of connections for only half a minute after the last one.
+    // Asks both processes at once, because each reports a lack of connections for only half a minute after the last
+    // one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
       expect(readiness).toMatchObject({
@@ -158,12 +159,13 @@ describe('two processes with 20 connections', () => {
 
   test('close idle connections', async () => {
     await Promise.all(services.map(readMuch));
-    // Each process keeps three: one for transfers, one for the reads of its loops, and one for the relay's writes.
+    // Each process keeps three connections: one for transfers, one for the reads of its loops, and one for the relay's
+    // writes.
     await waitFor('idle connections to go', async () => (await connectionsOf('limited')) <= 6);
   });
 });
 
-test('a group of transfers waits for a connection only while its first request has time for a transaction', async () => {
+test('a group of transfers waits for a connection only while its first request still has time for a transaction', async () => {
   await withConnections(0, async () => {
     const refused: string[] = [];
     const call = async (name: string, time: number): Promise<void> => {
@@ -189,7 +191,7 @@ test('the service does not start with a role that allows fewer connections than 
   });
 });
 
-test('the service works with the minimum of connections', async () => {
+test('the service works with the minimum number of connections', async () => {
   await withConnections(6, async () => {
     const service = await startForTest(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
     expect(service.output()).toContain(
@@ -209,11 +211,11 @@ test('the service works with the minimum of connections', async () => {
 describe('more requests than a pool has connections', () => {
   const create = (): Promise<SentResponse> => send(stage.service(), '/api/v0.1/core/card', {});
 
-  /** Number of connections that write for programs. */
+  /** The number of connections that write for programs. */
   const WRITERS = 6;
 
   test('wait without a 500 while long requests use the connections', async () => {
-    // Opens all connections first, so that opening them does not take time from the requests below.
+    // Opens all connections first, so that the requests below lose no time to this.
     await many(50, create);
     const held = Promise.withResolvers<void>();
     for (let count = 0; count < WRITERS; count += 1) lay(stage, 'during_load', 'continue', () => held.promise);
@@ -229,11 +231,11 @@ describe('more requests than a pool has connections', () => {
     const failed = (await creating).filter(({ status }) => status !== 201 && status !== 503);
     isOver = true;
     await reading;
-    // On a slow machine the held requests may run out of time, but not the waiting ones.
+    // On a slow machine, the held requests may run out of time, but the waiting ones may not.
     expect(failed.length, failed[0]?.text).toBeLessThanOrEqual(WRITERS);
   });
 
-  test('get 500 instead of 503 if the database does not respond', async () => {
+  test('get a 500 instead of a 503 if the database does not respond', async () => {
     stage.proxy.mute(true);
     try {
       const responses = await many(50, create);

@@ -13,7 +13,8 @@ import { runCommand, type ServiceProcess, startService, temporaryDirectory, wait
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { becomeStandby, type Pair, startPair } from '../harness/standby.ts';
 
-// DATABASE_URL names several hosts. The primary is stopped during transfers, the standby promoted, and the old primary resumed.
+// DATABASE_URL names several hosts. During transfers, the tests stop the primary, promote the standby and resume the
+// old primary.
 
 let pair: Pair;
 let ledger: Ledger;
@@ -42,7 +43,7 @@ async function end(): Promise<void> {
   silent.close();
 }
 
-/** The hosts as DATABASE_URL names them. */
+/** The hosts by the names that DATABASE_URL uses. */
 const primaryName = (): string => `${proxy.host}:${pair.primary.connection.port}`;
 const standbyName = (): string => `${pair.standby.connection.host}:${pair.standby.connection.port}`;
 const usedHost = (): string | undefined => ledger.databases.host()?.name;
@@ -70,7 +71,9 @@ function countOn(server: Pair['standby']['connection'], key: string) {
   return onConnection({ ...server, user: 'postgres' }, async (client) => (await client.query(count, [key])).rowCount);
 }
 
-/** All processes of the primary. The main process comes first, so that it cannot start others in the meantime. */
+/**
+ * Returns all processes of the primary. The main process comes first, so that it is stopped before it can start others.
+ */
 async function processesOfPrimary(): Promise<readonly number[]> {
   const rows = await pair.ask<{ pid: number }>('select pid from pg_stat_activity where pid <> pg_backend_pid()', []);
   return [pair.primary.embedded.processId() ?? 0, ...rows.map(({ pid }) => pid)];
@@ -95,7 +98,7 @@ describe('a primary that is stopped', () => {
     await directory.remove();
   });
 
-  /** The host that the service process reports in its status. */
+  /** Returns the host that the service process reports in its status. */
   async function statedHost(): Promise<string | null> {
     const { database } = (await (await fetch(`${service.url}/api/v0.1/operator/status`)).json()) as ServiceStatus;
     return database.host;
@@ -113,7 +116,7 @@ describe('a primary that is stopped', () => {
     const outcomes: Promise<Outcome>[] = [];
     const load = setInterval(() => {
       const key = randomUUID();
-      // The time that the service gives a request.
+      // This is the time limit of a request in the service.
       outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
     }, 20);
     try {
@@ -164,7 +167,7 @@ describe('a primary that is stopped', () => {
     expect(await countOn(pair.primary.connection, lost)).toBe(0);
     await becomeStandby(pair.primary.embedded);
     await refuses('it is a standby');
-    // Requests with enough time wait for the new primary.
+    // Requests with enough time left wait for the new primary.
     const waiting = Array.from({ length: 5 }, () => send(randomUUID()));
     await pair.standby.resume();
     for (const reply of await Promise.all(waiting)) expect(idOf(reply)).toMatch(/^tr_/);

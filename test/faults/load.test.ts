@@ -12,7 +12,7 @@ import {
   untilWaiting,
 } from './stage.ts';
 
-/** Every statement that reads the switch takes longer than it may. */
+/** Makes every statement that reads the switch exceed its time limit. */
 const slowSwitch = change(
   `alter table switch rename to switch_kept;
     create view switch as select switch_kept.* from switch_kept right join (select pg_sleep(3)) as slow on true;
@@ -54,7 +54,7 @@ const BEFORE: readonly Fault[] = [
   },
 ];
 
-/** A fault that is over when the request is sent. */
+/** A fault that is already over when the request is sent. */
 function after(happen: (stage: Stage) => unknown): Fault['arrange'] {
   return async (stage) => {
     await happen(stage);
@@ -69,7 +69,7 @@ const whileWaiting =
     const release = await holdLoads(stage);
     let isOver = false;
     const meanwhile = async () => {
-      // On a slow machine the request may be refused before the test sees it wait.
+      // On a slow machine, the request may be refused before the test sees it wait.
       await untilWaiting(stage, () => isOver);
       await terminate(stage);
       await release();

@@ -11,13 +11,16 @@ import { useDirectory } from '../harness/service.ts';
 import { becomeStandby } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// The database serves reads but refuses writes: it has become a standby, or its disk takes no new file.
+// The database serves reads but refuses writes, because it has become a standby or because its disk cannot store a new
+// file.
 
-/** The server that the service connects to first, and a copy of it. Both are primaries until `first` becomes a standby. */
+/**
+ * The server that the service first connects to, and a copy of it. Both are primaries until `first` becomes a standby.
+ */
 let first: EmbeddedTestServer;
 let second: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 const directory = await useDirectory();
-/** A link to the directory of the server's socket. It acts as a host name that can change its address. */
+/** A link to the directory of the server's socket. It acts like a host name whose address can change. */
 let address: string;
 let service: ServiceProcess;
 
@@ -52,7 +55,7 @@ const read = (): Promise<RawResponse> => get(`${CARD}/card_active`);
 const readiness = (): Promise<RawResponse> => get('/health/ready');
 const untilReady = () => waitFor('readiness', async () => (await readiness()).status === 200);
 
-test('with a standby the service serves reads, is not ready, and refuses transfers without moving money', async () => {
+test('with a standby, the service serves reads, is not ready, and refuses transfers without moving money', async () => {
   expect(await readiness()).toMatchObject({ status: 200 });
   const { balance } = (await read()).fields;
   await becomeStandby(first.embedded);
@@ -70,10 +73,11 @@ test('with a standby the service serves reads, is not ready, and refuses transfe
 
 test('the service finds the new primary as soon as the standby refuses a write', async () => {
   expect(await transfer()).toMatchObject(UNMOVED);
-  // The address now points to the new primary. Open connections still go to the standby.
+  // The address now points to the new primary. Open connections still lead to the standby.
   await symlink(second.connection.host, `${address}.new`);
   await rename(`${address}.new`, address);
-  // The first transfer may use a connection from before the change. Its refusal closes the other connections to the standby.
+  // The first transfer may use a connection from before the change. When the standby refuses it, the service closes the
+  // other connections to the standby.
   const responses = [await transfer(), await transfer()];
   expect(responses.at(-1)).toMatchObject({ status: 201 });
   await untilReady();
@@ -91,10 +95,10 @@ test('the service writes to a standby again once it is promoted', async () => {
   expect(await transfer()).toMatchObject({ status: 201 });
 });
 
-test('the service is not ready while the disk takes no new file', async () => {
+test('the service is not ready while the disk cannot store a new file', async () => {
   const files = join(first.embedded.dataDirectory, 'base', 'pgsql_tmp');
   await rm(files, { recursive: true, force: true });
-  // PostgreSQL can't create temporary files while a file takes the place of their directory.
+  // PostgreSQL cannot create temporary files while a file is in the place of their directory.
   await writeFile(files, '');
   try {
     expect(await untilReadinessIs(service.url, 'write_failing')).toMatchObject({

@@ -10,12 +10,13 @@ export type Fault = {
   /** What fails, and when. */
   readonly name: string;
   /**
-   * The outcomes that a response may report, by default only `no`. Any other outcome means that the fault did not happen.
+   * The outcomes that a response may report, by default only `no`. Any other outcome means that the fault did not
+   * happen.
    */
   readonly outcomes?: readonly Outcome[];
   /**
-   * Whether the server crashes and restarts. On a busy machine the restart can take longer than the deadline. The outcome
-   * may be unknown only after the deadline.
+   * Whether the server crashes and restarts. On a busy machine, the restart can take longer than the deadline. Only
+   * then may the outcome be unknown.
    */
   readonly recovers?: true;
   /** The error code. The default is `unknown_` followed by the operation. */
@@ -24,11 +25,13 @@ export type Fault = {
   readonly orBusy?: true;
   /** Whether all requests are sent at once, because the fault affects each of them and lasts a long time. */
   readonly together?: true;
-  /** Shortest duration of a request, in milliseconds. A shorter one means that something else failed. */
+  /**
+   * The shortest possible duration of a request, in milliseconds. A shorter duration means that something else failed.
+   */
   readonly least?: number;
-  /** Whether the fault affects only postings. Then it does not affect cancellations. */
+  /** Whether the fault affects only postings, and therefore not cancellations. */
   readonly ofPostings?: true;
-  /** Causes the fault, or prepares it, and returns its repair. */
+  /** Causes or prepares the fault, and returns its repair. */
   readonly arrange: (stage: Stage, attempt: Attempt) => Promise<Arranged>;
 };
 
@@ -37,7 +40,7 @@ type Arrange = (stage: Stage) => Promise<Arranged>;
 
 /** A prepared fault. */
 export type Arranged = {
-  /** Whether the fault happened. Missing for a fault that exists before the request. */
+  /** Whether the fault happened. Missing if the fault exists before the request. */
   readonly trap?: Laid;
   readonly mend?: () => Promise<void>;
   /** Sends the request in another way. */
@@ -49,18 +52,18 @@ export const trap =
   (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Arrange =>
   async (stage) => ({ trap: lay(stage, at, outcome, () => first?.(stage)) });
 
-/** A fault that exists before the request, until the function that `begin` returns repairs it. */
+/** A fault that exists before the request and lasts until the function that `begin` returns repairs it. */
 export const during =
   (begin: (stage: Stage) => Promise<() => Promise<void>>): Arrange =>
   async (stage) => ({ mend: await begin(stage) });
 
-/** The database server is stopped until the request has its response. */
+/** Stops the database server until the request has its response. */
 export const pauseServer: Arrange = during(async ({ server }) => {
   await server.embedded.pause();
   return () => server.embedded.resume();
 });
 
-/** The database server stops at a point of the transaction, until the request has its response. */
+/** Stops the database server at a point of the transaction, until the request has its response. */
 export const downAt =
   (at: TrapPlace): Arrange =>
   async (stage) => ({
@@ -68,7 +71,7 @@ export const downAt =
     mend: () => stage.server.embedded.resume(),
   });
 
-/** Runs every fault on a stage for this step. */
+/** Runs every fault of this step on one stage. */
 export function runFaults(step: string, faults: readonly Fault[]): void {
   let stage: Stage;
   const judged: { readonly attempt: Attempt; readonly moved: number; readonly fault: string }[] = [];
@@ -102,8 +105,8 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
 }
 
 /**
- * The requests to send during a fault. With FAULTS=all (npm run verify) these are all kinds. Otherwise it is one kind, a
- * different one for each fault, or every second kind if the requests are sent together.
+ * Returns the requests to send during a fault. With FAULTS=all (npm run verify), these are all kinds. Otherwise, this
+ * is one kind, a different one for each fault, or every second kind if the requests are sent together.
  */
 function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
   const all = newAttempts().filter(({ operation }) => fault.ofPostings !== true || operation !== 'cancel_transfer');
@@ -111,18 +114,19 @@ function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
   return all.filter((_, kind) => (fault.together === true ? kind % 2 === at % 2 : kind === at % all.length));
 }
 
-/** After this time the service reports that the outcome of a commit is unknown. */
+/** The time after which the service reports that the outcome of a commit is unknown. */
 const DEADLINE_MILLISECONDS = 5000;
 
 const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /**
- * In milliseconds. A request that took longer, for example on a slow machine, may have reached a time limit of the service in
- * addition to the fault or instead of it. Its response must still be correct, but the fault is tried again to test its own outcome.
+ * In milliseconds. A longer request, for example on a slow machine, may have reached a time limit of the service in
+ * addition to the fault or instead of it. Its response must still be correct, but the fault is tried again to test the
+ * fault's own outcome.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 
-/** The responses during a fault, and a problem if something other than the fault led to them. */
+/** The responses during a fault, and a problem if they did not result from the fault. */
 type Undergone = { readonly heard: readonly Heard[]; readonly problem: string | undefined };
 
 /** Sends requests during a fault, and repairs it. */

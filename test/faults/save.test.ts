@@ -5,7 +5,7 @@ import { waitFor } from '../harness/process.ts';
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
 import { change, countBackends, holdWith, type Stage, terminateBackends } from './stage.ts';
 
-/** A trigger that runs for every new posting, immediately or at COMMIT. */
+/** Adds a trigger that runs for every new posting, immediately or at COMMIT. */
 function onPosting(does: string, kind = 'trigger'): Fault['arrange'] {
   const [time, deferred] = kind === 'trigger' ? ['before', ''] : ['after', 'deferrable initially deferred'];
   return during(
@@ -17,7 +17,7 @@ function onPosting(does: string, kind = 'trigger'): Fault['arrange'] {
   );
 }
 
-/** A check constraint that new rows violate. */
+/** Adds a check constraint that new rows violate. */
 const constraint = (table: string, condition: string): Fault['arrange'] =>
   during(
     change(
@@ -26,7 +26,10 @@ const constraint = (table: string, condition: string): Fault['arrange'] =>
     ),
   );
 
-/** Terminates backends that wait in a transaction. On a busy machine the request's backend may still carry out its statements. */
+/**
+ * Terminates backends that wait in a transaction. On a busy machine, the request's backend may first still execute its
+ * statements.
+ */
 async function terminate(stage: Stage): Promise<void> {
   const waits = "state = 'idle in transaction'";
   await waitFor('a backend that waits in a transaction', async () => (await countBackends(stage, waits)) > 0);
@@ -69,7 +72,7 @@ const SAVE: readonly Fault[] = [
   },
   { name: 'the connection is cut before the writes', arrange: trap('before_save', 'cut') },
   {
-    // The connection stalls for longer than the service waits. Then it is cut.
+    // The connection stalls for longer than the service waits, and is then cut.
     name: 'the writes never arrive and cause no error',
     arrange: trap('before_save', 'cut', () => delay(2500)),
   },

@@ -9,12 +9,12 @@ import { type DatabaseProxy, startProxy, type TrapOutcome, type TrapPlace } from
 export type Stage = {
   readonly server: TestServer;
   readonly proxy: DatabaseProxy;
-  /** Reads the books without the proxy. */
+  /** Reads the books directly, not through the proxy. */
   readonly ledger: Ledger;
   readonly service: () => ServiceProcess;
   /** Starts the service again after it was killed or stopped. */
   readonly restart: () => Promise<void>;
-  /** Runs a function on a new connection without the proxy, as soon as the server accepts one. */
+  /** Runs a function on a new connection that bypasses the proxy, as soon as the server accepts one. */
   readonly ask: <Result>(run: (client: pg.Client) => Promise<Result>) => Promise<Result>;
   readonly end: () => Promise<void>;
 };
@@ -77,10 +77,10 @@ export function lay(stage: Stage, at: TrapPlace, outcome: TrapOutcome, first?: (
 /** A trap that was set. */
 export type Laid = { readonly sprung: boolean };
 
-/** The service's backends, in SQL. */
+/** SQL that selects the service's backends. */
 const BACKENDS = `pg_stat_activity where application_name = 'transfer-service' and pid <> pg_backend_pid()`;
 
-/** Waits until the service is doing nothing in the database. From then on the books do not change. */
+/** Waits until the service is doing nothing in the database. After that, the books do not change. */
 export async function untilAtRest(stage: Stage): Promise<void> {
   await waitFor('the database to be at rest', async () => (await countBackends(stage, "state <> 'idle'")) === 0);
 }
@@ -95,14 +95,14 @@ export async function untilWaiting(stage: Stage, isTooLate = (): boolean => fals
 export const countBackends = (stage: Stage, which: string): Promise<number> =>
   stage.ask(async (client) => (await client.query(`select from ${BACKENDS} and ${which}`)).rowCount ?? 0);
 
-/** Locks the accounts of the demo program on another connection. Returns the function that releases them. */
+/** Locks the demo program's accounts on another connection. Returns the function that releases them. */
 export async function holdAccounts({ server }: Stage): Promise<() => Promise<void>> {
   return holdWith(server, 'select from account where program_id = $1 for no key update', [DEMO_PROGRAM_ID]);
 }
 
 /**
- * Takes locks on another connection that every load needs: transfers wait for the switch, movements of funding for their
- * accounts. Returns the function that releases the locks.
+ * Takes locks on another connection that every load needs. Transfers wait for the switch, and funding movements wait
+ * for their accounts. Returns the function that releases the locks.
  */
 export async function holdLoads({ server }: Stage): Promise<() => Promise<void>> {
   const text = `${HOLD_SWITCH.text}, account_id from account where program_id = $1 for no key update`;
@@ -129,7 +129,7 @@ export async function terminateBackends(stage: Stage, which = 'true'): Promise<v
   await stage.ask((client) => client.query(`select pg_terminate_backend(pid) from ${BACKENDS} and (${which})`));
 }
 
-/** Shuts the server down without waiting for its backends. The supervisor restarts it at once. */
+/** Shuts the server down without waiting for its backends. The supervisor restarts it immediately. */
 export function crashServer({ server }: Stage): void {
   const processId = server.embedded.processId();
   if (processId === undefined) throw new Error('there is no server to crash');

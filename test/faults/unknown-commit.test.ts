@@ -6,7 +6,7 @@ const UNKNOWN_COMMIT: readonly Fault[] = [
   { name: 'the server has committed and is down past the deadline', arrange: downAt('after_commit') },
   { name: 'the server has not committed and is down past the deadline', arrange: downAt('before_commit') },
   {
-    name: 'another connection locks the table that has the outcome',
+    name: 'another connection locks the table with the outcome',
     arrange: async (stage) => {
       let release: (() => Promise<void>) | undefined;
       const trap = lay(stage, 'after_commit', 'cut', async () => {

@@ -8,10 +8,12 @@ import { type Stage, untilAtRest } from './stage.ts';
 /** The outcome that a response reports: a success means that the money moved. `silence` means no response. */
 export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
 
-/** Longest duration of a response on an idle machine, in milliseconds: five seconds, a second of grace and a margin. */
+/**
+ * The longest duration of a response on an idle machine, in milliseconds: five seconds, a second of grace and a margin.
+ */
 const ANSWERED_WITHIN = 8000;
 
-/** On a busy machine a response may take longer, by this multiple of the duration of a request without a fault. */
+/** On a busy machine, a response may take longer: up to this multiple of the duration of a request without a fault. */
 const SLOWED_MOST = 20;
 
 export function outcomeOf({ response }: Heard): Outcome {
@@ -23,8 +25,8 @@ export function outcomeOf({ response }: Heard): Outcome {
 }
 
 /**
- * Compares a response with the books, once the fault is gone and the database is at rest. Then follows the response's advice:
- * looks the transfer up, and sends the request again if a retry is allowed.
+ * Compares a response with the books, once the fault is gone and the database is at rest. Then follows the response's
+ * advice: looks up the transfer, and sends the request again if a retry is allowed.
  */
 export async function judge(stage: Stage, fault: string, attempt: Attempt, heard: Heard): Promise<void> {
   await untilAtRest(stage);
@@ -44,15 +46,15 @@ export async function judge(stage: Stage, fault: string, attempt: Attempt, heard
   expect(await trialBalance(stage.ledger), told).toMatchObject(right);
 }
 
-/** Maximum number of tries on a machine that is too slow. */
+/** The maximum number of tries if the machine is too slow. */
 export const MAX_TRIES = 10;
 
-/** The duration of the slowest of three reads without a fault, in milliseconds. */
+/** Returns the duration of the slowest of three reads without a fault, in milliseconds. */
 async function takenWithoutFault(stage: Stage): Promise<number> {
   let slowest = 0;
   for (let count = 0; count < 3; count += 1) {
     const begun = performance.now();
-    // A failed read counts as well, because it also shows how slow the machine is.
+    // A failed read also counts, because it shows how slow the machine is.
     await stage
       .service()
       .client.cards.get('card_active')
@@ -72,13 +74,13 @@ async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, move
     expect(named ?? id, 'the transfer named in the response').toBe(id);
     expect(await lookUp(stage, attempt, { id }), `look-up of ${id}`).toBe(moved);
   }
-  // Only the key that created a transfer finds it. Later changes are visible on the transfer.
+  // Only the key of the request that created a transfer finds it. Later changes are visible on the transfer.
   if (key !== null && operation === 'create_transfer') {
     expect(await lookUp(stage, attempt, { key }), `look-up by key`).toBe(moved);
   }
 }
 
-/** Sends a request again if it has a key or the response allows it. The money must then have moved exactly once. */
+/** Sends a request again if it has a key or if the response allows it. The money must then have moved exactly once. */
 async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string): Promise<void> {
   const mayRepeat = retry === 'true' || attempt.key !== null;
   if (!mayRepeat) {
@@ -91,8 +93,8 @@ async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: s
     const { response, milliseconds } = await send(stage, attempt);
     const { status = 500, text, headers } = response ?? {};
     const saysNo = headers?.['money-moved'] === 'no';
-    // After a fault the service must open connections. A slow machine may lack the time for that. The response is checked
-    // then too.
+    // After a fault, the service must open connections, and a slow machine may lack the time for that. The response is
+    // checked in that case too.
     const isSlow = milliseconds >= LIMITS.lock && tries < MAX_TRIES;
     if (status >= 500 && isSlow && (saysNo || attempt.key !== null)) {
       if (saysNo) expect(await movementsOf(stage, attempt), text).toBe(before);

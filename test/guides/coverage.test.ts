@@ -11,14 +11,14 @@ import { GUIDES_BY_MEMBER } from './guide-reader.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 const TEXTS = GUIDES.map(({ slug, file }) => ({ slug, file, text: readFileSync(join(ROOT, file), 'utf8') }));
 
-/** The first word of a command that a reader types. */
+/** Matches the first word of a command that a reader types. */
 const TYPED = /^(?:[A-Z_]+=\S+ )*(npx|npm|node|curl|sh|git|psql|transfer-service|systemctl|apt-get|docker|podman)\b/;
 
 type Found = { readonly line: number; readonly command: string; readonly isRun: boolean };
 
 /**
- * Returns the commands in the listings of a guide. A listing in `sh` that is not a file counts as one command, by its first
- * line. No test runs such a listing, so it needs an exemption.
+ * Returns the commands in the listings of a guide. A listing in `sh` that is not a file counts as one command and is
+ * identified by its first line. No test runs such a listing, so it needs an exemption.
  */
 function commandsOf(text: string): readonly Found[] {
   const lines = text.split('\n');
@@ -42,7 +42,7 @@ function commandsOf(text: string): readonly Found[] {
   });
 }
 
-it.each(CARD_STATUS_CODES)('the support playbook says what %s means, and what to tell a cardholder', (code) => {
+it.each(CARD_STATUS_CODES)('the support playbook explains %s, and what to tell a cardholder', (code) => {
   const playbook = TEXTS.find(({ slug }) => slug === 'support-playbook')?.text ?? '';
   expect(playbook.match(new RegExp(`^\\| [^|]*\`${code}\``, 'gm'))?.length).toBeGreaterThanOrEqual(2);
 });
@@ -83,7 +83,7 @@ it('every exemption is needed', () => {
   );
 });
 
-it('every exemption gives a reason, and what checks the command instead', () => {
+it('every exemption gives a reason, and names what checks the command instead', () => {
   for (const { reason, checkedBy } of EXEMPTIONS) {
     expect(reason.length).toBeGreaterThan(10);
     const [, file] = /^((?:test|tools)\/[a-z/.-]+)/.exec(checkedBy) ?? [];

@@ -1,7 +1,7 @@
 // Invariant: Every command of every guide works as shown, or a table says why no test runs it
 // Tested by: `test/guides`
 
-/** Why no test runs a command of a guide, and what checks it instead. */
+/** Why no test runs a command in a guide, and what checks the command instead. */
 export type Exemption = {
   readonly guide: string;
   /** The command as the guide shows it, or the first line of a shell listing. */
@@ -16,7 +16,8 @@ const PERSON = 'It needs a person who has signed in.';
 const ROOT = 'It needs root, systemd and a PostgreSQL on the machine.';
 
 /**
- * The commands that no test runs. `coverage.test.ts` allows no others, and no exemptions for commands that are in no guide.
+ * The commands that no test runs. `coverage.test.ts` requires an exemption for each of them, and refuses exemptions for
+ * commands that are in no guide.
  */
 export const EXEMPTIONS: readonly Exemption[] = [
   { guide: 'quickstart', command: 'npm start', reason: CLONE, checkedBy: 'test/start/start.test.ts' },
@@ -47,7 +48,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   {
     guide: 'monitoring',
     command: 'METRICS_PORT=9464 npx transfer-service start     # or npm start',
-    reason: 'It would be a second service next to the one of the test.',
+    reason: "It would start a second service next to the test's own.",
     checkedBy: 'test/metrics/metrics.test.ts',
   },
   {

@@ -1,7 +1,7 @@
-/** The guides that show members of responses. `api-guides.test.ts` runs them with this reader. */
+/** The guides that show fields of responses. `api-guides.test.ts` runs them with this reader. */
 export const GUIDES_BY_MEMBER: readonly string[] = ['cards', 'events', 'limits', 'transfers'];
 
-/** A command of a guide, and the response that the guide shows. */
+/** A command in a guide, and the response that the guide shows. */
 export type GuideStep = {
   readonly line: number;
   readonly method: string;
@@ -12,7 +12,7 @@ export type GuideStep = {
   readonly shown: string;
 };
 
-/** Returns the commands in the listings of a guide, in order, with the variables of its shell filled in. */
+/** Returns the commands in a guide's listings, in order, with shell variables filled in. */
 export function readGuide(text: string): readonly GuideStep[] {
   const variables = new Map<string, string>();
   return listingsOf(text).flatMap(({ lines, line }) => stepsOf(lines, line, variables));

@@ -7,7 +7,7 @@ export type GuideListing =
   | { readonly kind: 'command'; readonly line: number; readonly command: string; readonly shown: readonly string[] }
   | { readonly kind: 'output'; readonly line: number; readonly shown: readonly string[] };
 
-/** The files, the commands and the program output that a guide shows, in order. */
+/** Returns the files, commands and program output that a guide shows, in order. */
 export function readListings(text: string): readonly GuideListing[] {
   const lines = text.split('\n');
   const fences = lines.flatMap((line, at) => (line.startsWith('```') ? [at] : []));
@@ -45,7 +45,7 @@ function commandsIn(content: readonly string[], line: number): GuideListing[] {
   return listings;
 }
 
-/** Returns whether a command ends here. Every quote must be closed, and the line must not end with a backslash. */
+/** Returns whether a command is complete: every quote is closed, and the line does not end with a backslash. */
 function isWhole(command: string): boolean {
   return !command.endsWith('\\') && !/['"]/.test(command.replaceAll(/'[^']*'|"[^"]*"/g, ''));
 }
@@ -92,8 +92,8 @@ export class GuideRunner {
   }
 
   /**
-   * Ends every running program, the last one first. A service then stops its database, which would keep running after a
-   * SIGKILL.
+   * Ends every running program, starting with the last one. A service stops its database when it ends, but the database
+   * would keep running after a SIGKILL.
    */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     for (const { child, ended } of this.#programs.toReversed()) {
@@ -104,7 +104,10 @@ export class GuideRunner {
   }
 }
 
-/** Returns the lines of a guide that an output lacks. Ids, times and durations may differ, and `…` matches anything. */
+/**
+ * Returns the lines of a guide that are missing in an output. Ids, times and durations may differ, and `…` matches
+ * anything.
+ */
 export function missingIn(output: string, shown: readonly string[]): readonly string[] {
   const lines = output.split('\n').map(plain);
   return shown.filter((line) => {

@@ -12,32 +12,32 @@ import { type ReaderFolder, readerFolder } from './reader-folder.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** How long a command may take, in milliseconds. No command takes that long, even on one slow core. */
+/** The time limit of a command, in milliseconds. No command takes that long, even on one slow core. */
 const PATIENCE = 120_000;
 
 /** Settings for a guide that needs more than a sandbox and the packages. */
 export type Trial = {
-  /** The file with the text, if it is not a served guide. */
+  /** The file with the text, if the guide is not a served page. */
   readonly file?: string;
   /** Whether a command of the guide starts the service. Otherwise a sandbox is already running. */
   readonly startsService?: boolean;
   /** Whether to use npm's npx, which takes half a second longer per command. */
   readonly usesNpm?: boolean;
-  /** Settings of that sandbox. */
+  /** Settings of the sandbox that is already running. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Settings of the reader's shell. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Matches further commands that keep running while the guide continues. */
+  /** Matches additional commands that keep running while the guide continues. */
   readonly runsOn?: RegExp;
-  /** Commands that end with an exit code other than 0. */
+  /** Matches commands that end with an exit code other than 0. */
   readonly fails?: RegExp;
-  /** Returns the id for `…` in a command, if it is not the last printed id of its kind. */
+  /** Returns the id that replaces `…` in a command, if it is not the last printed id of its kind. */
   readonly fillIn?: (command: string, output: string) => string;
-  /** Called before the first command, with the folder, and the URL and the data directory of the service. */
+  /** Called before the first command, with the folder, the service's URL and its data directory. */
   readonly prepare?: (folder: string, url: string, dataDirectory: string) => Promise<void> | void;
 };
 
-/** A Node that runs TypeScript directly. The reader's Node may be older. */
+/** A version of Node that runs TypeScript directly. The reader's Node may be older. */
 const NEWER_NODE = createRequire(import.meta.url).resolve(`node-linux-${process.arch}/bin/node`);
 
 const RUNS_ON =
@@ -47,7 +47,10 @@ const RUNS_ON =
 const READS =
   /^(?!.* -(d|X) )curl |transfer-service (\S+ )?(list|show|get|inspect|attempts|search|count|statement|holds|status)\b/;
 
-/** Follows a guide like a reader: saves its files, runs its commands in order, and compares the output with the guide. */
+/**
+ * Follows a guide as a reader would: saves its files, runs its commands in order, and compares the output with the
+ * guide.
+ */
 export function followGuide(slug: string, trial: Trial = {}): void {
   const file = trial.file ?? GUIDES.find((guide) => guide.slug === slug)?.file ?? `docs/${slug}.md`;
   const text = readFileSync(join(ROOT, file), 'utf8');
@@ -71,7 +74,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     await folder?.remove();
   });
 
-  /** Returns a text of the guide with the ports of this run. */
+  /** Returns a text from the guide with the ports of this run. */
   const here = (shown: string): string =>
     [...ports].reduce((result, [port, own]) => result.replaceAll(new RegExp(`\\b${port}\\b`, 'g'), own), shown);
 
@@ -82,9 +85,9 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     const shown = listing.shown.map(here);
     const all = runner;
     if (listing.kind === 'output') {
-      // The listing shows settings. test/rules and server/foundation/configuration check that these exist.
+      // The listing shows settings. test/rules and server/foundation/configuration check that they exist.
       if (listing.shown.every((line) => /^[A-Z_]+=/.test(line))) return;
-      // The commands have no output. Each has an exemption (coverage.test.ts).
+      // The guide shows no output for these commands. Each has an exemption (coverage.test.ts).
       if (listing.shown.every((line) => /^(npx|npm) /.test(line))) return;
       if (exemptionOf(slug, listing.shown.join('\n')) !== undefined) return;
       return vi.waitFor(() => expect(missingIn(all.output, shown)).toEqual([]), PATIENCE);
@@ -113,7 +116,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
   });
 }
 
-/** Fills in the ids that the reader has seen: the last id of each kind, unless the trial says otherwise. */
+/** Fills in the ids that the reader has seen: the last id of each kind, unless the trial chooses another. */
 function fillIn(command: string, output: string, { fillIn: own }: Trial): string {
   const filled = own?.(command, output) ?? command;
   return filled.replaceAll(/\b([a-z]+)_…/g, (placeholder, kind: string) => {
@@ -123,8 +126,7 @@ function fillIn(command: string, output: string, { fillIn: own }: Trial): string
 }
 
 /**
- * Checks that the reader's folder has the packages that a guide installs. The packages come from the tarballs of this
- * clone.
+ * Checks that the reader's folder has the packages that a guide installs. The packages come from this clone's tarballs.
  */
 function expectInstalled(command: string, folder: string): void {
   const names = command

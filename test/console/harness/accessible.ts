@@ -5,7 +5,10 @@ import { expect } from 'vitest';
 /** Level AA of WCAG 2.2, including the rules of earlier versions. */
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-/** The theme affects only these rules, so the other theme checks only them. This halves the time of axe. */
+/**
+ * The theme affects only these rules, so only they are checked again in the other theme. This halves the time that axe
+ * takes.
+ */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
 /** The combinations of theme and width in which every screen must be accessible. */
@@ -16,7 +19,7 @@ const VIEWS = [
   { theme: 'light', width: 320, isOtherTheme: true },
 ] as const;
 
-/** Waits until no table is reloading. Fails with a line for each problem that axe finds in the page. */
+/** Waits until no table is reloading. Then fails with a line for each problem that axe finds in the page. */
 export async function expectAccessible(page: Page, view = '', isOtherTheme = false): Promise<void> {
   // Runs through the debugger, which the content security policy does not block.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate((await import('axe-core')).default.source);
@@ -25,7 +28,7 @@ export async function expectAccessible(page: Page, view = '', isOtherTheme = fal
     ? { type: 'rule', values: RULES_OF_COLOURS }
     : { type: 'tag', values: TAGS };
   const violations = await page.evaluate(async (rules) => {
-    // Scrolls to the top, because controls that the top bar half covers would count as too small.
+    // Scrolls to the top, because axe reports controls that the top bar half covers as too small.
     window.scrollTo(0, 0);
     const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
     const found = await inPage.run(document, { runOnly: rules, resultTypes: ['violations'] });

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import type { Browser, LaunchOptions } from 'playwright-core';
 
 const MISSING =
-  'There is no browser for these tests: run "node tools/console/fetch-browser.mjs", or install Chromium if that finds none.';
+  'There is no browser for these tests. Run "node tools/console/fetch-browser.mjs", or install Chromium if that finds none.';
 const UNPACKED = join(import.meta.dirname, '..', 'node_modules', '.browser');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
@@ -23,8 +23,9 @@ function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
 let launched: Promise<Browser> | undefined;
 
 /**
- * Returns the browser of this process, which all its test files share. The browser is connected by a pipe, so it ends with
- * the process. As root, Chromium needs `--no-sandbox`. The browser loads only pages of our services.
+ * Returns the browser of this process, which all its test files share. A pipe connects them, so the browser ends with
+ * the process. As root, Chromium needs `--no-sandbox`, which is safe because the browser loads only pages of our
+ * services.
  */
 export function sharedBrowser(): Promise<Browser> {
   launched ??= launch();

@@ -3,16 +3,16 @@ import { expect } from 'vitest';
 
 /** One stop of the Tab key. */
 export type Stop = {
-  /** A description for people: the element's tag, name and class. */
+  /** A readable description: the element's tag, name and class. */
   readonly label: string;
   readonly hasName: boolean;
-  /** Whether it is in the window and not covered. */
+  /** Whether the element is in the window and not covered. */
   readonly isVisible: boolean;
-  /** Whether it looks different with focus. */
+  /** Whether the element looks different when it has the focus. */
   readonly isMarked: boolean;
 };
 
-/** Returns a set of the page's unfinished requests, which stays up to date from now on. */
+/** Returns the set of the page's unfinished requests, which stays up to date after this call. */
 export function requestsOf(page: Page): ReadonlySet<Request> {
   const open = new Set<Request>();
   page.on('request', (request) => open.add(request));
@@ -22,8 +22,8 @@ export function requestsOf(page: Page): ReadonlySet<Request> {
 }
 
 /**
- * Stops all polling, as in a hidden page, and waits until the last results are shown. Otherwise a row, chart or link that
- * appears before the focus during a walk by Tab would not be reached.
+ * Stops all polling, as in a hidden page, and waits until the last results are shown. Otherwise a row, chart or link
+ * could appear before the focus during a walk by Tab, and the walk would miss it.
  */
 export async function stopReading(page: Page, requests: ReadonlySet<Request>): Promise<void> {
   await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden' }));
@@ -31,7 +31,7 @@ export async function stopReading(page: Page, requests: ReadonlySet<Request>): P
   await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
 }
 
-/** More than any screen has. */
+/** More stops than any screen has. */
 const MAX_STOPS = 300;
 
 /**
@@ -42,7 +42,7 @@ export async function walkByTab(
   page: Page,
 ): Promise<{ readonly stops: readonly Stop[]; readonly missed: readonly string[] }> {
   await page.evaluate(() => {
-    // Tab starts at the last focus, so the walk first focuses an element before all others and then removes it.
+    // Tab continues from the last focus, so the walk first focuses an element before all others and then removes it.
     const beginning = document.createElement('span');
     beginning.tabIndex = -1;
     document.body.prepend(beginning);
@@ -61,8 +61,8 @@ export async function walkByTab(
 }
 
 /**
- * Describes the focused element. Runs in the page. The walk ends when nothing has the focus, or when an earlier stop has it
- * again. The parts of a date are one field.
+ * Describes the focused element. Runs in the page. The walk ends when nothing has the focus, or when the focus returns
+ * to an earlier stop. The parts of a date count as one field.
  */
 function lookAtFocus(): Stop | 'the same' | 'the end' {
   const element = document.activeElement;
@@ -82,7 +82,7 @@ function lookAtFocus(): Stop | 'the same' | 'the end' {
     element.textContent,
     element.title,
   ].find((text) => text !== null && text !== undefined && text.trim() !== '');
-  // Uses the first line of a link, because the middle of two lines may be outside the link.
+  // Uses the first line of a link, because the center of a link on two lines may be outside the link.
   const [line = element.getBoundingClientRect()] = element.getClientRects();
   const { top, left, bottom, right, width, height } = line;
   const isInside = width > 0 && height > 0 && bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;

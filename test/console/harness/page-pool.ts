@@ -3,7 +3,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { sharedBrowser } from './browser.ts';
 import { forgetRefusedFiles, logViolations, problemsOf, watchForProblems } from './page-problems.ts';
 
-/** The events that a test may have listened to. */
+/** The events for which a test may have added listeners. */
 const EVENTS = [
   'console',
   'dialog',
@@ -18,7 +18,7 @@ const EVENTS = [
 
 export type Look = { readonly theme: 'light' | 'dark'; readonly width: number };
 
-/** The maximum number of loads of a page. */
+/** The maximum number of times a page is loaded. */
 const MAX_LOADS = 20;
 
 /** Reloads a page until an overloaded service has served all its files. */
@@ -30,8 +30,8 @@ async function untilComplete<Answer>(page: Page, load: () => Promise<Answer>): P
 }
 
 /**
- * A pool of pages of one service. A new page takes three times the CPU time of a reload, so most tests get a used page,
- * without its cookies, storage and listeners.
+ * A pool of pages of one service. A new page takes three times the CPU time of a reload, so most tests reuse a page,
+ * cleared of its cookies, storage and listeners.
  */
 export class PagePool {
   readonly #url: string;
@@ -52,7 +52,7 @@ export class PagePool {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
     watchForProblems(page, this.#url, () => this.#wasStopped);
-    // A page of a sandbox can also stop the database itself, and keeps polling after that.
+    // A sandbox page can also stop the database itself, and continues to poll after that.
     page.on('request', (request) => {
       if (new URL(request.url()).pathname === OPERATIONS.stop_database.path) this.noteStop();
     });
@@ -68,7 +68,7 @@ export class PagePool {
     return problems;
   }
 
-  /** Records that the test stops the database. Until the test ends, pages may get 500. */
+  /** Records that the test stops the database. Until the test ends, pages may get a 500. */
   noteStop(): void {
     this.#wasStopped = true;
   }
@@ -94,14 +94,14 @@ export class PagePool {
     return page;
   }
 
-  /** Resets a page. Rejects if a test has opened or closed pages, or has left the service. */
+  /** Resets a page. Rejects if a test has opened or closed pages, or if the page has left the service. */
   async #clean(context: BrowserContext): Promise<void> {
     const [page, ...others] = context.pages();
     if (page === undefined || others.length > 0) throw new Error('not the one page');
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();
-    // An empty page would run in another process. A hidden page makes no requests until it is loaded again.
+    // An empty page would run in another process. A hidden page sends no requests until it is loaded again.
     await page.evaluate(() => {
       window.localStorage.clear();
       window.sessionStorage.clear();

@@ -3,8 +3,8 @@ import type { ConsoleMessage, Page } from 'playwright-core';
 const PROBLEMS = new WeakMap<Page, string[]>();
 
 /**
- * Returns whether a message is about an API response of 400 and above. The console shows these, but the browser logs them
- * too.
+ * Returns whether a message is about an API response of 400 or above. The console shows these to the user, but the
+ * browser logs them too.
  */
 function isAnswerOfApi(message: ConsoleMessage): boolean {
   return (
@@ -13,8 +13,8 @@ function isAnswerOfApi(message: ConsoleMessage): boolean {
 }
 
 /**
- * Makes a page log all violations of its policy, because the browser does not log all of them itself. Call it once per
- * page.
+ * Makes a page log all violations of its content security policy, because the browser itself does not log all of them.
+ * Call it once per page.
  */
 export function logViolations(page: Page): Promise<unknown> {
   return page.addInitScript(() => {
@@ -25,8 +25,8 @@ export function logViolations(page: Page): Promise<unknown> {
 }
 
 /**
- * Records problems of a page: a logged error or warning, a violation of the content security policy, an unhandled rejection or
- * exception, a file that fails to load, a request to another host, or a 500 while the database runs.
+ * Records problems of a page: a logged error or warning, a violation of the content security policy, an unhandled
+ * rejection or exception, a file that fails to load, a request to another host, or a 500 while the database runs.
  */
 export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => boolean): void {
   const problems: string[] = [];
@@ -46,7 +46,10 @@ export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => b
   });
 }
 
-/** Forgets files that an overloaded service refused. Returns true if there were any: the page must then be reloaded. */
+/**
+ * Forgets files that an overloaded service refused to serve. Returns true if there were any, because the page must then
+ * be reloaded.
+ */
 export function forgetRefusedFiles(page: Page): boolean {
   const problems = PROBLEMS.get(page) ?? [];
   if (!problems.some((problem) => problem.includes('status of 503'))) return false;
@@ -54,12 +57,12 @@ export function forgetRefusedFiles(page: Page): boolean {
   return true;
 }
 
-/** Returns the problems of a page so far, one per line. */
+/** Returns the page's problems so far, one per line. */
 export function problemsOf(page: Page): readonly string[] {
   return PROBLEMS.get(page) ?? [];
 }
 
-/** Removes the problems that a test provokes on purpose. Fails if there were none. */
+/** Removes the problems that a test causes on purpose. Fails if there were none. */
 export function expectProblem(page: Page, pattern: RegExp): void {
   const problems = PROBLEMS.get(page) ?? [];
   const others = problems.filter((problem) => !pattern.test(problem));

@@ -5,10 +5,10 @@ import type { ServiceProcess } from '../../harness/process.ts';
 /** A script that sets `window.planted` if the console shows it as HTML. */
 export const SCRIPT = `<script>planted=1</script><img src=x onerror="planted=1">'"&amp;`;
 
-/** A card id with characters that have a meaning in paths. An id can contain every visible ASCII character. */
+/** A card id with characters that have a special meaning in paths. An id can contain any visible ASCII character. */
 export const ODD_CARD = `a/b?c=d#e%2F..'"<script>planted=1</script>`;
 
-/** The records that the screens show, by the name of the path parameter. */
+/** The records that the screens show, by the names of the path parameters. */
 export type World = {
   readonly program_id: string;
   /** A card with money, a hold, limits and a statement. */
@@ -29,8 +29,8 @@ export type World = {
 };
 
 /**
- * Creates a card program with a sample of everything that screens show, and a script in every free text. It uses the API as
- * callers do.
+ * Creates a card program with a sample of everything that screens show, and a script in every free text. It uses the
+ * API like any caller.
  */
 export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   const { program_id } = await client.programs.create({ name: `Shop ${SCRIPT}`, currency: 'USD' });
@@ -55,7 +55,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   await client.transfers.reverse(transfer.transfer_id, { amount: 1000, description: `Mistake ${SCRIPT}` }, options);
   for (const card_id of ['card_two', ODD_CARD])
     await client.transfers.create({ amount: 700, card_id, ...texts }, options);
-  // Two equal transfers within minutes.
+  // Creates two equal transfers within minutes.
   await client.transfers.create({ amount: 5000, card_id: 'card_one', ...texts }, options);
   const held = await client.transfers.create(
     { amount: 300, card_id: 'card_one', type: 'unload', capture: 'manual', ...texts },
@@ -81,7 +81,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   };
 }
 
-/** Creates a case about a request, with messages of both sides, and an incident of the case's card program. */
+/** Creates a case about a request, with messages from both sides, and an incident of the case's card program. */
 async function makeSupport({ cases, incidents }: TransferService, program_id: string, request_id: string) {
   const options = { programId: program_id };
   const text = `Line one\nLine two ${SCRIPT}`;

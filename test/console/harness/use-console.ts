@@ -14,7 +14,7 @@ import { cookieOfSession, createKey } from './roles.ts';
 export type View = {
   /** The role of the session. The default, `nobody`, sends no credentials, so a sandbox treats it as its operator. */
   readonly role?: Role | 'nobody';
-  /** A key instead of a role. */
+  /** A key to use instead of a role's key. */
   readonly key?: string;
   readonly theme?: 'light' | 'dark';
   /** The width of the window in CSS pixels, 1280 by default. */
@@ -29,18 +29,19 @@ export type ConsoleTest = {
    */
   readonly openConsole: (path: string, view?: View) => Promise<Page>;
   /**
-   * Returns the secret of a key with a role. It is the same each time. A role of a card program needs the id of a program.
+   * Returns the secret of a key with a role, which is the same in each call. A role that belongs to a card program
+   * needs a program id.
    */
   readonly keyOf: (role: Role) => Promise<string>;
 };
 
 /**
- * The longest wait for a page, in milliseconds. Only a page that hangs reaches it. To wait less while you write a test, set
- * MAX_WAIT_MILLISECONDS=5000.
+ * The longest wait for a page, in milliseconds. Only a page that hangs takes that long. To wait less while you write a
+ * test, set MAX_WAIT_MILLISECONDS=5000.
  */
 const MAX_WAIT_MILLISECONDS = Number(process.env.MAX_WAIT_MILLISECONDS ?? 120_000);
 
-/** Starts a service for the tests of a file, on a new ledger, and opens its pages in the browser of this process. */
+/** Starts a service on a new ledger for the tests of a file, and opens its pages in the browser of this process. */
 export function useConsole({
   mode = 'sandbox',
   settings = {},
@@ -60,7 +61,7 @@ export function useConsole({
     if (mode === 'live') operatorKey = await firstKey(environment);
     service = withPatience(await startService(environment), () => pages?.noteStop());
     pages = new PagePool(service.url, MAX_WAIT_MILLISECONDS);
-    // The browser starts when it opens its first page, which takes longer than later pages.
+    // The browser starts when it opens its first page, which takes longer than opening later ones.
     await sharedBrowser();
   });
   afterEach(async () => {
@@ -115,7 +116,7 @@ export async function untilShown(page: Page): Promise<void> {
   await expect.poll(() => page.locator('main [aria-busy="true"], main[aria-busy="true"]').count()).toBe(0);
 }
 
-/** Goes to a screen without reloading the page, as a link does, and waits like {@link untilShown}. */
+/** Goes to a screen like a link does, without reloading the page, and waits like {@link untilShown}. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.evaluate((to) => {
     // Each path has its own screen element.
@@ -129,13 +130,10 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
-/**
- * Presses keys one after the other. Keys are separated by spaces and have the names that Playwright gives them: `g t`,
- * `Control+k`.
- */
+/** Presses keys one after the other. Spaces separate the keys, which have Playwright's names: `g t`, `Control+k`. */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
   const [first = '', second] = keys.split(' ');
-  // The letter after `g` must follow soon even on a busy machine, so both are sent without waiting.
+  // The letter after `g` must follow soon, even on a busy machine, so both are sent without waiting.
   if (first === 'g' && second !== undefined) {
     await Promise.all([page.keyboard.press(first), page.keyboard.press(second)]);
     return;
@@ -144,7 +142,8 @@ export async function pressKeys(page: Page, keys: string): Promise<void> {
 }
 
 /**
- * Collects the texts of status messages from now on. The messages disappear after a moment, so a busy test could miss them.
+ * Collects the texts of status messages from now on. The messages disappear after a moment, so a busy test could miss
+ * them.
  */
 export async function collectStatuses(page: Page): Promise<() => Promise<readonly string[]>> {
   const said = await page.evaluateHandle(() => {
@@ -157,7 +156,7 @@ export async function collectStatuses(page: Page): Promise<() => Promise<readonl
   return () => said.evaluate((texts) => texts);
 }
 
-/** Saves a screenshot for people to look at if SCREENSHOTS=<folder> is set. */
+/** Saves a screenshot for people to inspect if SCREENSHOTS=<folder> is set. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;
   if (folder === undefined) return;

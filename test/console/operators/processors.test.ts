@@ -11,7 +11,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectAccessible, expectAccessibleInEveryView } from '../harness/accessible.ts';
 import { pressKeys, screenshot, untilShown, useConsole } from '../harness/use-console.ts';
 
-/** A connector with an unreachable address. This file signs notices for it. */
+/** A connector whose address is unreachable. This file signs notices for it. */
 const BANK = 'test_bank';
 const SECRET = `whsec_${Buffer.alloc(32, 'bank').toString('base64')}`;
 
@@ -84,7 +84,7 @@ describe('the page of a transfer at a processor', () => {
     await section(page).getByText('after 1 h, says the processor').waitFor();
   });
 
-  test('says how long the outcome has been unknown, when the service asks next, and what resolving does', async () => {
+  test('says how long the outcome has been unknown, when the service asks next, and what resolving would do', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
     await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
@@ -113,7 +113,7 @@ describe('the page of a transfer at a processor', () => {
     expect(after).toMatchObject({ status: 'failed', outcome: 'final' });
     await page.goto('/console/audit');
     await page.getByText('resolved the load of 12.50 USD as not carried out').first().waitFor();
-    // Notes can name people, and nothing in the audit log can be erased.
+    // Notes can name people, so they must not be in the audit log, where nothing can be erased.
     expect(await page.locator('main').innerText()).not.toContain('ticket 4711');
   });
 
@@ -150,7 +150,7 @@ describe('the screen of operators', () => {
     await page.getByLabel('Status').selectOption('unknown');
     await expect.poll(() => queue(page).filter({ hasText: 'outcome unknown' }).count()).toBe(1);
 
-    // After a day the service stops asking and leaves the attempt to an operator.
+    // After a day, the service stops asking and leaves the attempt to an operator.
     await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
@@ -196,7 +196,7 @@ describe('the screen of operators', () => {
       code: null,
       retry_after_seconds: null,
     });
-    // Signed with the real time, which moving the sandbox clock does not change.
+    // The signature uses the real time, which does not change when the sandbox clock moves.
     const signature = await signWebhook({ id: 'msg_1', body }, SECRET);
     const response = await fetch(`${service().url}/api/v0.1/connector/${BANK}/notice`, {
       method: 'POST',
@@ -290,7 +290,7 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
-  test('says what the switch has stopped at a connector, why, since when and until when', async () => {
+  test('says what the switch has stopped at a connector, and shows the reason, the start and the end', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });
@@ -302,7 +302,7 @@ describe('the screen of operators', () => {
       const text = 'Loads at the connector simulator are stopped: fraud <b>there</b> (';
       expect(await row.innerText()).toContain(text);
       expect(await row.innerText()).toContain(', until ');
-      // The banner on every screen has the same words.
+      // The banner on every screen uses the same words.
       await page.locator('.banner', { hasText: text }).waitFor();
       await expectAccessibleInEveryView(page);
       await screenshot(page, 'processors-stopped');

@@ -30,7 +30,7 @@ beforeAll(async () => {
   shop = await newShop('Lumen Gift Cards');
 });
 
-/** Makes a transfer that a rule refuses, waits until the error is stored, and returns the request id. */
+/** Creates a transfer that a rule refuses, waits until the error is stored, and returns the request id. */
 const declined = async ({ caller }: Shop): Promise<string> =>
   stored(
     caller,
@@ -70,7 +70,7 @@ async function closeAll(): Promise<void> {
   }
 }
 
-describe('the queue of support', () => {
+describe('the support queue', () => {
   test('shows the most urgent case first, and opens it with two keystrokes', async () => {
     await closeAll();
     const question = await shop.caller.cases.create({ text: 'Where is the invoice?' });
@@ -112,7 +112,7 @@ describe('the queue of support', () => {
     await expect.poll(() => rows(page).count()).toBe(3);
   });
 
-  test('reaches the cause of a database fault, a stop and a decline with two keystrokes', async () => {
+  test('leads to the cause of a database fault, a stop and a decline with two keystrokes', async () => {
     await closeAll();
     const { caller, programId } = await newShop('Three Causes');
     await service().database.stop();
@@ -133,7 +133,7 @@ describe('the queue of support', () => {
       [requestId, caller, 'Declined: insufficient funds', 'insufficient_funds'],
     ] as const) {
       const open = () => by.cases.create({ request_id: id }).catch(() => undefined);
-      // While the database was stopped, the error was in a file. It is stored a moment after the start.
+      // While the database was stopped, the error waited in a file. It is stored a moment after the database starts.
       await expect.poll(open).toBeDefined();
       const [made] = (await by.cases.list({ request_id: id })).data;
       await page.goto('/console/cases');
@@ -184,7 +184,7 @@ describe('an error', () => {
   test('adds the text to a case that another person has opened in the meantime', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
-    // The page must have checked for a case before the other person opens one.
+    // The page must have looked for a case before the other person opens one.
     await Promise.all([
       page.waitForResponse((one) => new URL(one.url()).pathname.endsWith('/core/case')),
       page.reload(),
@@ -243,7 +243,7 @@ describe('a case', () => {
     await caller.getByLabel('Write to support').fill('The one of Priya.');
     await caller.getByRole('button', { name: 'Send' }).click();
     await caller.getByText('with support').waitFor();
-    // The other side sees the message without reloading the page, and without another entry in the audit log.
+    // The other side sees the message without reloading the page and without causing another entry in the audit log.
     await messages(support).getByText('The one of Priya.').waitFor();
     const looks = await client().audit.list({ action: 'inspect_case', program_id: shop.programId, limit: 100 });
     expect(looks.data.filter(({ subject_id }) => subject_id === record.case_id).length).toBe(1);
@@ -411,7 +411,7 @@ describe('an incident', () => {
     await expect.poll(() => attached.count()).toBe(3);
     await page.getByText('may belong to it').waitFor({ state: 'detached' });
 
-    // Once a code has a known cause, it is not listed again.
+    // Once a code has a known cause, the overview does not list it again.
     await page.goto('/console');
     await work.getByText('3 urgent cases are open').waitFor();
     await expect.poll(() => work.getByText('240 times').count()).toBe(0);
@@ -475,7 +475,7 @@ describe('an incident', () => {
     await foreign.getByText('There is no such incident').waitFor();
   });
 
-  test('is offered after a stop with the reason for the stop, and can be ended after the restart', async () => {
+  test("is offered after a stop with the stop's reason, and can be ended after the restart", async () => {
     const { programId } = await newShop('Stopped Shop');
     const page = await openConsole(`/console/switch?scope=program&of=${programId}`);
     await page.getByLabel('Reason').fill('OPS-311');

@@ -9,7 +9,7 @@ import { FAULTY_HEAD } from './faulty-head.ts';
 import { type Change, HARMLESS } from './harmless.ts';
 import { PLANTS } from './plants.ts';
 
-/** Writes the request in another way with the same meaning. */
+/** Spells the request differently without changing its meaning. */
 export function respellBytes(made: Draft, random: Random): void {
   for (const change of new Set(Array.from({ length: 1 + random.below(3) }, () => random.pick(HARMLESS)))) {
     change.apply(made, random);
@@ -35,10 +35,10 @@ function addFault(made: Draft, faults: readonly Change[], random: Random): void 
   if (apply(made, random)) made.faults.push(name);
 }
 
-/** Texts that often matter to a parser of HTTP or JSON. */
+/** Texts that often have a special meaning for a parser of HTTP or JSON. */
 const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
 
-/** Returns the request's bytes up to three times, each with some bytes removed, replaced or inserted. */
+/** Returns up to three copies of the request's bytes, each with some bytes removed, replaced or inserted. */
 export function damage(made: Draft, random: Random): Buffer {
   const whole = encode(made);
   let bytes: Buffer = Buffer.concat(Array.from({ length: 1 + random.below(3) }, () => whole));
@@ -52,10 +52,12 @@ export function damage(made: Draft, random: Random): Buffer {
   return bytes;
 }
 
-/** The length from which a command reads its bytes from a file. */
+/** The number of bytes from which a command reads them from a file. */
 const MAX_COMMAND = 4000;
 
-/** Returns a shell command that sends the bytes. Writes a file with the bytes if the command would be too long to read. */
+/**
+ * Returns a shell command that sends the bytes. Writes the bytes to a file if the command would be too long to read.
+ */
 export function toShell(bytes: Buffer, url: string): string {
   const { hostname, port } = new URL(url);
   const text = bytes.toString('latin1').replaceAll(/[^ -~]|['\\%]/g, (unit) => {

@@ -1,10 +1,10 @@
 import type { Operation } from '../document.ts';
 import { isObject } from '../steps.ts';
 
-/** A request in parts, so that each part can be changed. The body is sent as UTF-8, the head as Latin 1. */
+/** A request in parts, so that each part can be changed. The body is sent as UTF-8, and the head as Latin-1. */
 export type Draft = {
   readonly operation: Operation;
-  /** The methods that the document has for the request's path. */
+  /** The methods that the document lists for the request's path. */
   readonly methods: ReadonlySet<string>;
   method: string;
   target: string;
@@ -24,11 +24,11 @@ export type Draft = {
   readonly faults: string[];
   /** The card numbers that were planted in the request. */
   readonly planted: string[];
-  /** Whether the connection may end with the response. */
+  /** Whether the server may close the connection after the response. */
   closes: boolean;
 };
 
-/** A request as method, target, headers by name and JSON text. */
+/** A request as method, target, headers by name, and JSON text. */
 export type Plain = {
   readonly method: string;
   readonly target: string;

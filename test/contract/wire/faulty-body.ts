@@ -2,7 +2,7 @@ import type { Random } from '../../harness/random.ts';
 import { bare, type Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** Values that are not amounts, although some lenient parser accepts each of them. */
+/** Values that are not amounts, although each of them is accepted by some lenient parser. */
 const BAD_AMOUNTS = [
   ...['0', '-0', '-1', '85.5', '0.1', '1.0', '1e3', '1E2', '1e999', '-1e999', '1e-1', '1000000000000', '0e1'],
   ...['9007199254740993', '99999999999999999999', '1'.repeat(400), '01', '+1', '.5', '5.', '0x10', '1_000', '1,000'],
@@ -23,10 +23,12 @@ const BAD_AMOUNTS = [
   ...['NaN', 'Infinity', '-Infinity', 'null', '""', 'true', '[]', '{}', '[5]', '{"amount":5}', '"five"', "'5'"],
 ] as const;
 
-/** Returns whether explain_transfer explains the amount instead of refusing it, because it is a JSON number or a string. */
+/**
+ * Returns whether the amount is a JSON number or a string, so that explain_transfer explains it instead of refusing it.
+ */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
-/** More than the maximum body of any request except a batch. */
+/** More than the maximum body size of any request except a batch. */
 const LARGE_BODY_BYTES = 1_000_000;
 
 const schemaOf = ({ operation }: Draft) => operation.body;
@@ -45,7 +47,7 @@ function patch(name: string, change: (body: Buffer, random: Random) => Buffer): 
   };
 }
 
-/** Adds a member with an unknown name that makes every body invalid. */
+/** Adds a member with an unknown name, which makes every body invalid. */
 function strange(name: string, make: (random: Random) => readonly [name: string, value: string]): Change {
   return {
     name,
@@ -57,8 +59,8 @@ const insertAt = (body: Buffer, at: number, bytes: Buffer): Buffer =>
   Buffer.concat([body.subarray(0, at), bytes, body.subarray(at)]);
 
 /**
- * Byte sequences that are not UTF-8: a stray continuation, overlong forms, a surrogate, a character beyond Unicode, a
- * truncated sequence.
+ * Byte sequences that are not UTF-8: a stray continuation byte, overlong forms, a surrogate, a character beyond
+ * Unicode, a truncated sequence.
  */
 const NOT_UTF8 = ['ff', '80', 'c080', 'c1bf', 'e08080', 'eda080', 'edbfbf', 'f4908080', 'f8888080', 'c3', 'e282'];
 const LONE = ['\\ud800', '\\udc00', '\\ud800\\ud800', '\\udfff\\ud800', 'a\\udbffb', '\\uD83D'];
@@ -70,7 +72,7 @@ const OF_TEXT: readonly Change[] = [
   ),
   patch('a raw control character in a string', (body, random) => {
     const at = placeInString(body, random);
-    // Position 0 is outside of strings. There, 10 and 13 would be white space.
+    // Position 0 is outside all strings. There, 10 and 13 would be white space.
     return insertAt(body, at, Buffer.from([at === 0 ? 1 : random.pick([0, 1, 7, 10, 13, 31])]));
   }),
   strange('half a surrogate pair', (random) => ['lone', `"${random.pick(LONE)}"`]),
@@ -130,7 +132,7 @@ function placeInString(body: Buffer, random: Random): number {
   return places.length === 0 ? 0 : random.pick(places);
 }
 
-/** Members of create_transfer with values that create_transfer refuses. */
+/** Members of create_transfer with values that it refuses. */
 const REFUSED_VALUES = [
   ['scheduled_for', '"2100-01-01T00:00:00Z"'],
   ['scheduled_for', '"2001-01-01T00:00:00Z"'],
@@ -147,7 +149,7 @@ const REFUSED_VALUES = [
   ['destination_card_id', '"first"'],
 ] as const;
 
-/** The values above that explain_transfer explains instead of refusing them. */
+/** The values above that explain_transfer explains instead of refusing. */
 const EXPLAINED: ReadonlySet<string> = new Set(
   REFUSED_VALUES.filter(
     ([name, value]) => /^"2[01]0.-01/.test(value) || (name === 'currency' && value === '"XXY"'),

@@ -3,11 +3,13 @@ import { takes } from '../steps.ts';
 import type { Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** More bytes than the service reads of a head. */
+/** More bytes of a head than the service reads. */
 const LARGE_HEAD_BYTES = 70_000;
 
 const takesKey = ({ operation }: Draft): boolean => takes(operation, 'Idempotency-Key');
-/** Returns whether the request is served only to programs and pages of this machine, because it has no key. */
+/**
+ * Returns whether the request has no key, so that the service accepts it only from programs and pages on this machine.
+ */
 const needsLocalCaller = ({ headers, target }: Draft): boolean =>
   target.startsWith('/api/') && !headers.some(([name]) => name.toLowerCase() === 'authorization');
 const hasBody = ({ members }: Draft): boolean => members !== undefined;
@@ -15,7 +17,7 @@ const anything = (): boolean => true;
 
 type Header = readonly [name: string, value: string];
 
-/** A fault in headers. `choose` returns headers, which replace headers with the same names. */
+/** Returns a fault in headers. `choose` returns headers that replace headers with the same names. */
 function headers(
   name: string,
   choose: (random: Random) => readonly Header[],

@@ -13,7 +13,7 @@ const header = (name: string, ...values: string[]): Change => ({
   },
 });
 
-/** Returns whether a draft already has a header. Sending the header twice would be a fault. */
+/** Returns whether a draft already has a header. Sending a header twice would be a fault. */
 function has({ headers }: Draft, name: string): boolean {
   return headers.some(([sent]) => sent.toLowerCase() === name);
 }
@@ -165,7 +165,7 @@ export const HARMLESS: readonly Change[] = [
   {
     name: 'HTTP/1.0',
     apply: (made) => {
-      // Over HTTP/1.0, an export cannot mark its end.
+      // Over HTTP/1.0, the service cannot mark the end of an export.
       if (made.isChunked || made.operation.responses.get(200)?.content?.['text/csv'] !== undefined) return false;
       Object.assign(made, { version: 'HTTP/1.0', closes: true });
       return true;

@@ -2,7 +2,7 @@ import type { Random } from '../../harness/random.ts';
 import { bare, type Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 
-/** Writes a card number as people do: without separators or in groups of four. */
+/** Writes a card number as people do, either without separators or in groups of four. */
 function written(number: string, random: Random): string {
   const between = random.pick(['', '', ' ', '-']);
   return between === '' ? number : number.replaceAll(/(\d{4})(?=\d)/g, `$1${between}`);
@@ -25,8 +25,8 @@ function putHeader(...names: readonly string[]): (made: Draft, number: string, r
 }
 
 /**
- * Card numbers in places where people put them by mistake. The service refuses the request in some places and accepts it in
- * others.
+ * Card numbers in places where people put them by mistake. In some places, the service refuses the request. In others,
+ * it accepts it.
  */
 export const PLANTS: readonly Change[] = [
   plant('as the card', ({ members }, number, random) => {

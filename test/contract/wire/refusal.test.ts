@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ReceivedResponse } from '../../harness/conversation.ts';
 import { problemOfRefusal, problemOfText } from './refusal.ts';
 
-// Checks that `problemOfRefusal` finds every problem that it must find.
+// Checks that `problemOfRefusal` finds every problem that it should find.
 
 const NUMBER = '4111111111111111';
 const EXPECTED = { planted: [NUMBER], codes: new Set(['create_transfer_schema']) };
@@ -47,7 +47,7 @@ describe('finds', () => {
     ['a fifth member', withBody('}', ',"Extra":1}')],
     ['another status in the body', withBody('400', '404')],
     ['another code in the body', withBody('_schema', '_x')],
-    ['a code that the document does not have', withCode('create_transfer_invalid')],
+    ['a code that the document does not list', withCode('create_transfer_invalid')],
     ['no message', refused('')],
     ['advice to contact support for a mistake of the caller', refused('Please contact support.')],
     ['no request id', without('Request-Id')],
@@ -58,7 +58,7 @@ describe('finds', () => {
     expect(problemOfRefusal(response, EXPECTED)).toBeDefined();
   });
 
-  test('the status 500 in any response', () => {
+  test('reports the status 500 in any response', () => {
     expect(problemOfText('{}', 500, [])).toBeDefined();
     expect(problemOfText('{}', 503, [])).toBeUndefined();
   });

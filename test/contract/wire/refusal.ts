@@ -1,22 +1,25 @@
 import { resolve } from 'node:path';
 import type { ReceivedResponse } from '../../harness/conversation.ts';
 
-/** Internal text of the service: stacks, SQL, paths, and the names of Node, its libraries and PostgreSQL. */
+/** Internal text of the service: stack traces, SQL, paths, and the names of Node, its libraries and PostgreSQL. */
 const INSIDE =
   /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
 
 /** Adds the directory of this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
-/** A broken rule, and the part of the response that breaks it. Two runs fail in the same way if they break the same rule. */
+/**
+ * A broken rule, and the part of the response that breaks it. Two runs fail in the same way if they break the same
+ * rule.
+ */
 export type Problem = { readonly rule: string; readonly found: string };
 
-/** The planted card numbers of a request, and the error codes of the document. */
+/** The card numbers planted in a request, and the error codes in the document. */
 export type Expected = { readonly planted: readonly string[]; readonly codes: ReadonlySet<string> };
 
 /**
  * Returns the problem of a response to a faulty request. Returns undefined if the response is an error record of the
- * specification with a documented code and repeats no card number of the request.
+ * specification with a documented code, and repeats no card number from the request.
  */
 export function problemOfRefusal(response: ReceivedResponse, { planted, codes }: Expected): Problem | undefined {
   const { status, head, body } = response;
@@ -25,7 +28,7 @@ export function problemOfRefusal(response: ReceivedResponse, { planted, codes }:
   return problemOfRecord(response, codes) ?? problemOfText(`${head}\n${body}`, status, planted);
 }
 
-/** Returns a problem in a response's text: internal text, the status 500, or a card number of the request. */
+/** Returns a problem in a response's text: internal text, the status 500, or a card number from the request. */
 export function problemOfText(text: string, status: number, planted: readonly string[]): Problem | undefined {
   const internal = status >= 400 ? INTERNAL.exec(text)?.[0] : undefined;
   if (internal !== undefined) return { rule: 'no internal text', found: internal };
@@ -66,7 +69,7 @@ function problemOfBody(body: string, status: number, code: string): Problem | un
   if (Status !== status || Code !== code) return { rule: 'a body that agrees with the head', found: body };
   if (typeof Message !== 'string' || Message === '' || !Message.isWellFormed())
     return { rule: 'a message', found: body };
-  // Support cannot help with a faulty request, because only the caller can correct it.
+  // Only the caller can correct a faulty request, so support cannot help with it.
   const isRightAdvice = Message.includes('contact support') === (Type !== 'Request Error');
   return isRightAdvice ? undefined : { rule: 'advice to contact support only when it can help', found: body };
 }

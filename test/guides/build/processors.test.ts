@@ -13,7 +13,7 @@ const read = (file: string): string => readFileSync(new URL(`../../../${file}`, 
 
 const GUIDE = read('docs/processors.md');
 
-/** Returns the listing that follows a text of the guide. */
+/** Returns the listing that follows a text in the guide. */
 function listingAfter(text: string): string {
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];
   return listing;
@@ -51,7 +51,7 @@ test('the guide shows functions of the minimal adapter', () => {
   for (const code of shown) expect(files).toContain(code);
 });
 
-test('the guide has every behavior of the simulator, and no others', () => {
+test('the guide lists every behavior of the simulator, and no others', () => {
   const rows =
     read('docs/processors.md')
       .split('## The contract')[0]
@@ -88,7 +88,7 @@ test('the guide shows a notice that the service accepts with a signature', async
   }
 });
 
-test('the guide says which error each code of a decline causes', () => {
+test('the guide names the error that each decline code causes', () => {
   const rows = listedAfter('| `code` | `error` of the transfer |').map(([codes = '', error = '']) => [
     [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => code),
     /`(\w+)`/.exec(error)?.[1] ?? null,
@@ -100,7 +100,7 @@ test('the guide says which error each code of a decline causes', () => {
   expect(shown.map(([code]) => code).toSorted()).toEqual(all.filter((code) => isMappedCode(code) && code !== '05'));
 });
 
-test('the guide has every trait with its default', () => {
+test('the guide lists every trait with its default', () => {
   const [, table = ''] = GUIDE.split('| trait | default |');
   const shown = [...table.matchAll(/^\| `([a-z_]+)` \| `([a-z0-9]+)` \|/gm)].map(([, name, value]) => [name, value]);
   expect(shown).toEqual(Object.values(TRAITS).map(({ name, fallback }) => [name, String(fallback)]));

@@ -8,10 +8,10 @@ import { GUIDES_BY_MEMBER, type GuideStep, readGuide } from '../guide-reader.ts'
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
 const TIME_IN_TEXT = /20\d\d-\d\d-\d\dT[0-9:.]+Z/g;
 
-/** Matches a field of a response with its complete value. A shortened value in a guide cannot be compared. */
+/** Matches a field of a response with its complete value. A value that the guide shortens cannot be compared. */
 const MEMBER = /"([A-Za-z_]+)":("[^"…]*"|-?\d+|true|false|null)/g;
 
-/** In milliseconds. Due work settles within about a second. */
+/** In milliseconds. Work that is due settles within about a second. */
 const PATIENCE = 120_000;
 
 describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
@@ -21,7 +21,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
   const ids = new Map<string, string>();
   const service = useOwnService('Its guides are read with a new sandbox.');
 
-  /** Sends a command to the service of this run, with its ids and a future date. */
+  /** Sends a command to this run's service, with this run's ids and a future date. */
   async function send({ method, url, headers: own, body, shown }: GuideStep): Promise<string> {
     const withIds = (words: string) => words.replaceAll(/tr_[0-9a-f]+…/g, (id) => ids.get(id) ?? id);
     const soon = new Date(Date.now() + 86_400_000).toISOString();
@@ -37,7 +37,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return answer.headers.get('content-type') === 'text/event-stream' ? beginningOf(answer, shown) : answer.text();
   }
 
-  /** Reads a stream until its text has everything that the guide shows. */
+  /** Reads a stream until its text contains everything that the guide shows. */
   async function beginningOf({ body }: Response, shown: string): Promise<string> {
     const decoder = new TextDecoder();
     const lines = shown.split('\n').filter((line) => /^(retry|id|event): /.test(line));
@@ -50,7 +50,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
     return text;
   }
 
-  /** Returns the fields that the guide shows and the response lacks. */
+  /** Returns the fields that the guide shows but the response lacks. */
   function missingIn(answer: string, shown: string): readonly string[] {
     const plain = answer.replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');
     const expected = shown.replaceAll(/\n\s+/g, ' ').replaceAll(TIME, '"a time"').replaceAll(TIME_IN_TEXT, 'a time');

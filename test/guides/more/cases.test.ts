@@ -4,7 +4,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { TransferService } from '../../../sdk/client.ts';
 import { followGuide } from '../guide-trial.ts';
 
-/** A stand-in for a help desk. Stores the requests that it receives, by path. */
+/** A stand-in for a help desk. It stores the requests that it receives, by path. */
 const stored = new Map<string, unknown>();
 const TOKEN = 'of-the-help-desk';
 
@@ -26,7 +26,7 @@ const helpDesk = createServer(async (request, response) => {
   }
   stored.set(path, body);
   response.writeHead(204).end();
-  // Like other help desks, it reports every comment, even a comment by the bridge.
+  // Like real help desks, it reports every comment, even the bridge's own.
   if (path.includes('/comments/')) await tell({ id: path, case_id: caseId, author: 'bridge', text: body.text });
 });
 await new Promise<void>((listening) => helpDesk.listen(0, '127.0.0.1', listening));
@@ -56,10 +56,10 @@ test('the bridge copies each message to the other side once, without echoes', as
   const case_id = opened?.case_id ?? '';
   const ticket = `/tickets/${case_id}`;
   await vi.waitFor(() => expect(stored.get(ticket)).toMatchObject({ text: 'Where is my transfer?' }), 120_000);
-  // Sends from the help desk: a comment, the same comment again, and a comment with a wrong token.
+  // The help desk sends a comment, the same comment again, and a comment with a wrong token.
   const comment = { id: 'c1', case_id, author: 'Ada', text: 'Which one?' };
   expect([await tell(comment), await tell(comment), await tell(comment, 'wrong')]).toEqual([204, 204, 401]);
-  // Sends to the help desk: a message from the caller, and a message that support wrote elsewhere.
+  // The help desk receives a message from the caller, and a message that support wrote elsewhere.
   await client.cases.reply(case_id, { text: 'The one from noon.', external_id: 'desk-of-the-caller' });
   await client.cases.answer(case_id, { text: 'Thank you.' });
   const comments = () => [...stored].flatMap(([path, body]) => (path.startsWith(`${ticket}/comments/`) ? [body] : []));
