@@ -98,7 +98,7 @@ test('the service writes to a standby again once it is promoted', async () => {
 test('the service is not ready while the disk cannot store a new file', async () => {
   const files = join(first.embedded.dataDirectory, 'base', 'pgsql_tmp');
   await rm(files, { recursive: true, force: true });
-  // PostgreSQL cannot create temporary files while a file is in the place of their directory.
+  // PostgreSQL cannot create temporary files while a file has the path of their directory.
   await writeFile(files, '');
   try {
     expect(await untilReadinessIs(service.url, 'write_failing')).toMatchObject({

@@ -8,7 +8,10 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 export type ReaderFolder = {
   readonly path: string;
-  /** A folder to put first in PATH. Its `npx` runs installed programs without npm, which takes half a second to start. */
+  /**
+   * A folder that must come first in PATH. Its `npx` runs installed programs without npm, which takes half a second to
+   * start.
+   */
   readonly quickNpx: string;
   readonly remove: () => Promise<void>;
 };

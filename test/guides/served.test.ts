@@ -63,7 +63,7 @@ describe.each(ALL)('/guides/$slug', ({ slug, file }) => {
     expect(prose.filter((text) => /\]\(|```|<!--/.test(text))).toEqual([]);
   });
 
-  it('is Markdown for clients other than browsers', async () => {
+  it('is sent as Markdown to clients other than browsers', async () => {
     for (const answer of [await ask(`/guides/${slug}`), await ask(`/guides/${slug}.md`, 'text/html')]) {
       expect(answer.status).toBe(200);
       expect(answer.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
@@ -85,7 +85,7 @@ describe('the guides', () => {
     expect(data.map(({ path }) => path)).toEqual(paths);
   });
 
-  it('lead from each guide to the next', async () => {
+  it('link each guide to the next one', async () => {
     const seen: string[] = [];
     let next: string | undefined = `/guides/${GUIDES[0]?.slug}`;
     while (next !== undefined) {
@@ -102,7 +102,7 @@ describe('the guides', () => {
     expect(links.filter((link) => link === '/guides').length).toBeGreaterThan(1);
   });
 
-  it('answer an unknown guide with a record, or a page for a browser, that names the list', async () => {
+  it('respond to an unknown guide with an error record, or with a page for a browser, that names the list', async () => {
     for (const path of ['/guides/nope', '/guides/nope.md', '/guides/runbook/nope', '/guides/constructor']) {
       const answer = await ask(path);
       expect(answer.status).toBe(404);
@@ -127,7 +127,7 @@ describe('the guides', () => {
     }
   });
 
-  it('copy only the typed part of a terminal', async () => {
+  it('let readers copy only the typed part of a terminal listing', async () => {
     const copied = (await page('/guides/quickstart')).flatMap(({ attributes }) => attributes.get('data-copy') ?? []);
     expect(copied).toContain(
       `curl localhost:8080/api/v0.1/core/card/ada`.replace('localhost:8080', `127.0.0.1:${running.port}`),
@@ -147,7 +147,7 @@ describe('the guides', () => {
     expect(picture).toContain('role="img" aria-labelledby="concepts-title concepts-description"');
     expect(picture).toMatch(/<desc id="concepts-description">[^<]{200,}<\/desc>/);
     expect(picture).not.toMatch(/<style|<script|style=|href=| on[a-z]+=/);
-    // The stylesheet of the pages and the file for both colour schemes must have a colour for every class of the picture.
+    // The pages' stylesheet and the file for both color schemes must each have a color for every class in the picture.
     const file = readFileSync(join(ROOT, 'docs/concepts.svg'), 'utf8');
     const [light = '', dark = ''] = file.split('prefers-color-scheme: dark');
     const classes = new Set([...picture.matchAll(/class="([a-z]+)"/g)].map(([, name = '']) => name));
@@ -168,7 +168,7 @@ describe('the guides', () => {
 /** Links that this gateway cannot serve: health needs the database, and the console must be built. */
 const ELSEWHERE = /^\/(health\/|console|openapi\.json|favicon)/;
 
-it('every link of a page works', async () => {
+it('every link on a page works', async () => {
   const pages = new Map<string, ReadonlySet<string> | null>();
   const dead: string[] = [];
   const visit = async (path: string): Promise<ReadonlySet<string> | null> => {
@@ -195,7 +195,7 @@ it('every link of a page works', async () => {
   expect(pages.size).toBeGreaterThan(ALL.length);
 });
 
-it('every link of a served Markdown file works', async () => {
+it('every link in a served Markdown file works', async () => {
   const dead: string[] = [];
   for (const { slug } of ALL) {
     const text = await (await ask(`/guides/${slug}.md`)).text();
@@ -207,7 +207,7 @@ it('every link of a served Markdown file works', async () => {
   expect(dead).toEqual([]);
 });
 
-it('every link of a file of the project works', () => {
+it('every link in a file of the project works', () => {
   const files = [
     ...ALL.map(({ file }) => file),
     ...globSync(['*.md', '{console,server,tools,sdk,test}/**/*.md'], { cwd: ROOT, exclude: ['**/node_modules/**'] }),
@@ -227,8 +227,8 @@ it('every link of a file of the project works', () => {
 });
 
 /**
- * Returns the ids that GitHub gives to the headings of a file. This code is independent of the service, which computes the
- * same ids.
+ * Returns the ids that GitHub gives to the headings of a file. The service computes the same ids, but this code is
+ * independent of it.
  */
 function anchorsOf(text: string): readonly string[] {
   const headings = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 /** A response, parsed from its bytes. */
 export type ReceivedResponse = {
   readonly status: number;
-  /** Status line and headers. */
+  /** The status line and the headers. */
   readonly head: string;
   readonly body: string;
 };
@@ -13,17 +13,17 @@ export type Exchange = {
   readonly responses: readonly ReceivedResponse[];
   /** The bytes after the last complete response. */
   readonly rest: string;
-  /** Whether the service has ended the connection. */
+  /** Whether the service has closed the connection. */
   readonly isEnded: boolean;
 };
 
 /** A request that must get a response. The response to HEAD has no body, even if its headers announce one. */
 export type Awaited = { readonly method: string };
 
-/** A response takes at most six seconds. If this time passes, it will never come. */
+/** A response takes at most six seconds, so one that has not arrived within this time will never arrive. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
-/** A connection to the service. It opens on first use, and again after the service has closed it. */
+/** A connection to the service. It opens on first use, and again if the service has closed it. */
 export class Conversation {
   readonly #port: number;
   #socket: Socket | undefined;
@@ -35,7 +35,7 @@ export class Conversation {
     this.#port = port;
   }
 
-  /** Sends bytes and reads a response for each of `awaited`, or until the connection ends. */
+  /** Sends bytes, and reads one response for each request in `awaited` or until the connection ends. */
   async exchange(bytes: Buffer, awaited: readonly Awaited[], endsAfter: boolean): Promise<Exchange> {
     const socket = await this.#open();
     socket.write(bytes);
@@ -82,7 +82,7 @@ export class Conversation {
     this.close();
     this.#received = Buffer.alloc(0);
     this.#isEnded = false;
-    // The connection can be half-closed, so that the test can end its half before the response arrives.
+    // Half-closing is allowed, so that the test can end its half of the connection before the response arrives.
     const socket = connect({ port: this.#port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     const end = (): void => {

@@ -6,14 +6,12 @@ import { callerOf, thingsOf } from '../fixtures/service-things.ts';
 import { waitFor } from './process.ts';
 import { sendRaw } from './raw-request.ts';
 
-/**
- * The result of a call: the record or the error record. Values that differ from run to run are replaced with placeholders.
- */
+/** The result of a call: the record or the error record. Placeholders replace values that differ between runs. */
 type Outcome = { readonly call: string; readonly came: unknown };
 
 /**
- * Calls most operations of a new sandbox, with every kind of transfer, and returns the results. They are the same on any
- * PostgreSQL.
+ * Calls most operations of a new sandbox, with every kind of transfer, and returns the results. They are the same on
+ * any PostgreSQL.
  */
 export async function callTheUsual(client: TransferService): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -55,7 +53,7 @@ const NOT_CALLED: readonly OperationId[] = ['stop_database', 'start_database', '
 
 type Caller = <Result>(name: string, run: () => Promise<Result>) => Promise<Result | undefined>;
 
-/** A date whose day cannot be a month, so that the tests find dates with swapped parts. */
+/** A date whose day cannot be a month, so that the tests detect dates with swapped parts. */
 const NEVER = '2030-02-28';
 
 async function callForCards({ cards }: TransferService, call: Caller): Promise<void> {
@@ -104,7 +102,8 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
     transfers.create({ amount: 100, card_id: 'one', type: 'unload', capture: 'manual' }),
   );
   await call('cancel_transfer', () => transfers.cancel(dropped?.transfer_id ?? ''));
-  // This time is not yet due when the clock is moved below. Otherwise the result would depend on the speed of the machine.
+  // This time must not yet be due when the clock is moved below. Otherwise, the result would depend on the machine's
+  // speed.
   const later = new Date(Date.now() + 5 * 86_400_000).toISOString();
   await call('create_transfer, scheduled', () => transfers.create({ amount: 7, card_id: 'two', scheduled_for: later }));
   const id = made?.transfer_id ?? '';
@@ -121,7 +120,7 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
   await call('get_reversal', () => transfers.reversal(reversal?.reversal_id ?? ''));
   await call('get_transfer_timeline', async () => {
     const { money, steps } = await transfers.timeline(id);
-    // Events get their positions a moment later, and errors are stored a moment later.
+    // Events get their positions a moment later, and errors are also stored a moment later.
     return { money, steps: steps.filter(({ kind }) => kind !== 'event' && kind !== 'error') };
   });
   await call('list_likely_duplicates', async () => {
@@ -192,7 +191,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('the books', () => trialBalance.get());
 }
 
-/** Replaces values that differ between runs: ids, keys, hashes, figures of the process, and times (as days from now). */
+/** Replaces values that differ between runs: ids, keys, hashes, the process's figures, and times (as days from now). */
 function normalized(value: unknown): unknown {
   const text = JSON.stringify(value)
     .replaceAll(/\b([a-z]+)_[0-9a-f]{32}\b/g, '$1_<id>')
@@ -200,7 +199,7 @@ function normalized(value: unknown): unknown {
     .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<key>')
-    // These are figures of the process in the status.
+    // These are the process's figures in the status.
     .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
       // The start or the end of a period depends on the calendar, not on the time of the call.

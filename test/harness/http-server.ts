@@ -13,13 +13,13 @@ import { openSessionAuthentication } from '../../server/subjects/sessions/authen
 import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';
 
-/** UUIDs of the two programs of the fake gateway. */
+/** The UUIDs of the fake gateway's two programs. */
 export const DEMO_PROGRAM = '01920000-0000-7000-8000-000000000001';
 export const OTHER_PROGRAM = '01920000-0000-7000-8000-000000000002';
 export const OTHER_PROGRAM_ID = 'prog_01920000000070008000000000000002';
 export const DEMO_PROGRAM_ID = 'prog_01920000000070008000000000000001';
 
-/** Makes a gateway with handlers by operation. Its keys are 'operator', 'program' and 'broken'. */
+/** Creates a gateway with handlers by operation. Its keys are 'operator', 'program' and 'broken'. */
 export function fakeGateway(
   handlers: Partial<Record<OperationId, Handler>> = {},
   more: Partial<Omit<Gateway, 'handlers'>> = {},
@@ -56,7 +56,7 @@ export function fakeGateway(
   };
 }
 
-/** Makes the service's gateway to a test ledger: a sandbox without keys, unless `more` overrides that. */
+/** Creates the service's gateway to a test ledger: a sandbox without keys, unless `more` overrides that. */
 export function ledgerGateway({ databases, handlers, service }: Ledger, more: Partial<Gateway> = {}): Gateway {
   return {
     mode: 'sandbox',
@@ -89,7 +89,7 @@ export type HttpTestServer = {
   readonly ask: (bytes: string | Buffer, method?: string) => Promise<RawResponse>;
 };
 
-/** Starts a server. It sheds load only if the options say so. Otherwise tests would fail on a slow machine. */
+/** Starts a server. It sheds load only if the options say so, because otherwise tests would fail on a slow machine. */
 export async function startHttpServer(gateway = fakeGateway(), options: HttpOptions = {}): Promise<HttpTestServer> {
   const reports: ErrorReport[] = [];
   const server = createHttpServer(gateway, {
@@ -120,7 +120,7 @@ export async function serve(gateway?: Gateway, options?: HttpOptions): Promise<H
   return started;
 }
 
-/** Returns the server's side of the next connection that a server of this process accepts. */
+/** Returns the server's side of the next connection that a server in this process accepts. */
 export function nextTaken(): Promise<Socket> {
   return new Promise((resolve) => {
     const take = (message: unknown): void => {

@@ -8,16 +8,16 @@ import { STOCK_BINARIES } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
 /**
- * Copies a ledger directory that is made once per run and has PostgreSQL and its tables. That saves a second in tests that
- * are not about creating a ledger. The copy has no rows, no seed and no mode yet.
+ * Copies a ledger directory with PostgreSQL and its tables, which is created once per run. This saves a second in tests
+ * that are not about creating a ledger. The copy has no rows, no seed and no mode yet.
  */
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {
   const directory = await temporaryDirectory();
   const templates = templatesOfThisRun();
-  // A stock server makes its own directory.
+  // A stock server creates its own directory.
   if (templates === undefined || STOCK_BINARIES !== undefined) return directory;
   try {
-    // -a keeps owners and modes: as root, the files belong to PostgreSQL's user.
+    // -a keeps owners and modes: if root runs the tests, the files belong to PostgreSQL's user.
     await promisify(execFile)('cp', ['-a', await templateIn(templates), directory.path]);
     return directory;
   } catch (error) {

@@ -6,13 +6,13 @@ import { endLeftovers } from './run/leftovers.ts';
 /** The environment variable with the templates' directory, for the processes of a run. */
 export const TEMPLATES = 'TEST_LEDGER_TEMPLATES';
 
-/** Returns the directory of this test run with the templates that `ledgerDirectory` copies, or undefined outside a run. */
+/** Returns this test run's directory with the templates that `ledgerDirectory` copies, or undefined outside a run. */
 export function templatesOfThisRun(): string | undefined {
   return process.env[TEMPLATES];
 }
 
 /**
- * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is space, because a ledger has
+ * Returns the parent of the tests' directories. `npm test` keeps them in memory if there is room, because a ledger has
  * more than a thousand files, and many disks need a second for them. Files in memory survive the SIGKILL of a process.
  * Outside such a run, and in campaigns, the directories are on disk.
  */
@@ -24,7 +24,7 @@ export function placeOfDirectories(): string {
 /** The kinds of starts that a run counts, because starts take most of its time. */
 type Start = 'service' | 'PostgreSQL';
 
-/** Counts a start. The run prints the number at its end. Does nothing outside a run. */
+/** Counts a start. The run prints the total at its end. Does nothing outside a run. */
 export function countStart(start: Start): void {
   const templates = templatesOfThisRun();
   if (templates !== undefined) appendFileSync(join(templates, STARTS), `${start}\n`);
@@ -39,8 +39,8 @@ function describeStarts(templates: string): string {
 }
 
 /**
- * Makes a directory below `place` once, with a data directory `postgresql` in it, and returns the data directory's path. If
- * two processes do so at once, the first to finish renames its copy, and the other removes its own copy.
+ * Creates a directory under `place` once, with a data directory `postgresql` in it, and returns the data directory's
+ * path. If two processes do so at once, the first to finish renames its copy, and the other removes its own.
  */
 export async function makeTemplate(
   place: string,
@@ -61,7 +61,7 @@ export async function makeTemplate(
   return files;
 }
 
-/** Bytes that must be free in memory: enough for thirty simultaneous ledgers with their writes. */
+/** The bytes that must be free in memory: enough for thirty simultaneous ledgers and their writes. */
 const ROOM = 8 * 2 ** 30;
 
 function hasRoom(path: string): boolean {
@@ -74,14 +74,14 @@ function hasRoom(path: string): boolean {
 }
 
 /**
- * Makes the templates' directory for this process and its children, and returns a function that removes it. Does nothing if the
- * run already has one. vitest calls it before the first file.
+ * Creates the templates' directory for this process and its children, and returns a function that removes it. Does
+ * nothing if the run already has one. vitest calls it before the first file.
  */
 export default function makeTemplates(): (() => Promise<void>) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;
   const place = hasRoom('/dev/shm') ? '/dev/shm' : '/tmp';
   const path = mkdtempSync(join(place, 'transfer-service-templates-'));
-  // If root runs the tests, PostgreSQL's user must be able to enter it.
+  // If root runs the tests, PostgreSQL's user must be able to enter the directory.
   chmodSync(path, 0o711);
   process.env[TEMPLATES] = path;
   return async () => {

@@ -31,11 +31,11 @@ import { countStart } from './ledger-templates.ts';
 import { STOCK_BINARIES, stockPostgresIn } from './postgres/stock-postgres.ts';
 import { temporaryDirectory } from './process.ts';
 
-/** SQL for the key of a row of `idempotency`. For a created transfer, the key is in the transfer's row. */
+/** SQL for the key of a row in `idempotency`. For a created transfer, the key is in the transfer's row. */
 export const KEY_TEXT = `coalesce(idempotency.key, (select transfer.idempotency_key from transfer
   where transfer.program_id = idempotency.program_id and transfer.transfer_id = idempotency.subject_id))`;
 
-/** A test's own PostgreSQL, with the schema and the sandbox's seed. */
+/** The test's own PostgreSQL server, with the schema and the sandbox's seed. */
 export type TestServer = {
   readonly connection: {
     readonly host: string;
@@ -53,7 +53,7 @@ export type TestServer = {
 /** A test server on the embedded PostgreSQL, even if the tests run on another one. */
 export type EmbeddedTestServer = TestServer & { readonly embedded: EmbeddedPostgres };
 
-/** The operations of one service process over a database, without HTTP. */
+/** The operations of one service process on a database, without HTTP. */
 export type Ledger = {
   readonly databases: Databases;
   /** The database with access to all programs, for loops and operators. */
@@ -76,7 +76,7 @@ export async function startServer(): Promise<TestServer> {
   return prepare(stock, directory.remove);
 }
 
-/** Does the same with the embedded server, for tests that need it. */
+/** Does the same with the embedded server, for tests that require it. */
 export async function startEmbeddedServer(): Promise<EmbeddedTestServer> {
   const directory = await ledgerDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
@@ -126,15 +126,17 @@ export const UNLIMITED: TimeLimits = {
 };
 
 /**
- * The time limits for a slow machine. The limits of a request would end its statements and waits for a connection. Only the
- * limit for locks remains, because the work of groups depends on it.
+ * The time limits for a slow machine, where a request's normal limits would end its statements and its waits for a
+ * connection. Only the limit for locks remains, because the work of groups depends on it.
  */
 export const UNHURRIED: TimeLimits = {
   ...UNLIMITED,
   session: [...UNLIMITED.session, ['lock_timeout', String(LIMITS.lock)]],
 };
 
-/** Opens the operations on a database. To PostgreSQL, each call of this function looks like another service process. */
+/**
+ * Opens the operations on a database. To PostgreSQL, each call of this function looks like a separate service process.
+ */
 export function openLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
@@ -192,7 +194,7 @@ export function openLedger(
       body: OPERATIONS[operation].body === undefined ? undefined : read,
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
-      // Tests of deadlines set their own deadline. The other tests must not fail on a slow machine.
+      // Tests of deadlines set their own. All other tests must not fail on a slow machine.
       deadline: performance.now() + 240_000,
       ...more,
     });
@@ -244,12 +246,12 @@ export async function onConnection<Result>(
   }
 }
 
-/** Reads the trial balance, for the comparison with `balanced` after every test. */
+/** Reads the trial balance, which every test compares with `balanced`. */
 export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
   return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;
 }
 
-/** Rows as the strict reader of requests returns them. The operation validates them one by one. */
+/** Returns rows in the form of the strict request reader. The operation validates them one by one. */
 function asRows(rows: unknown): unknown {
   const toRead = (_: string, value: unknown): unknown =>
     typeof value === 'number' ? new JsonNumber(String(value)) : value;

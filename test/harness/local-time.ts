@@ -9,8 +9,8 @@ const keepStart = memoized<number>();
 const keepCalendar = memoized<Calendar>();
 
 /**
- * Computes the calendar at a time in a different way than the product: it first calculates with dates, and then finds the
- * start of each date.
+ * Computes the calendar at a time in a different way than the product does: it first calculates with dates, and then
+ * finds the start of each date.
  */
 export function calendarAt(moment: number, zone: string): Calendar {
   const today = dayIn(zone, moment);
@@ -26,7 +26,7 @@ export function calendarAt(moment: number, zone: string): Calendar {
   });
 }
 
-/** Returns the start of a day in a zone. The day is given as midnight UTC. No zone is further than 15 hours from UTC. */
+/** Returns the start of a day in a zone. The day is given as midnight UTC. No zone is more than 15 hours from UTC. */
 function startOf(midnight: number, zone: string): number {
   return keepStart(`${zone} ${midnight}`, () => {
     const day = new Date(midnight).toISOString().slice(0, 'YYYY-MM-DD'.length);

@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
 
-/** The claims of a person, without `sub`. */
+/** A person's claims, without `sub`. */
 export type PersonClaims = Readonly<Record<string, unknown>>;
 
 export type OpenidProvider = {
   readonly issuer: string;
-  /** The people who can sign in, by their `sub`. A test may add some. */
+  /** The people who can sign in, by their `sub`. A test may add more. */
   readonly people: Map<string, PersonClaims>;
   /** Errors that the provider has logged, for the messages of failed tests. */
   readonly problems: string[];
@@ -90,7 +90,7 @@ function openProvider(issuer: string, publicUrl: string, people: ReadonlyMap<str
     features: {
       devInteractions: { enabled: false },
       backchannelLogout: { enabled: true },
-      // Signing out needs no confirmation, so that tests have no further form to submit.
+      // Signing out needs no confirmation, so that tests have no additional form to submit.
       rpInitiatedLogout: {
         logoutSource: (context: { body: string }, form: string) => {
           const yes = '<input type="hidden" name="logout" value="yes">';
@@ -108,7 +108,7 @@ function openProvider(issuer: string, publicUrl: string, people: ReadonlyMap<str
       await grant.save();
       return grant;
     },
-    // The provider's own fetch refuses addresses of this machine.
+    // The provider's own fetch refuses addresses on this machine.
     fetch: (url: string, { dispatcher: _, ...options }: RequestInit & { readonly dispatcher?: unknown }) =>
       fetch(url, options),
     pkce: { required: () => true },

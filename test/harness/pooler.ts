@@ -48,7 +48,7 @@ function passOn(client: Socket, session: Socket, startup: Buffer, mode: PoolerMo
   session.on('close', () => client.destroy());
 }
 
-/** A session for all clients. It finishes one client's transaction before it serves the next client. */
+/** A session that all clients share. It finishes one client's transaction before it serves the next client. */
 class SharedSession {
   readonly #open: () => Socket;
   #session: Socket | undefined;
@@ -100,7 +100,7 @@ class SharedSession {
     });
   }
 
-  /** Returns whether the last message of the session is ReadyForQuery outside a transaction. */
+  /** Returns whether the last message from the server is ReadyForQuery outside a transaction. */
   #endsIdle(data: Buffer): boolean {
     this.#rest = Buffer.concat([this.#rest, data]);
     let isIdle = false;
@@ -113,7 +113,10 @@ class SharedSession {
   }
 }
 
-/** Removes the options from a client's first packet: its length, the version, and pairs of zero-terminated texts. */
+/**
+ * Removes the options from a client's first packet, which contains its length, the version, and pairs of
+ * zero-terminated texts.
+ */
 function withoutOptions(startup: Buffer): Buffer {
   const parts = startup.toString('latin1', 8).split('\0');
   const at = parts.findIndex((part, index) => index % 2 === 0 && part === 'options');

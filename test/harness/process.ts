@@ -16,7 +16,7 @@ const START_TIME = 180_000;
 
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 
-/** Points to Node's compile cache, if there is one. Without it, our programs take twice as long to start. */
+/** Points to Node's compile cache, if the run has one. Without it, our programs take twice as long to start. */
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
@@ -24,8 +24,8 @@ export const COMPILED: Readonly<Record<string, string>> =
 const INHERITED = { PATH, ...COMPILED };
 
 /**
- * In a test run, a service must not refuse requests because other tests keep the machine busy. In campaigns and the
- * benchmark it sheds load as usual.
+ * In a test run, a service must not refuse requests because other tests keep the machine busy. In campaigns and in the
+ * benchmark, it sheds load as usual.
  */
 const patience = (): Readonly<Record<string, string>> =>
   templatesOfThisRun() === undefined ? {} : { OVERLOAD_DELAY_MILLISECONDS: '0' };
@@ -38,19 +38,21 @@ export type ServiceProcess = {
   readonly errors: () => string;
   /** A client that never retries, so that a test sees each response. */
   readonly client: TransferService;
-  /** Stops and starts its database: by the sandbox's operations, or directly if the tests run on stock binaries. */
+  /**
+   * Stops and starts the database, either with the sandbox's operations or directly if the tests run on stock binaries.
+   */
   readonly database: { readonly stop: () => Promise<void>; readonly start: () => Promise<void> };
-  /** Stops it as an operator does, and returns the exit code. */
+  /** Stops the service as an operator does, and returns the exit code. */
   readonly stop: () => Promise<number | null>;
-  /** Sends SIGKILL and waits for the end. */
+  /** Sends SIGKILL and waits for the process to end. */
   readonly kill: () => Promise<void>;
 };
 
-/** Makes an empty directory for a ledger. `remove` deletes it after the test. */
+/** Creates an empty directory for a ledger. `remove` deletes it after the test. */
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
-  // The path is short enough for PostgreSQL's socket. If root runs the tests, PostgreSQL's user may enter it.
+  // The path is short enough for PostgreSQL's socket. If root runs the tests, PostgreSQL's user can enter it.
   const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
-  // If that user could not enter it, the ledger would be in /var/lib, where `remove` would not delete it.
+  // If that user could not enter the directory, the ledger would be in /var/lib, where `remove` would not delete it.
   await chmod(path, 0o711);
   const templates = templatesOfThisRun();
   if (templates !== undefined) noteDirectory(templates, path);
@@ -63,13 +65,13 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 }
 
 /**
- * The settings of a service. The default of DATA_DIR is a directory of the checkout. There, a service would find the errors
- * that a killed service of another test could not store, and add them to its own ledger. So DATA_DIR is required.
+ * The settings of a service. DATA_DIR is required, because its default is a directory of the checkout. There, a service
+ * would find errors that a killed service of another test could not store, and would add them to its own ledger.
  */
 export type ServiceSettings = Readonly<Record<string, string>> & { readonly DATA_DIR: string };
 
 /**
- * Starts the service and waits for its banner. Rejects with the output if the service ends before the banner. `main` is the
+ * Starts the service and waits for its banner. Rejects with the output if the service ends before that. `main` is the
  * program to start, for example in a copy. The default is the run's bundle, or the source outside a run.
  */
 export async function startService(environment: ServiceSettings, main?: string): Promise<ServiceProcess> {
@@ -95,7 +97,7 @@ export async function startService(environment: ServiceSettings, main?: string):
     let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
-      // Stops searching after the banner. Searching all output again would be slow if every request is logged.
+      // Stops searching after the banner. If every request is logged, searching all output repeatedly would be slow.
       if (isReady) return;
       const found = /Ready at (\S+)/.exec(output)?.[1];
       if (found !== undefined) {
@@ -128,7 +130,7 @@ export async function startService(environment: ServiceSettings, main?: string):
     client,
     database: {
       stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
-      // On a very busy machine a start takes longer than the service waits, so the request is repeated. The repeated
+      // On a very busy machine, a start takes longer than the service waits, so the request is repeated. The repeated
       // request waits for the same start.
       start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase({ maxRetries: 10 }))),
     },
@@ -140,7 +142,7 @@ export async function startService(environment: ServiceSettings, main?: string):
 /** Lines that a start or a command prints every five seconds on a busy machine. Tests must not depend on them. */
 const WAITS = /^(?:Still .+|PostgreSQL is still starting) \(\d+ s\).*\n/gm;
 
-/** The result of a program that ran to its end. */
+/** The result of a program that ran until it ended. */
 export type Ending = { readonly exitCode: number | null; readonly output: string; readonly errors: string };
 
 /** Runs a service that must refuse to start. */
@@ -148,7 +150,7 @@ export function startInVain(environment: Readonly<Record<string, string>>): Prom
   return runToEnd([MAIN], { PORT: '0', HOST: '127.0.0.1', ...environment });
 }
 
-/** Runs the command line in a separate process, as a person does. */
+/** Runs the command line in a separate process, as a person would. */
 export function runCommand(
   commandLine: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -156,7 +158,7 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-/** Runs a Node program until it ends. If it names a page of the runbook, checks that page. */
+/** Runs a Node program until it ends. If its output names a page of the runbook, checks that page. */
 export async function runToEnd(
   program: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -193,8 +195,8 @@ export async function runToEnd(
 export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
 
 /**
- * Reads a PostgreSQL's process id and URL from its postmaster.pid. Rejects while the file is missing or incomplete:
- * PostgreSQL creates it empty and adds line after line.
+ * Reads the process id and the URL of a PostgreSQL server from its postmaster.pid. Rejects while the file is missing or
+ * incomplete, because PostgreSQL creates it empty and adds line after line.
  */
 export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
   const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8').catch(() => '');
@@ -233,8 +235,8 @@ export async function waitFor(what: string, condition: () => Promise<boolean>, m
 }
 
 /**
- * Repeats an attempt that must finish before a future time, for example before a key expires. Each attempt gets more time.
- * Throws if an attempt fails before its time.
+ * Repeats an attempt that must finish before a future time, for example before a key expires. Each attempt gets more
+ * time. Throws if an attempt fails before its time is up.
  */
 export async function beforeMoment<Result>(attempt: (moment: Date) => Promise<Result>, first = 1000): Promise<Result> {
   for (let milliseconds = first; ; milliseconds *= 2) {

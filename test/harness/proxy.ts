@@ -7,13 +7,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 export type CommitFault =
   /** Cuts the connection before the server receives the COMMIT. */
   | 'cut_before'
-  /** Cuts the connection after the server has committed, before any of its response is passed on. */
+  /** Cuts the connection after the server has committed, before passing on any of its response. */
   | 'cut_after'
-  /** Reports an ordinary error to the service after the server has committed, like a pooler that has lost its server. */
+  /**
+   * Reports an ordinary error to the service after the server has committed, like a pooler that has lost its server.
+   */
   | 'deny_after'
   /** Passes the COMMIT on and cuts the service's side immediately. The server may continue without a client. */
   | 'orphan'
-  /** Cuts the connection of a chained group between its early and its late part. For other groups, the same as `cut_before`. */
+  /**
+   * Cuts the connection of a chained group between the group's early and late parts. For other groups, it does the same
+   * as `cut_before`.
+   */
   | 'cut_early';
 
 /** The point in a transaction at which a trap is set. */
@@ -31,7 +36,7 @@ export type TrapPlace =
   /** The server has committed. Its response is held back. */
   | 'after_commit';
 
-/** The result for the connection and the held-back data after a trap has sprung. */
+/** The effect of a sprung trap on the connection and on the held-back data. */
 export type TrapOutcome =
   | 'continue'
   /** Both sides are cut, and the held-back data never arrives. */
@@ -48,20 +53,20 @@ export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome 
 
 /** A proxy between the service and PostgreSQL that causes network faults. */
 export type DatabaseProxy = {
-  /** Directory of the proxy's Unix socket, for use as `host`. */
+  /** The directory of the proxy's Unix socket, for use as `host`. */
   readonly host: string;
   /** Faults for the next COMMITs, in order. Each is removed when it happens. */
   readonly faults: CommitFault[];
   /** Traps for the next transactions. The first one springs and is removed when its place is reached. */
   readonly traps: Trap[];
-  /** Returns the number of open transactions. These are the groups in flight, if the service is doing nothing else. */
+  /** Returns the number of open transactions. If the service is doing nothing else, these are the groups in flight. */
   readonly open: () => number;
-  /** Counts from now on how often the service sends the prepared statement with this name. */
+  /** Starts to count how often the service sends the prepared statement with this name. */
   readonly watch: (statement: string) => () => number;
   /**
-   * Returns the number of round trips on all connections: how often a client sent something after the server did. The first
-   * round trip of a connection applies its settings. It does not count, because the machine's speed decides when
-   * connections open.
+   * Returns the number of round trips on all connections, that is, how often a client sent data after the server did.
+   * The first round trip of a connection applies its settings. It does not count, because the machine's speed
+   * determines when connections open.
    */
   readonly turns: () => number;
   readonly cutAll: () => void;
@@ -88,14 +93,14 @@ const FENCE = Buffer.from('fence_batch\0', 'latin1');
 /** Statements of background loops, which can run at any time. Their transactions get no faults and no traps. */
 const OF_LOOPS = ['hold_relay', 'force_a_file', 'lock_due_errors'].map((name) => Buffer.from(`${name}\0`, 'latin1'));
 
-/** The beginning of a write without a fence. Such writes also run at any time. */
+/** The start of a write without a fence. Such writes also run at any time. */
 const UNGUARDED = Buffer.from('begin read write', 'latin1');
 
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 const ROLLED_BACK = Buffer.from('ROLLBACK\0', 'latin1');
 
-/** The bytes before the command's name in a CommandComplete message: a type and a length. */
+/** The number of bytes before the command's name in a CommandComplete message: a type and a length. */
 const BEFORE_COMMAND = 5;
 
 const DENIAL = 'SERROR\0VERROR\0C08006\0Mthe server has closed the connection\0\0';
@@ -121,7 +126,7 @@ type Setting = {
   isSliced: boolean;
 };
 
-/** One connection. Data from either side is handled in order, so a trap also holds back the data after it. */
+/** One connection. It handles data from either side in order, so a trap also holds back the data that follows. */
 class Wire {
   readonly #setting: Setting;
   readonly #client: Socket;
@@ -245,7 +250,7 @@ class Wire {
   }
 
   /**
-   * Passes data on as a whole, or byte by byte. A turn of the event loop between the bytes makes sure that they are sent
+   * Passes data on, either whole or byte by byte. A turn of the event loop between the bytes ensures that they are sent
    * separately.
    */
   async #pass(to: Socket, chunk: Buffer): Promise<void> {
@@ -265,8 +270,8 @@ class Wire {
   }
 
   /**
-   * Springs the next trap if it is set for this place. Returns false if the caller must not pass the data on. `before` is the
-   * data that arrives before a denial.
+   * Springs the next trap if it is set for this place. Returns false if the caller must not pass the data on. `before`
+   * is the data that arrives before a denial.
    */
   async #passes(place: TrapPlace, deliver: () => void, before?: Buffer): Promise<boolean> {
     const outcome = await this.#take(place)?.spring();

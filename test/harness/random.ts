@@ -1,16 +1,16 @@
 /**
- * Numbers that look random and are the same every time. Each path of numbers, such as seed, batch, request, change, has its
- * own stream. So part of a case can be left out without changing the rest.
+ * Generates numbers that look random but are the same every time. Each path of numbers (such as seed, batch, request,
+ * change) has its own stream. So part of a case can be left out without changing the rest.
  */
 export class Random {
   #state: number;
 
   constructor(...path: readonly number[]) {
-    // Each step is mixed before the next one is added. Otherwise neighbouring paths would have similar streams.
+    // Mixes each step before adding the next one. Otherwise, neighbouring paths would have similar streams.
     this.#state = path.reduce((state, step) => mix((state ^ Math.imul(step + 1, 0x9e3779b1)) >>> 0), 0x243f6a88);
   }
 
-  /** Returns a whole number from 0 up to, but not including, `bound`. */
+  /** Returns a whole number that is at least 0 and less than `bound`. */
   below(bound: number): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     return Math.floor((mix(this.#state) / 0x1_0000_0000) * bound);
@@ -31,7 +31,7 @@ export class Random {
     return Array.from({ length: count }, (_, at) => String(at === 0 ? 1 + this.below(9) : this.below(10))).join('');
   }
 
-  /** Returns a number of 13 to 19 digits with a valid check digit, like the number of a card. */
+  /** Returns a number of 13 to 19 digits with a valid check digit, like a card number. */
   cardNumber(): string {
     const body = this.digits(12 + this.below(7));
     const sum = [...body].reverse().reduce((total, digit, at) => {
@@ -42,7 +42,10 @@ export class Random {
   }
 }
 
-/** The finalizer of MurmurHash3: every bit of the input changes every bit of the output half of the time. */
+/**
+ * The finalizer of MurmurHash3: changing any bit of the input changes each bit of the output with a probability of one
+ * half.
+ */
 function mix(value: number): number {
   let hash = value;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

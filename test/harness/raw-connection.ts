@@ -13,7 +13,7 @@ export function bare(method: string, path: string, headers: readonly string[] = 
   return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-/** A response, read from its bytes. */
+/** A response, parsed from its bytes. */
 export type RawResponse = {
   readonly statusLine: string;
   readonly status: number;
@@ -28,7 +28,7 @@ const TIMEOUT_MILLISECONDS = 120_000;
 /** A connection on which a test can send arbitrary bytes and read responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
-  /** Unread chunks. They are joined only when read, because a stream has thousands. */
+  /** Chunks that have not been read. They are joined only when read, because a stream has thousands. */
   #chunks: Buffer[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
@@ -48,7 +48,7 @@ export class RawConnection {
 
   static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      // The connection can be half-closed, so that the test decides when its half ends.
+      // Half-closing is allowed, so that the test decides when its half ends.
       const socket = connect({ port, host, allowHalfOpen: true });
       const connection = new RawConnection(socket);
       socket.once('connect', () => resolve(connection)).once('error', reject);
@@ -70,7 +70,7 @@ export class RawConnection {
     }
   }
 
-  /** Returns all bytes after the last read response, up to the end of the connection. */
+  /** Returns all bytes after the last response that was read, up to the end of the connection. */
   async rest(): Promise<string> {
     while (!this.#ended) await this.#wait();
     return this.received;

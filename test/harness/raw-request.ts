@@ -19,10 +19,10 @@ export type RawResponse = {
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** No complete response arrived. */
+/** Thrown if no complete response arrived. */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse';
-  /** Whether the request was never sent because the connection failed. */
+  /** Whether the connection failed, so that the request was never sent. */
   readonly isRefused: boolean;
   /** How long the connection had been idle since its last response, or undefined on a new connection. */
   readonly idleMilliseconds: number | undefined;
@@ -39,12 +39,12 @@ export class NoResponse extends Error {
   }
 }
 
-/** The time of each connection's last response. The connection has been idle since then. */
+/** The time of each connection's last response, from which it has been idle. */
 const idleSince = new WeakMap<Socket, number>();
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';
 
-/** The service ends every request within 6 s of its own time, but a busy machine is slower. */
+/** The service ends every request within 6 s by its own clock, but a busy machine is slower. */
 const TIMEOUT_MILLISECONDS = 120_000;
 
 /** Sends one request, by default to create_transfer. Rejects with {@link NoResponse}. */
@@ -105,14 +105,14 @@ export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 
 /**
  * Closes an idle connection after this time, or earlier if the service asks for it. Node closes it a second before the
- * timeout of `Keep-Alive`, but only if the agent has a timeout. The value must differ from the requests' timeout. Otherwise
- * Node would keep the idle timeout for the next request.
+ * timeout in `Keep-Alive`, but only if the agent has a timeout. The value must differ from the requests' timeout.
+ * Otherwise, Node would keep the idle timeout for the next request.
  */
 const MAX_IDLE_MILLISECONDS = 60_000;
 
 /**
- * Makes an agent that keeps connections alive, for callers with many requests. Shortly before the timeout of a connection,
- * the agent no longer uses it.
+ * Creates an agent that keeps connections alive, for callers with many requests. The agent stops using a connection
+ * shortly before its timeout.
  */
 export function keptConnections(maxConnections: number): Agent {
   return new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: MAX_IDLE_MILLISECONDS });

@@ -38,8 +38,8 @@ export function pagesOf(message: string): readonly string[] {
 }
 
 /**
- * Checks the runbook link of every refusal that a test causes. Throws unless the refusal names an existing page that the
- * index also lists for its message. Ignores other output.
+ * Checks the runbook link of every refusal that a test causes. Throws unless the refusal names an existing page that
+ * the index also lists for its message. Ignores other output.
  */
 export function followRunbook(errors: string): void {
   const [, page] = /^Runbook: docs\/runbook\/([a-z-]+)\.md$/m.exec(errors) ?? [];

@@ -2,8 +2,8 @@ import { stockPostgresIn } from './postgres/stock-postgres.ts';
 import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 
 /**
- * The median time of a single caller's transfer in milliseconds on two servers that take turns. Also the results of
- * simultaneous calls.
+ * The median duration of a single caller's transfer in milliseconds, on two servers that take turns. Also the results
+ * of simultaneous calls.
  */
 export type SpeedComparison = {
   readonly embedded: number;
@@ -13,7 +13,7 @@ export type SpeedComparison = {
   readonly failures: readonly number[];
 };
 
-/** In each round both servers make the same number of transfers. They alternate in going first. */
+/** In each round, both servers create the same number of transfers. They alternate in going first. */
 const ROUNDS = 30;
 const TRANSFERS = 20;
 
@@ -37,7 +37,7 @@ export async function compareSpeed(binaries: string): Promise<SpeedComparison> {
     for (let round = 0; round <= ROUNDS; round += 1) {
       for (const service of round % 2 === 0 ? [embedded, stock] : [stock, embedded]) {
         const taken = await timeTransfers(service);
-        // The first round opens connections and makes plans, so it does not count.
+        // The first round opens connections and plans statements, so it does not count.
         if (round > 0) times.get(service)?.push(...taken);
       }
     }

@@ -8,9 +8,10 @@ type Settings = Readonly<Record<string, string>>;
 type KeptService = ServiceProcess & { readonly directory: string };
 
 /**
- * Uses a service on a sandbox ledger, whose DATA_DIR is `directory`. All files of a worker process that need the same
- * settings share it, one after the other. So a file makes its own cards and programs, counts only its own rows, and
- * restores the clock and the switch. Its webhooks are deleted. Tests that cannot share a service use `useOwnService`.
+ * Uses a service on a sandbox ledger whose DATA_DIR is `directory`. All files of a worker process that need the same
+ * settings share the service, one after the other. So each file must create its own cards and programs, count only its
+ * own rows, and restore the clock and the switch. The file's webhooks are deleted automatically. Tests that cannot
+ * share a service use `useOwnService`.
  */
 export function useService(settings: Settings = {}): () => KeptService {
   useWorker();
@@ -26,7 +27,7 @@ export function useService(settings: Settings = {}): () => KeptService {
 
 const kept = new Map<string, Promise<KeptService>>();
 
-/** Returns the shared service. If it has ended, for example because a test killed it, a new one replaces it. */
+/** Returns the shared service. If it has ended, for example because a test killed it, starts a new one. */
 async function keptService(settings: Settings): Promise<KeptService> {
   const key = JSON.stringify(Object.entries(settings).sort());
   const known = await kept.get(key)?.catch(() => undefined);
@@ -44,7 +45,7 @@ async function keptService(settings: Settings): Promise<KeptService> {
   return service;
 }
 
-/** Deletes webhooks. Otherwise the timelines of later files would show the events that wait for these webhooks. */
+/** Deletes webhooks. Otherwise, the timelines of later files would show the events that wait for these webhooks. */
 async function deleteWebhooks({ client }: KeptService): Promise<void> {
   const webhooks = client.operatorWebhooks;
   for await (const { webhook_id } of webhooks.listAll()) await webhooks.delete(webhook_id);
@@ -70,8 +71,8 @@ async function startOnNewLedger(settings: Settings) {
 }
 
 /**
- * Starts a service on a new ledger for one file. The service ends with the file. `reason` says why the file cannot share a
- * service, because each extra service costs a second of two cores.
+ * Starts a service on a new ledger for one file. The service ends with the file. `reason` says why the file cannot
+ * share a service, because each extra service takes a second on two cores.
  */
 export function useOwnService(reason: string, settings: Settings = {}): () => KeptService {
   let started: Awaited<ReturnType<typeof startOnNewLedger>> | undefined;
@@ -86,8 +87,8 @@ export function useOwnService(reason: string, settings: Settings = {}): () => Ke
 }
 
 /**
- * Makes an empty directory or a `ledgerDirectory` for all tests of a file. It is removed after everything that started
- * later has ended.
+ * Creates an empty directory or a `ledgerDirectory` for all tests of a file. It is removed after everything that
+ * started later has ended.
  */
 export async function useDirectory(make = temporaryDirectory): ReturnType<typeof temporaryDirectory> {
   const directory = await make();
@@ -95,7 +96,7 @@ export async function useDirectory(make = temporaryDirectory): ReturnType<typeof
   return directory;
 }
 
-/** Makes a data directory with the tables of a ledger and no rows. It is removed at the end of the test. */
+/** Creates a data directory with the tables of a ledger but no rows. It is removed at the end of the test. */
 export async function directoryForTest(): Promise<string> {
   const { path, remove } = await ledgerDirectory();
   onTestFinished(remove);
@@ -125,7 +126,7 @@ export async function refusalOf(
   throw outcome;
 }
 
-/** Fails unless every account equals its postings and holds and every currency sums to zero. */
+/** Fails unless every account equals the sum of its postings and holds, and every currency sums to zero. */
 export async function expectBalancedBooks({ client }: ServiceProcess): Promise<void> {
   const { balanced, currencies, differing_holds, differing_accounts } = await client.trialBalance.get();
   const right = { balanced: true, differing_holds: 0, differing_accounts: [] };

@@ -11,16 +11,17 @@ import { temporaryDirectory, waitFor } from './process.ts';
 export type Pair = {
   readonly primary: EmbeddedTestServer;
   readonly standby: EmbeddedPostgres;
-  /** Stops the standby. From then on, commits wait for it. */
+  /** Stops the standby. After that, commits wait for it. */
   readonly takeAway: () => Promise<void>;
   /** Starts the standby again, and waits until it receives the primary's WAL. */
   readonly bringBack: () => Promise<void>;
   /** Returns the number of commits on the primary that are waiting for the standby. */
   readonly commitsWaiting: () => Promise<number>;
-  /** Ends those waits, as an administrator does. The commits remain, but only on the primary. */
+  /** Ends these waits, as an administrator does. The commits remain, but only on the primary. */
   readonly endWaits: () => Promise<void>;
   /**
-   * Sets `synchronous_standby_names` of the primary and reloads its settings. Returns when all sessions have the new value.
+   * Sets the primary's `synchronous_standby_names` and reloads its settings. Returns when all sessions have the new
+   * value.
    */
   readonly setNames: (names: string) => Promise<void>;
   /** Queries the primary directly, not through the service. */
@@ -39,8 +40,8 @@ export type Pair = {
 export const STANDBY = 'standby';
 
 /**
- * Starts both with the embedded binaries, because a standby needs the binaries of its primary. The standby begins as a copy
- * of the stopped primary.
+ * Starts both servers with the embedded binaries, because a standby needs the same binaries as its primary. The standby
+ * begins as a copy of the stopped primary.
  */
 export async function startPair(): Promise<Pair> {
   const primary = await startEmbeddedServer();
@@ -60,7 +61,7 @@ export async function startPair(): Promise<Pair> {
     await embedded.resume();
     const standby = await startEmbeddedPostgres({ dataDirectory: directory.path });
     const pair = pairOf(primary, standby, async () => {
-      // Stops the primary first, because its shutdown waits until the standby has everything.
+      // Stops the primary first, because its shutdown waits until the standby has received everything.
       await standby.stop();
       await stop();
     });
@@ -133,7 +134,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
 async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: string): Promise<void> {
   await asSuperuser(embedded, `alter system set synchronous_standby_names = '${names}'`);
   await asSuperuser(embedded, 'select pg_reload_conf()');
-  // A new session has the settings of the main process. The main process signals all other sessions once it has read the
+  // A new session gets the settings of the main process, which signals all other sessions once it has read the
   // settings.
   await waitFor('the names are in force', async () => {
     const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");

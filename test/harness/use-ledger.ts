@@ -15,8 +15,8 @@ import { useDirectory } from './service.ts';
 // reverse order.
 
 /**
- * Makes a database with the schema and the sandbox's seed. It is in the PostgreSQL that the files of a worker process
- * share. `apart` is the reason for a separate PostgreSQL, for example because the file stops the server.
+ * Creates a database with the schema and the sandbox's seed, in the PostgreSQL server that the files of a worker
+ * process share. `apart` is the reason for a separate server, for example because the file stops it.
  */
 export async function useServer({ apart }: { readonly apart?: string } = {}): Promise<TestServer> {
   const server = apart === undefined ? await newDatabase() : await startServer();
@@ -27,7 +27,10 @@ export async function useServer({ apart }: { readonly apart?: string } = {}): Pr
 let shared: Promise<TestServer> | undefined;
 let databases = 0;
 
-/** Makes a database in the shared server. On stock binaries each file has its own server, because its settings matter. */
+/**
+ * Creates a database on the shared server. On stock binaries, each file has its own server, because its settings
+ * matter.
+ */
 async function newDatabase(): Promise<TestServer> {
   if (STOCK_BINARIES !== undefined) return startServer();
   useWorker();
@@ -73,7 +76,7 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
   return proxy;
 }
 
-/** Opens a ledger on a database. To PostgreSQL, each call of this function looks like another service process. */
+/** Opens a ledger on a database. To PostgreSQL, each call of this function looks like a separate service process. */
 export function useLedger(
   connection: ConnectionSettings,
   bounds?: LaneBounds,
@@ -92,7 +95,10 @@ export async function useConnection(connection: pg.ClientConfig): Promise<pg.Cli
   return client;
 }
 
-/** Fails after each test if an account differs from its postings and holds, or if a currency does not sum to zero. */
+/**
+ * Fails after each test if an account differs from the sum of its postings and holds, or if a currency does not sum to
+ * zero.
+ */
 export function checkBalances(ledger: Ledger): void {
   afterEach(async () => {
     expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
@@ -100,8 +106,8 @@ export function checkBalances(ledger: Ledger): void {
 }
 
 /**
- * Moves the sandbox's clock to the next noon (UTC) until the test ends. Otherwise midnight, when the daily limits start
- * over, could fall within the test.
+ * Moves the sandbox's clock to the next noon (UTC) until the test ends. Otherwise, midnight could fall within the test
+ * and reset the daily limits.
  */
 export async function moveToNoon({ call }: Ledger): Promise<void> {
   const secondsOfDay = Math.floor(Date.now() / 1000) % 86_400;

@@ -1,4 +1,4 @@
-// Load this file with --import. It makes the wall clock of the process wrong by WRONG_CLOCK_HOURS in every API.
+// Makes the process's wall clock wrong by WRONG_CLOCK_HOURS in every API. Load this file with --import.
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -17,7 +17,7 @@ class WrongDate extends RightDate {
   }
 }
 
-/** Makes a UUIDv7 with the wrong time. Native code reads the clock for these ids, so their time must be replaced. */
+/** Returns a UUIDv7 with the wrong time. Native code reads the clock for these ids, so their time must be replaced. */
 function wrongId(): ReturnType<typeof rightIds> {
   const time = (RightDate.now() + off).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${rightIds().slice(13)}` as ReturnType<typeof rightIds>;

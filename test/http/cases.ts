@@ -262,7 +262,7 @@ const BROKEN: readonly RawCase[] = [
   broken('truncated headers', `GET ${TRANSFER} HTTP/1.1\r\nHost: local`, { ends: true }),
 ];
 
-/** Faults in a body that is still arriving. Its request gets the response. */
+/** Faults in a body that is still arriving. The response belongs to that body's request. */
 const BROKEN_BODIES: readonly RawCase[] = [
   broken('a chunk without a size', `${bare('POST', TRANSFER, CHUNKED)}zz\r\n{}\r\n0\r\n\r\n`),
   broken('a chunk longer than its size', `${bare('POST', TRANSFER, CHUNKED)}2\r\n{}{}\r\n0\r\n\r\n`),
@@ -337,7 +337,8 @@ const CALLERS: readonly RawCase[] = [
 ];
 
 /**
- * All cases. The tests send each on a fresh connection, after another request, pipelined, and while the service closes.
+ * All cases. The tests send each case on a fresh connection, after another request, pipelined, and while the service
+ * closes.
  */
 export const CASES: readonly RawCase[] = [
   ...SYNTAX,

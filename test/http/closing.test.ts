@@ -6,7 +6,7 @@ import { bare, isListening, post, RawConnection } from '../harness/raw-connectio
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('a closing server reports that it is not ready, and serves requests until no more come', async () => {
+it('a closing server reports that it is not ready, and serves requests until no more arrive', async () => {
   const { ask, connect, port, server } = await serve(fakeGateway(), {
     settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 600_000, drainQuietMilliseconds: 10_000 },
   });
@@ -58,7 +58,7 @@ it('a server closes even if requests never stop', async () => {
   expect(lost).toBeLessThanOrEqual(1);
 });
 
-it('serves the first request on a connection that was open before the close', async () => {
+it('serves the first request on a connection that was open before the server began to close', async () => {
   const { connect, port, server } = await serve(fakeGateway(), {
     settings: { drainGraceMilliseconds: 0, lingerMilliseconds: 600_000, maxDrainMilliseconds: 600_000 },
   });
@@ -74,7 +74,7 @@ it('serves the first request on a connection that was open before the close', as
   await closed;
 });
 
-it('refuses a request whose body arrives after the server stopped accepting, and moves no money', async () => {
+it('refuses a request whose body arrives after the server stopped accepting requests, and moves no money', async () => {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   let begun = 0;
   const created = async (): Promise<AnyReply> => {
@@ -87,7 +87,7 @@ it('refuses a request whose body arrives after the server stopped accepting, and
   });
   const held = await connect(bare('GET', '/api/v0.1/core/card'));
   const slow = await connect(TRANSFER.slice(0, -5));
-  // The server has read both by the time a third gets its response.
+  // By the time a third request gets its response, the server has read both.
   await ask(bare('GET', '/health/live'));
   const closed = server.close();
   await expect.poll(() => isListening(port)).toBe(false);

@@ -14,10 +14,10 @@ const GET = bare('GET', EXPORT);
 const LIVE = bare('GET', '/health/live');
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** An export whose pieces come from the test. `asked` counts the pieces that the service has asked for. */
+/** An export whose pieces come from the test. `asked` counts the pieces that the service has requested. */
 type Source = { readonly handler: Handler; asked: number; returned: boolean };
 
-/** An export with a first line, followed by the pieces that `next` returns. Undefined ends it. */
+/** Returns an export with a first line, followed by the pieces that `next` returns. Undefined ends the export. */
 function sourceOf(next: (index: number) => string | undefined | Promise<string | undefined>): Source {
   const source: Source = {
     asked: 0,
@@ -112,7 +112,7 @@ describe('a complete export', () => {
     expect(readChunked(await connection.rest())).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: true });
   });
 
-  it('is followed by the response to a malformed request after it', async () => {
+  it('is followed by the response to a malformed request that was sent after it', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const { isWhole, after } = readChunked(await everything(started, `${GET}nonsense\r\n\r\n`));
     expect(isWhole).toBe(true);
@@ -143,7 +143,7 @@ describe('an export that is refused', () => {
   });
 
   it.each(['GET', 'HEAD'])(
-    'returns an error record in HTTP/1.0, where the caller could not detect a truncated export: %s',
+    'returns an error record over HTTP/1.0, where the caller could not detect a truncated export: %s',
     async (method) => {
       const source = pieces('1,2\r\n');
       const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
@@ -157,7 +157,7 @@ describe('an export that is refused', () => {
 
 describe('an export that fails midway', () => {
   it('is cut off without the last chunk, and its error is logged under its request id', async () => {
-    // The connection ends at once, before the service would abandon it.
+    // The connection ends at once, before the service would give up on it.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
       lingerMilliseconds: 60_000,
       maxDrainMilliseconds: 100,
@@ -240,11 +240,11 @@ describe('a caller of an export', () => {
     socket.pause().write(GET);
     const answering = await taken;
     const left = () => (answering.bytesWritten - answering.writableLength) / piece.length;
-    // Waits until the count stops changing: the buffers of the kernel are then full.
+    // Waits until the count stops changing, because the kernel's buffers are then full.
     for (let asked = -1, still = 0; still < 20; still += 1) {
       if (asked !== source.asked || answering.writableLength === 0) still = 0;
       ({ asked } = source);
-      // One written piece, with its framing, may not have fully left.
+      // One piece may have been written only partially, with its framing.
       expect(asked).toBeLessThanOrEqual(left() + 1);
       expect(answering.writableLength).toBeLessThan(2 * piece.length);
       await delay(10);
@@ -262,7 +262,7 @@ describe('a caller of an export', () => {
     expect(source.asked).toBe(pieces + 1);
   });
 
-  it('causes no refusals for others if it does not read', async () => {
+  it('causes no refusals for other callers if it does not read', async () => {
     const source = sourceOf(() => 'x'.repeat(1_000_000));
     const started = await serve(source, { lateAfterMilliseconds: 50, maxLateRequests: 1 });
     const readers = await Promise.all([1, 2, 3].map(() => started.connect(GET)));
@@ -316,7 +316,7 @@ describe('while the service closes', () => {
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);
-    // The close completes. The export was ended by the close, not by the read time-out.
+    // The close completes, which shows that the close ended the export and not the read timeout.
     await started.server.close();
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);

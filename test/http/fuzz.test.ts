@@ -55,7 +55,7 @@ describe('mangled requests', () => {
           if (status < 400) continue;
           const code = /^Error-Code: (\S+)$/im.exec(head)?.[1];
           if (body !== '') expect(codeOfRecord(body, status)).toBe(code);
-          // A longer run of digits is not a card number.
+          // The pattern ignores longer runs of digits, which are not card numbers.
           expect(body).not.toMatch(/(?<![0-9])4111111111111111(?![0-9])|FST_|HPE_/);
           expect(head).toMatch(/^Request-Id: req_[0-9a-f]{32}$/m);
         }
@@ -66,7 +66,7 @@ describe('mangled requests', () => {
   });
 });
 
-describe('text from the caller in a message', () => {
+describe("a caller's text in a message", () => {
   it('has no eight digits in a row, grouped or not', () => {
     const piece = fc.constantFrom('4', '1', '0', '12', '3456', '4111 1111', '-', ' ', '.', 'a', '  ', 'é', '\n');
     fc.assert(

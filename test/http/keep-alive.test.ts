@@ -6,18 +6,18 @@ import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
-it('keeps a connection open longer than its response promises', async () => {
+it('a connection stays open longer than its response promises', async () => {
   const settings = { keepAliveTimeoutMilliseconds: 1_000, keepAliveBufferMilliseconds: 600_000 };
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await connect(TRANSFER);
   expect((await kept.next()).headers.get('keep-alive')).toBe('timeout=1');
-  // Longer than the timeout, plus the second that Node adds to it.
+  // Longer than the timeout plus the second that Node adds to it.
   await new Promise((wake) => setTimeout(wake, 2_500));
   kept.send(TRANSFER);
   expect((await kept.next()).status).toBe(201);
 });
 
-it('keeps an idle connection longer than load balancers do, unless too many are open', async () => {
+it('an idle connection stays open longer than load balancers keep it, unless too many are open', async () => {
   const { connect } = await serve(fakeGateway(), { settings: { maxKeptConnections: 1 } });
   const first = await connect(TRANSFER);
   expect((await first.next()).headers.get('keep-alive')).toBe('timeout=75');
@@ -32,7 +32,7 @@ it('keeps an idle connection longer than load balancers do, unless too many are 
     .toBe('timeout=75');
 });
 
-it('keeps an idle connection open for longer than the longest request takes', () => {
+it('an idle connection stays open for longer than the longest request takes', () => {
   const { operationTimeoutMilliseconds, operationGraceMilliseconds, ...settings } = DEFAULT_SETTINGS;
   const idle = settings.keepAliveTimeoutMilliseconds + settings.keepAliveBufferMilliseconds;
   expect(idle).toBeGreaterThan(1.5 * (operationTimeoutMilliseconds + operationGraceMilliseconds));

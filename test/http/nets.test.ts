@@ -12,7 +12,7 @@ import { bare, post, RawConnection } from '../harness/raw-connection.ts';
 
 type Serve = (response: ServerResponse) => void;
 
-/** Pages with responses that a page must not send. */
+/** Pages that send forbidden responses. */
 const badPages: readonly [name: string, status: number, code: string, serve: Serve][] = [
   [
     'throws',
@@ -91,12 +91,12 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
   ],
 ];
 
-/** Adds a page that writes its response directly. */
+/** Returns a function that adds a page that writes its response directly. */
 const page = (serve: Serve) => (router: Router) =>
   router.add(['GET'], { pattern: '/page', serve: ({ response }) => serve(response) });
 
 describe('a response without an error record', () => {
-  it.each(badPages)('is replaced by the record when a page %s', async (_name, status, code, write) => {
+  it.each(badPages)('is replaced by the record if a page %s', async (_name, status, code, write) => {
     const { ask } = await serve(undefined, { extend: page(write) });
     const response = await ask(bare('GET', '/page'));
     if (code === 'card_suspected_fraud') {
@@ -109,7 +109,7 @@ describe('a response without an error record', () => {
     expect(response.statusLine).not.toContain('secret');
   });
 
-  it('is unchanged if it is a success, with the standard headers added', async () => {
+  it('is unchanged if it is a success, except for the added standard headers', async () => {
     const extend = page((response) =>
       response.writeHead(200, { 'Content-Type': 'text/html', 'Content-Length': 12 }).end('<p>hello</p>'),
     );
@@ -144,7 +144,7 @@ describe('a response without an error record', () => {
   });
 });
 
-describe('a time-out', () => {
+describe('a timeout', () => {
   it('ends a request whose head does not arrive', async () => {
     const { ask } = await serve(undefined, {
       settings: { headTimeoutMilliseconds: 100, requestTimeoutMilliseconds: 200, timeoutCheckIntervalMilliseconds: 20 },
@@ -166,8 +166,8 @@ describe('a time-out', () => {
     expect([reports.length, entries.map(({ code }) => code)]).toEqual([1, ['request_timeout']]);
   });
 
-  it('ends a request whose body does not arrive, and is reported for its operation', async () => {
-    // Long enough for the head, which arrives completely.
+  it("ends a request whose body does not arrive, and is reported for the request's operation", async () => {
+    // This is enough time for the head, which arrives completely.
     const settings = {
       headTimeoutMilliseconds: 1_500,
       requestTimeoutMilliseconds: 1_500,
@@ -182,7 +182,7 @@ describe('a time-out', () => {
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
-  it('does not affect health checks, and neither does the limit of requests in flight', async () => {
+  it('does not affect health checks, and neither does the limit on requests in flight', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
     const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
     await connect(bare('GET', '/api/v0.1/core/card'));
@@ -234,7 +234,7 @@ describe('a caller that disconnects', () => {
     expectRecord(await caller.next(), 503, 'service_unavailable');
   });
 
-  it('counts as gone if its response came too late', async () => {
+  it('counts as disconnected if its response is too late', async () => {
     const begun = Promise.withResolvers<AnyCall>();
     const handler: Handler = (call) => {
       begun.resolve(call);
@@ -292,7 +292,7 @@ describe('closing', () => {
     inBody.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     inHead.send('GET /api/v0.1/core/tra');
     inHandler.send(post('{"amount":1,"card_id":"c"}'));
-    // The server has read all three by the time a fourth gets its response.
+    // By the time a fourth request gets its response, the server has read all three.
     await ask(bare('GET', '/health/live'));
     const closed = server.close();
     expectRecord(await inHandler.next(), 500, 'unknown_create_transfer');

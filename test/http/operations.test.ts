@@ -114,7 +114,7 @@ describe('a valid request', () => {
     expectRecord(await ask(bare('GET', TRANSFER, [`Host: ${host}`])), 403, 'forbidden');
   });
 
-  it('finds its route with a trailing slash, escapes, an absolute path and HEAD', async () => {
+  it('finds its route with a trailing slash, escapes, an absolute path or HEAD', async () => {
     const { ask, calls } = await recording();
     expect((await ask(bare('GET', `${TRANSFER}/tr%5F1%2Fx/?colour=red`))).headers.get('ignored-fields')).toBe('colour');
     expect((await ask(bare('GET', `http://localhost:9${TRANSFER}?limit=5&cursor=a+b%26`))).status).toBe(200);
@@ -209,7 +209,7 @@ describe('the caller', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('is checked before the body, and gets the first fault in the order of the contract', async () => {
+  it("is checked before the body, and gets the first fault in the contract's order", async () => {
     const { ask } = await recording({ keyless: false });
     const operator = 'Authorization: Bearer operator';
     const xml = 'Content-Type: text/xml';
@@ -370,7 +370,7 @@ describe('a failure', () => {
     expect(response.headers.get('money-moved')).toBe('no');
   });
 
-  it('is a 503 with advice if the failure has some', async () => {
+  it('is a 503 with advice if the failure includes some', async () => {
     const failure = new OperationFailure('It took too long.', {
       busy: true,
       moneyMoved: 'no',
@@ -382,7 +382,7 @@ describe('a failure', () => {
     expect(messageOf(response)).toMatch(/^It took too long\. Run it on the host\./);
   });
 
-  it('gets a response at the time-out if the operation never ends', async () => {
+  it('is reported at the timeout if the operation never ends', async () => {
     const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
     const response = await ask(post(BODY, ['Idempotency-Key: k']));

@@ -10,14 +10,14 @@ import { bare } from '../harness/raw-connection.ts';
 const LIST = bare('GET', '/api/v0.1/core/card');
 const LIVE = bare('GET', '/health/live');
 
-/** A gateway with a list_cards that waits until `release`. */
+/** Returns a gateway whose list_cards waits until `release` is called. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const gateway = fakeGateway({ list_cards: () => promise });
   return { gateway, release: () => resolve({ json: '{"held":true}' }) };
 }
 
-it('sheds load when requests wait too long, serves those it accepted, and then accepts requests again', async () => {
+it('sheds load when requests wait too long, serves those it has accepted, and then accepts requests again', async () => {
   const { gateway, release } = held();
   const { ask, connect } = await serve(gateway, { settings: { lateAfterMilliseconds: 50, maxLateRequests: 2 } });
   const waiting = await Promise.all([1, 2, 3].map(() => connect(LIST)));
@@ -26,7 +26,8 @@ it('sheds load when requests wait too long, serves those it accepted, and then a
   expectRecord(refused, 503, 'service_unavailable');
   expect([refused.headers.get('retry-after'), refused.headers.get('should-retry')]).toEqual(['1', 'true']);
   expect((await ask(LIVE)).status).toBe(200);
-  // HTTP/1.0 has no chunks. The connection ends after the response, and the rest is not read as a request.
+  // HTTP/1.0 has no chunks, so the connection ends after the response, and the remaining bytes are not read as a
+  // request.
   const smuggler = await connect();
   const head = 'POST / HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n';
   smuggler.send(`${head}0\r\n\r\n${LIVE}`);
@@ -49,7 +50,7 @@ describe('the admission queue', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => nowMilliseconds);
   });
   afterEach(() => void vi.restoreAllMocks());
-  /** Adds requests with these numbers. `events` gets their outcomes, in order. */
+  /** Adds requests with these numbers. Their outcomes are appended to `events` in order. */
   const takeInto = (queue: AdmissionQueue, events: string[], ...numbers: readonly number[]) => {
     for (const number of numbers) {
       queue.take(
@@ -60,7 +61,7 @@ describe('the admission queue', () => {
   };
   const upTo = (count: number) => Array.from({ length: count }, (_, number) => number);
 
-  it('begins 64 requests at once and the rest in later turns, in order of arrival', async () => {
+  it('begins 64 requests at once and all others in later turns, in order of arrival', async () => {
     const events: string[] = [];
     const queue = new AdmissionQueue(60_000);
     takeInto(queue, events, ...upTo(200));
@@ -110,8 +111,8 @@ describe('the admission queue', () => {
       );
     };
     let count = 0;
-    // At first more requests arrive per turn than begin, until a few hundred wait. After that, as many arrive as begin. The
-    // queue is never empty.
+    // At first, more requests arrive per turn than begin, until a few hundred are waiting. After that, as many arrive
+    // as begin, so the queue is never empty.
     for (let turn = 0; turn < 2_000 && freed.size <= 1_000; turn += 1) {
       for (let number = 0; number < (turn < 10 ? 80 : 64); number += 1) takeRequest(count++);
       await nextTurn();

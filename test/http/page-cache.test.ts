@@ -5,7 +5,7 @@ import { PageCache } from '../../server/pages/page-cache.ts';
 import { fakeGateway, type HttpTestServer, serve } from '../harness/http-server.ts';
 import { bare } from '../harness/raw-connection.ts';
 
-/** A cache, and the list of pages that it has rendered. */
+/** Returns a cache, and the list of pages that it has rendered. */
 function cacheOf(maxBytes?: number) {
   const cache = new PageCache(maxBytes);
   const rendered: string[] = [];
@@ -20,7 +20,7 @@ function cacheOf(maxBytes?: number) {
   return { ofBase, plain, rendered };
 }
 
-test('renders a page once for each base URL, or once if it has none', async () => {
+test('renders a page once for each base URL, or only once if it contains none', async () => {
   const { ofBase, plain, rendered } = cacheOf();
   for (let round = 0; round < 3; round += 1) {
     for (const base of ['a', 'b']) {
@@ -62,7 +62,10 @@ describe('with another Host on each request', () => {
   async function serveLimited() {
     const { ask } = await serve(undefined, { settings: { addressRatePerSecond: 1_000 } });
     let left = 10_000;
-    /** Returns the number of requests that a page is counted as. The clock is stopped, so the allowance does not grow. */
+    /**
+     * Returns a function that measures how many requests a page counts as. The clock is stopped, so the allowance does
+     * not grow.
+     */
     return async (path: string, host: string): Promise<number> => {
       const response = await ask(bare('GET', path, [`Host: ${host}`, ACCEPT]));
       expect(response.status).toBe(200);
@@ -99,7 +102,7 @@ describe('with another Host on each request', () => {
     '/guides/quickstart',
     '/openapi.json',
     '/errors',
-  ])('%s shows only the Host of the request', async (path) => {
+  ])('%s shows only the Host of the current request', async (path) => {
     for (const mode of ['sandbox', 'live'] as const) {
       const fresh = () => serve(fakeGateway({}, { mode }));
       const read = async ({ ask }: HttpTestServer, host: string) =>

@@ -4,8 +4,8 @@ import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, post } from '../harness/raw-connection.ts';
 
 /**
- * Stops the whole process, as SIGSTOP or a paused machine does. No timer runs and no socket is read. Bytes sent before the
- * pause wait in the sockets. The time-outs in this file leave a busy machine five seconds for the work before the pause.
+ * Stops the whole process, like SIGSTOP or a paused machine. No timer runs and no socket is read. Bytes sent before the
+ * pause wait in the sockets. The timeouts in this file leave a busy machine five seconds for the work before the pause.
  */
 function pauseProcess(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
@@ -26,20 +26,23 @@ it('serves a request that arrives on a kept connection while the process is stop
 it.each([
   ['head', 40],
   ['body', 5],
-])('reads the rest of a %s that arrives while the process is stopped before the request times out', async (_, rest) => {
-  const settings = {
-    headTimeoutMilliseconds: 5_000,
-    requestTimeoutMilliseconds: 5_000,
-    timeoutCheckIntervalMilliseconds: 50,
-  };
-  const { ask, connect } = await serve(fakeGateway(), { settings });
-  const slow = await connect(TRANSFER.slice(0, -rest));
-  // The server has read the first part by the time another request gets its response.
-  await ask(bare('GET', '/health/live'));
-  slow.send(TRANSFER.slice(-rest));
-  pauseProcess(5_400);
-  expect((await slow.next()).status).toBe(201);
-});
+])(
+  'before the request times out, reads the rest of a %s that arrived while the process was stopped',
+  async (_, rest) => {
+    const settings = {
+      headTimeoutMilliseconds: 5_000,
+      requestTimeoutMilliseconds: 5_000,
+      timeoutCheckIntervalMilliseconds: 50,
+    };
+    const { ask, connect } = await serve(fakeGateway(), { settings });
+    const slow = await connect(TRANSFER.slice(0, -rest));
+    // By the time another request gets its response, the server has read the first part.
+    await ask(bare('GET', '/health/live'));
+    slow.send(TRANSFER.slice(-rest));
+    pauseProcess(5_400);
+    expect((await slow.next()).status).toBe(201);
+  },
+);
 
 it('times out a request that keeps arriving and never ends', async () => {
   const settings = {

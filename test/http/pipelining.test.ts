@@ -9,11 +9,14 @@ const LIVE = bare('GET', '/health/live');
 /** A request as long as one with an API key, more than 128 bytes. */
 const long = (path: string) => bare('GET', path, ['Host: localhost', `X-Padding: ${'0'.repeat(93)}`]);
 
-/** A server with a list_cards that waits until `release`, a connection to it, and the server's side of the connection. */
+/**
+ * Returns a server whose list_cards waits until `release` is called, a connection to it, and the server's side of the
+ * connection.
+ */
 async function held() {
   const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const { connect } = await serve(fakeGateway({ list_cards: () => promise }), {
-    // No time-out may end a request or a connection.
+    // No timeout may end a request or a connection.
     settings: { headTimeoutMilliseconds: 600_000, requestTimeoutMilliseconds: 600_000, maxDrainMilliseconds: 0 },
   });
   const taken = nextTaken();
@@ -44,7 +47,7 @@ describe('requests pipelined after a request that does not end', () => {
     });
   });
 
-  it('all get their responses in order when it ends, even if they are many', async () => {
+  it('all get their responses in order when it ends, however many they are', async () => {
     const { connection, socket, release } = await held();
     const count = 2_000;
     connection.send(long('/api/v0.1/core/card') + long('/health/live').repeat(count));

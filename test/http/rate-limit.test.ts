@@ -8,7 +8,7 @@ import { fakeGateway, serve as startServer } from '../harness/http-server.ts';
 import { bare, type RawResponse } from '../harness/raw-connection.ts';
 
 describe('the rate limit of a caller', () => {
-  it('allows a burst of ten seconds of the rate, then the rate', () => {
+  it("allows a burst of ten seconds' worth of requests, and then the rate", () => {
     const limiter = new RateLimiter(2);
     const start = 1_000_000;
     for (let count = 0; count < 20; count += 1) {
@@ -111,7 +111,7 @@ describe('the address of a caller', () => {
     ['::1', undefined, 0, '0:0:0:0::/64'],
     [undefined, undefined, 0, 'unknown'],
   ])(
-    'of a connection from %s, forwarded for %s, behind %i proxies is %s',
+    'with a connection from %s, forwarded for %s, behind %i proxies is %s',
     (connected, forwarded, proxies, expected) => {
       expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
     },
@@ -130,7 +130,7 @@ describe('a server with limits', () => {
     vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const ask = (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') =>
       server.ask(bare(method, path, ['Host: localhost', ...headers]), method);
-    /** Posts a body to a path below the transfers, with a program key. */
+    /** Posts a body to a path under the transfers, with a program key. */
     const send = (path: string, body: string) =>
       server.ask(
         `${bare('POST', `/api/v0.1/core/transfer${path}`, ['Host: localhost', ...PROGRAM, 'Content-Type: application/json', `Content-Length: ${body.length}`])}${body}`,
@@ -210,7 +210,7 @@ describe('a server with limits', () => {
     expect(moved.headers.get('money-moved')).toBe('no');
   });
 
-  it('counts all requests of an address except health checks', async () => {
+  it('counts all requests from an address except health checks', async () => {
     const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
@@ -228,7 +228,7 @@ describe('a server with limits', () => {
 
   it.each([
     ['/', 10],
-    // This page is rendered for each Host. `test/http/page-cache.test.ts` requests it again.
+    // This page is rendered for each Host. `test/http/page-cache.test.ts` requests it repeatedly.
     ['/docs', 30],
     ['/errors.json', 10],
     ['/errors?q=amount', 50],
@@ -240,7 +240,7 @@ describe('a server with limits', () => {
     expect([1_000 - counted, 1_001 - counted]).toContain(remaining);
   });
 
-  it('counts the page for an unknown path as ten requests, and sends the record above the limit', async () => {
+  it('counts the page for an unknown path as ten requests, and sends the record instead above the limit', async () => {
     const { ask } = await serve({ addressRatePerSecond: 2 });
     const asBrowser = () => ask(['Accept: text/html'], 'GET', '/nowhere');
     for (const left of [10, 0]) {

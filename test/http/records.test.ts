@@ -16,7 +16,7 @@ function expectHeaders(response: RawResponse, sample: RawCase): void {
   for (const [name, value] of Object.entries(sample.headers ?? {})) expect(response.headers.get(name)).toBe(value);
 }
 
-/** Checks that the connection is closed after the response, or serves another request. */
+/** Checks that the connection is closed after the response, or that it serves another request. */
 async function expectAfterwards(connection: RawConnection, sample: RawCase, response: RawResponse): Promise<void> {
   if (response.headers.get('connection') === 'close') {
     expect(await connection.rest()).toBe('');
@@ -37,7 +37,7 @@ describe('every faulty request gets the error record', () => {
   it.each([
     ['Content-Length: 3', 'Transfer-Encoding: chunked'],
     ['Transfer-Encoding: chunked', 'Content-Length: 3'],
-  ])('names both headers, %s and then %s', async (...headers) => {
+  ])('also if it has the two headers %s and %s, which the message names', async (...headers) => {
     const connection = await server.connect(
       `${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`,
     );
@@ -55,7 +55,7 @@ describe('every faulty request gets the error record', () => {
     expect(messageOf(await connection.next())).toContain(says);
   });
 
-  it('has enough cases, each with a unique name', () => {
+  it('in enough cases, each with a unique name', () => {
     expect(new Set(CASES.map(({ name }) => name)).size).toBe(CASES.length);
     expect(CASES.length).toBeGreaterThanOrEqual(60);
   });
@@ -88,7 +88,7 @@ describe('while the service closes', () => {
   it('every case on an open connection gets a record, and the connection closes', async () => {
     const { promise, resolve } = Promise.withResolvers<AnyReply>();
     const closing = await serve(fakeGateway({ list_cards: () => promise }), {
-      // No time-out may close a connection, even if the cases take a long time.
+      // No timeout may close a connection, even if the cases take a long time.
       settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
     });
     const busy = await closing.connect(bare('GET', '/api/v0.1/core/card'));

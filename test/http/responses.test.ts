@@ -13,11 +13,11 @@ const EVENTS = '/api/v0.1/core/event';
 const BATCH = `${TRANSFER}/batch`;
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-/** A server that records the entries of its responses. */
+/** Starts a server that records the entries of its responses. */
 async function listening(gateway: Gateway = fakeGateway(), options: HttpOptions = {}) {
   const entries: ResponseEntry[] = [];
   const started = await serve(gateway, { onResponse: (entry) => void entries.push(entry), ...options });
-  /** Returns the only entry. The connections are closed first, so that no other entry can follow. */
+  /** Returns the only entry. Closes the connections first, so that no other entry can follow. */
   const only = async (): Promise<ResponseEntry> => {
     await waitFor('the entry', async () => entries.length > 0);
     await started.server.close();
@@ -30,7 +30,7 @@ async function listening(gateway: Gateway = fakeGateway(), options: HttpOptions 
 const replying = (handler: Handler, id: keyof Gateway['handlers'] = 'create_transfer'): Gateway =>
   fakeGateway({ [id]: handler });
 
-/** An export of one line, followed by the result of `next`. */
+/** Returns an export of one line, followed by the result of `next`. */
 const exporting = (next: () => Promise<IteratorResult<string, void>>): Gateway =>
   replying(async () => ({ csv: { fileName: 'a.csv', first: 'a\r\n', rest: { next } } }), 'export_transfers');
 
@@ -234,7 +234,7 @@ describe('a response that is sent in pieces has one entry', () => {
 });
 
 describe('a request that its caller abandons', () => {
-  /** An operation that waits until the test lets it reply. */
+  /** Returns an operation that waits until the test lets it reply. */
   const held = async () => {
     const begun = Promise.withResolvers<void>();
     const reply = Promise.withResolvers<{ json: string }>();

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { fakeGateway, type HttpTestServer, nextTaken, serve } from '../harness/http-server.ts';
 import { bare, type RawConnection } from '../harness/raw-connection.ts';
 
-/** A response larger than the buffers of the kernel. */
+/** A response larger than the kernel's buffers. */
 const LARGE = JSON.stringify({ padding: 'x'.repeat(12_000_000) });
 const gateway = fakeGateway({ list_cards: async () => ({ json: LARGE }) });
 
@@ -41,7 +41,7 @@ it('does not count a request as in flight while its caller leaves the response u
   expect(stalled.filter(isCutOff)).toEqual([]);
 });
 
-it('disconnects callers that have not read their response by the time-out', async () => {
+it('disconnects callers that have not read their response by the timeout', async () => {
   const server = await serve(gateway, { settings: { readTimeoutMilliseconds: 500 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(server));
@@ -49,18 +49,18 @@ it('disconnects callers that have not read their response by the time-out', asyn
   expect(await Promise.all(stalled.map(isIncomplete))).toEqual([true, true, true, true, true]);
 });
 
-it('uses a shorter time-out while too many responses are unread', async () => {
+it('uses a shorter timeout while too many responses are unread', async () => {
   const server = await serve(gateway, {
     settings: { readTimeoutMilliseconds: 600_000, maxUnreadResponses: 2, crowdedReadTimeoutMilliseconds: 500 },
   });
   const few = [await stall(server), await stall(server)];
-  // Twice the shorter time-out, in small steps, so that the server checks in between even if the machine stalls.
+  // Twice the shorter timeout, in small steps, so that the server checks in between even if the machine stalls.
   for (let part = 0; part < 10; part += 1) await wait(100);
   expect(few.filter(isCutOff)).toEqual([]);
   const third = await stall(server);
   await expect.poll(() => few.every(isCutOff)).toBe(true);
   expect(await Promise.all(few.map(isIncomplete))).toEqual([true, true]);
-  // By then the third response was the only unread one.
+  // By then, the third response was the only unread one.
   expect(await isIncomplete(third)).toBe(false);
 });
 

@@ -31,7 +31,7 @@ class Source {
     for (const wake of this.#wakes) wake();
   }
 
-  /** The number of readers that wait for the next event. */
+  /** The number of readers that are waiting for the next event. */
   get waiting(): number {
     return this.#wakes.size;
   }
@@ -151,7 +151,7 @@ describe('a stream', () => {
     expect(asked).toBeUndefined();
   });
 
-  it('sends comments while there are no events', async () => {
+  it('sends comments while no events arrive', async () => {
     const started = await serveSource(new Source(), { streamPulseMilliseconds: 20 });
     const connection = await openStream(started);
     await expect.poll(() => connection.received.split(': still here').length).toBeGreaterThan(3);
@@ -166,7 +166,7 @@ describe('a stream', () => {
     expect(source.reads).toBe(0);
   });
 
-  it('ends with the connection in HTTP/1.0', async () => {
+  it('ends with the connection over HTTP/1.0', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const connection = await openStream(started, STREAM.replace('HTTP/1.1', 'HTTP/1.0'));
@@ -219,10 +219,10 @@ describe('a stream without events', () => {
   });
 });
 
-describe('a card program has at most 10 streams', () => {
+describe('a card program can have at most 10 streams', () => {
   const ofProgram = (id: string) => bare('GET', EVENTS, ['Host: localhost', ACCEPT, `Program-Id: ${id}`]);
 
-  it('can open another stream when one ends, regardless of other programs and operators', async () => {
+  it('and can open another one when one ends, regardless of other programs and operators', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const streams: RawConnection[] = [];
@@ -249,7 +249,7 @@ describe('a card program has at most 10 streams', () => {
 describe('a slow reader', () => {
   const PIECE = `data: ${'x'.repeat(1_000_000)}\n\n`;
 
-  it('is disconnected if it reads nothing for a while, and little is read ahead', async () => {
+  it('is disconnected if it reads nothing for a while, and the service reads little ahead for it', async () => {
     const source = new Source();
     const started = await serveSource(source, { readTimeoutMilliseconds: 500 });
     const taken = nextTaken();
@@ -258,13 +258,13 @@ describe('a slow reader', () => {
     slow.socket.pause();
     source.give(...Array.from({ length: 100 }, () => PIECE));
     await expect.poll(() => serverSocket.destroyed, { timeout: 60_000 }).toBe(true);
-    // The two kernels buffer some megabytes, and one piece is in memory.
+    // The two kernels buffer a few megabytes, and one piece is in memory.
     expect(source.reads).toBeLessThan(30);
-    // A caller that does not read is not an error of the service.
+    // A caller that does not read is not an error in the service.
     expect(started.reports).toEqual([]);
   });
 
-  it('gets everything if it continues in time', async () => {
+  it('gets everything if it resumes reading in time', async () => {
     const source = new Source();
     const started = await serveSource(source, { readTimeoutMilliseconds: 600_000 });
     const slow = await openStream(started);

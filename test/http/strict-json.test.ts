@@ -21,13 +21,13 @@ function faultOf(body: string | Buffer): JsonFault {
   throw new Error('The body was accepted.');
 }
 
-/** JSON that every strict parser accepts: no repeated names, no __proto__, well-formed text without NUL. */
+/** Generates JSON that every strict parser accepts: no repeated names, no __proto__, well-formed text without NUL. */
 const wellFormed = fc
   .json({ stringUnit: 'binary', maxDepth: 8 })
   .filter((text) => !text.includes('__proto__') && !/\\u0000|\\u[dD][89a-fA-F]/.test(text) && text.isWellFormed());
 
 describe('unambiguous JSON', () => {
-  it('is parsed as by JSON.parse', () => {
+  it('has the same result as with JSON.parse', () => {
     fc.assert(
       fc.property(wellFormed, (text) => {
         expect(plain(parseStrictJson(Buffer.from(text)))).toEqual(JSON.parse(text));
@@ -35,7 +35,7 @@ describe('unambiguous JSON', () => {
     );
   });
 
-  it('is parsed the same with white space and a byte order mark', () => {
+  it('has the same result with white space and a byte order mark', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ noUnicodeString: true } as never),
@@ -75,7 +75,7 @@ describe('unambiguous JSON', () => {
     },
   );
 
-  it('may have every escape', () => {
+  it('may contain every escape', () => {
     expect(parseStrictJson(Buffer.from('"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00é😀"'))).toBe(
       '"\\/\b\f\n\r\té😀é😀',
     );
@@ -91,7 +91,7 @@ describe('unambiguous JSON', () => {
     expect(Object.keys(Object(value))).toEqual(['constructor', 'toString']);
   });
 
-  it('may have 32 levels', () => {
+  it('may be nested 32 levels deep', () => {
     expect(() => parseStrictJson(Buffer.from(`${'['.repeat(32)}${']'.repeat(32)}`))).not.toThrow();
   });
 });

@@ -9,7 +9,7 @@ import { ledgerGateway, serve, startHttpServer } from '../harness/http-server.ts
 import type { Ledger } from '../harness/ledger.ts';
 import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Two ledgers over one database act as two service processes. The first one has the port.
+// Two ledgers on one database act as two service processes. The first one has the port.
 const server = await useServer();
 const processors = new SilentProcessors();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, processors);
@@ -28,7 +28,7 @@ async function load(port: number, headers: Record<string, string> = {}, body: ob
   return { status: response.status, headers: response.headers, body: (await response.json()) as TransferRecord };
 }
 
-/** The attempt of the next transfer that begins to wait, marked as sent. */
+/** Returns the attempt of the next transfer that begins to wait, marked as sent. */
 async function sentOf(before: number): Promise<Attempt> {
   while (processors.noted.length <= before) await new Promise((resume) => setTimeout(resume, 1));
   const attempt = await attemptOf(ledger, processors.noted[before]?.transfer_id ?? '');
@@ -96,7 +96,7 @@ describe('a caller that prefers to wait', () => {
     expect((await reply).body).toMatchObject({ status: 'completed', outcome: 'final' });
   });
 
-  test('gets the open transfer at the end of its wait', async () => {
+  test('gets the open transfer when its wait ends', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const { status, headers, body } = await load(port, { Prefer: 'wait=1' });
     expect(status).toBe(201);
@@ -147,7 +147,7 @@ describe('the wait ends', () => {
     expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
   });
 
-  test('when the caller disconnects, and leaves nothing waiting', async () => {
+  test('when the caller disconnects, and nothing stays waiting', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const abort = new AbortController();
@@ -171,7 +171,8 @@ describe('the wait ends', () => {
     const before = processors.noted.length;
     const found: Sent[] = [];
     const replies = Array.from({ length: 5 }, async () => found.push(await load(port, { Prefer: 'wait=10' })));
-    // Three callers learn at once that their transfers exist. On a slow machine the others may know it by then too.
+    // Three callers learn immediately that their transfers exist. On a slow machine, the others may also know it by
+    // then.
     await expect.poll(() => found.length).toBeGreaterThanOrEqual(3);
     await expect.poll(() => processors.noted.length - before).toBe(5);
     for (let at = before; at < before + 5; at += 1) await answer(ledger, await sentOf(at), 'approved');

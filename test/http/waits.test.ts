@@ -15,7 +15,7 @@ const NOTHING = '{"news":false}';
 class News {
   readonly #wakes = new Set<() => void>();
   resumed = 0;
-  /** The result of resuming, instead of the news. */
+  /** The result of resuming, if it is not the news. */
   next: ((again: WaitReply) => Promise<AnyReply>) | undefined = undefined;
 
   get waiting(): number {
@@ -108,7 +108,7 @@ it('does not count a waiting request as load or as late, and gives it no deadlin
   for (const connection of waiting) expect((await connection.next()).body).toBe(NEWS);
 });
 
-it('sets a deadline for reading after the wait', async () => {
+it('sets a new deadline for reading after the wait', async () => {
   const news = new News();
   const started = await serveNews(news, { operationTimeoutMilliseconds: 50, operationGraceMilliseconds: 5 });
   const connection = await started.connect(WAIT);

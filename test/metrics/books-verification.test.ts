@@ -13,7 +13,7 @@ const superuser = await useConnection({ ...server.connection, user: 'postgres' }
 /** A separate session, because PostgreSQL caches the list of sessions within a transaction. */
 const watcher = await useConnection({ ...server.connection, user: 'postgres' });
 
-/** Checks every 10 ms. A verification is due an hour after the last one. */
+/** Checks every 10 ms whether a verification is due, which is an hour after the last one. */
 const TIMES = { checkMilliseconds: 10, pauseMilliseconds: 3_600_000 };
 
 type Found = {
@@ -62,7 +62,7 @@ test('verifies the books once with several processes, and stores the result', as
   await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' });
   const found = [start(), start(other), start()];
   await waitFor('a verification', async () => found.some(({ verified }) => verified.length > 0));
-  // Gives all processes the time to check many times.
+  // Gives every process time to check many times.
   await new Promise((wake) => setTimeout(wake, 200));
   const verified = found.flatMap((one) => one.verified);
   expect(verified).toHaveLength(1);
@@ -93,7 +93,7 @@ test('ignores a verification from before the clock was set back', async () => {
   await waitFor('the verification', async () => found.verified.length === 1);
   const { booksVerifiedAt } = await readLedgerFigures(ledger.database);
   expect(booksVerifiedAt).toEqual(found.verified[0]?.finishedAt);
-  // The row is deleted. Otherwise it would count again once the clock reaches its time.
+  // The row is deleted. Otherwise, it would count again once the clock reaches its time.
   expect(await stored()).toHaveLength(1);
   await new Promise((wake) => setTimeout(wake, 200));
   expect(found.verified).toHaveLength(1);

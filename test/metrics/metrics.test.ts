@@ -91,7 +91,7 @@ test('serves only the metrics page on its own port, and renders it at most once 
   await new Promise((wake) => setTimeout(wake, 1_100));
   const begun = performance.now();
   const texts = [await readText(), ...(await Promise.all([readText(), readText()]))];
-  // There is one page, unless a slow machine takes more than a second.
+  // All responses have the same text, unless a slow machine takes more than a second.
   expect(new Set(texts).size).toBeLessThanOrEqual(1 + Math.floor((performance.now() - begun) / 1_000));
   const head = await new Promise<number | undefined>((resolve) => {
     request(`${base}/metrics`, { method: 'HEAD' }, (response) => resolve(response.statusCode)).end();
@@ -99,7 +99,7 @@ test('serves only the metrics page on its own port, and renders it at most once 
   expect(head).toBe(200);
 });
 
-test('refuses to start if the port is in use, with the page of the runbook', async () => {
+test('refuses to start if the port is in use, and names the page of the runbook', async () => {
   const { port } = new URL(pageUrl());
   const { exitCode, errors } = await startInVain({ METRICS_PORT: port, DATA_DIR: await directoryForTest() });
   expect(exitCode).toBe(1);
@@ -212,7 +212,10 @@ test('counts webhook deliveries by result', async () => {
   await client.webhooks.delete(webhook_id);
 });
 
-/** Metrics that need the right to see standbys, a copy or a resolved case. `npm run verify` checks them all. */
+/**
+ * Metrics that appear only with the right to see standbys, with a copy or with a resolved case. `npm run verify` checks
+ * them all.
+ */
 const ELSEWHERE =
   /^transfer_service_(?:case_first_response|case_resolution|standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;
 
@@ -228,7 +231,8 @@ test('has all metrics and labels that the alerts and the dashboard use', async (
     ),
   );
   expect(wanted.length).toBeGreaterThan(80);
-  // This metric exists only if another process has other settings. server/observe/metrics/processors.test.ts tests it.
+  // This metric exists only if another process has different settings. server/observe/metrics/processors.test.ts tests
+  // it.
   const isOther = ({ name, matchers }: (typeof wanted)[number]) =>
     name === 'transfer_service_processor_attempts_open' && matchers.some(({ value }) => value === 'other');
   const missing = wanted.filter(
@@ -241,7 +245,7 @@ test('has all metrics and labels that the alerts and the dashboard use', async (
   expect(unknown.filter(({ name }) => !defined.includes(name))).toEqual([]);
 });
 
-test('documents every metric, and no others', async () => {
+test('every metric is documented, and no others', async () => {
   const documented = [...readProjectFile('docs/monitoring.md').matchAll(/^\| `(transfer_service_\w+)/gm)];
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });
@@ -266,7 +270,7 @@ test('every alert is tested as firing and as silent, and has the URL of a page t
   }
 });
 
-test('serves the page as quickly without the database, and reports the failure', async () => {
+test('the page is served as quickly without the database, and reports the failure', async () => {
   const { database } = service();
   const before = await readFreshPage();
   await database.stop();

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Reads a file of the project by its path from the root. */
+/** Reads a project file by its path from the root. */
 export const readProjectFile = (path: string): string => readFileSync(resolve(root, path), 'utf8');
 
 type Panel = {
@@ -25,13 +25,13 @@ export function readDashboard(): readonly DashboardExpression[] {
   });
 }
 
-/** A selector in an expression: the name of a metric, and conditions for its labels. */
+/** A selector in an expression: a metric's name, and conditions for its labels. */
 export type Selector = {
   readonly name: string;
   readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[];
 };
 
-/** Returns the service's metrics that the expressions use. Recording rules are left out. Their names contain colons. */
+/** Returns the service's metrics that the expressions use. Leaves out recording rules, whose names contain colons. */
 export function selectorsIn(text: string): readonly Selector[] {
   const found = text.matchAll(/\b(transfer_service_[a-z0-9_]+)(?![a-z0-9_:])(?:\{([^}]*)\})?/g);
   return [...found].map(([, name = '', labels = '']) => ({
@@ -61,7 +61,7 @@ export function readPage(text: string): readonly Series[] {
     });
 }
 
-/** Returns whether a page has a series that a selector matches. */
+/** Returns whether a page has a series that matches a selector. */
 export function isOnPage({ name, matchers }: Selector, page: readonly Series[]): boolean {
   return page.some((series) => {
     if (series.name !== name) return false;

@@ -61,7 +61,7 @@ test('a GET has no body and no length', async () => {
   expect(endpoint.received()).toBe(`GET /health HTTP/1.1\r\naccept: */*\r\n${host}\r\nConnection: close\r\n\r\n`);
 });
 
-test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('never sends a header with the value %j', async (value) => {
+test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('a header with the value %j is never sent', async (value) => {
   const endpoint = await listen(replying(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });
   const url = `http://127.0.0.1:${endpoint.port}/`;
@@ -75,7 +75,7 @@ test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('never sends a header with the val
 
 describe('an answer', () => {
   test.each([200, 201, 204, 299, 300, 304, 400, 404, 410, 429, 500, 503, 599, 999])(
-    'counts with the status %i',
+    'counts with status %i',
     async (status) => {
       const { answer } = await answerOf(replying(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`));
       expect(answer).toMatchObject({ status, error: null, address: '127.0.0.1', bodyStart: '', retryAfter: null });
@@ -83,7 +83,7 @@ describe('an answer', () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])('is not followed if it is a redirect with the status %i', async (status) => {
+  test.each([301, 302, 303, 307, 308])('is not followed if it is a redirect with status %i', async (status) => {
     const other = await listen(replying(OK));
     const connections = countConnections();
     const location = `http://127.0.0.1:${other.port}/`;
@@ -96,7 +96,7 @@ describe('an answer', () => {
     expect([connections(), other.connections()]).toEqual([1, 0]);
   });
 
-  test('contains Retry-After as written', async () => {
+  test('contains Retry-After as the endpoint wrote it', async () => {
     const { answer } = await answerOf(replying('HTTP/1.1 503 Busy\r\nRetry-After:  120 \r\nContent-Length: 0\r\n\r\n'));
     expect(answer).toMatchObject({ status: 503, retryAfter: '120' });
   });
@@ -120,14 +120,14 @@ describe('an answer', () => {
     expect(answer).toMatchObject({ status: 200, bodyStart: 'abcde' });
   });
 
-  test('may follow a thousand statuses 100, 102 and 103', async () => {
+  test('may follow a thousand responses with status 100, 102 or 103', async () => {
     const early = ['100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>'];
     const lines = Array.from({ length: 1000 }, (_, index) => `HTTP/1.1 ${early[index % 3]}\r\n\r\n`);
     const { answer } = await answerOf(replying(lines.join(''), ...withBody('done')));
     expect(answer).toMatchObject({ status: 200, bodyStart: 'done' });
   });
 
-  test('has the status 101 if it changes the protocol, and its connection is closed', async () => {
+  test('with status 101 changes the protocol, so its connection is closed', async () => {
     const { answer, endpoint } = await answerOf(
       replying('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', 'anything'),
     );
@@ -156,7 +156,7 @@ test.each([
   ['all of it', 1024, 1024],
   ['nothing of a longer answer', 1025, undefined],
   ['nothing of a cut answer', 20_000, undefined],
-])('returns the bytes of an answer completely or not at all: %s', async (_, sent, given) => {
+])('the bytes of an answer are returned completely or not at all: %s', async (_, sent, given) => {
   const { answer } = await answerOf(replying(...withBody(Buffer.alloc(sent, 0xff))));
   expect('body' in answer && answer.body?.length).toBe(given);
 });
@@ -203,7 +203,7 @@ describe('a sender reads at most 16 KB', () => {
     expect(outcomeOf(answer)).toBe('connection_lost');
   });
 
-  test('but reads 1xx statuses that do not end until the time-out', async () => {
+  test('but reads endless 1xx statuses until the timeout', async () => {
     const { answer } = await answerOf(endless('', 'HTTP/1.1 102 Processing\r\n\r\n'), {
       answerTimeoutMilliseconds: 200,
     });
@@ -211,7 +211,7 @@ describe('a sender reads at most 16 KB', () => {
   });
 });
 
-describe('an answer that does not come times out', () => {
+describe('an answer that does not arrive times out', () => {
   const silences: readonly (readonly [string, Behaviour])[] = [
     ['nothing is received', () => undefined],
     ['the status line is not complete', replying('HTTP/1.1 2')],
@@ -229,7 +229,7 @@ describe('an answer that does not come times out', () => {
       error: 'answer_timeout',
       message: 'There was no complete response within 0.2 seconds.',
     });
-    // The timer and the clock count whole milliseconds, so the result can be early by almost two.
+    // The timer and the clock count whole milliseconds, so the result can be almost two milliseconds early.
     expect(answer.milliseconds).toBeGreaterThanOrEqual(198);
     await expect.poll(endpoint.open).toBe(0);
   });
@@ -249,7 +249,7 @@ describe('an answer that does not come times out', () => {
   });
 });
 
-describe('a lost connection is not an answer', () => {
+describe('a lost connection does not count as an answer', () => {
   const heads: readonly (readonly [string, string])[] = [
     ['after the request', ''],
     ['in the status line', 'HTTP/1.1 2'],
@@ -303,7 +303,7 @@ describe('a lost connection is not an answer', () => {
   });
 });
 
-test('reports an endpoint where nothing listens', async () => {
+test('an endpoint where nothing listens is reported', async () => {
   // Only root may listen on port 1, so nothing does.
   expect(await sendTo(openTestSender({ allowedNetworks: ALLOWED }), 'http://127.0.0.1:1/')).toMatchObject({
     error: 'connection_refused',

@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { openTestSender, sendTo } from './sender.ts';
 
-// Tests a host that drops packets, as a firewall does. The kernel drops the first packet of each connection to a port with
-// a full queue, and a stopped process never empties its queue.
+// Tests a host that drops packets, as a firewall does. The kernel drops the first packet of each connection to a port
+// whose queue is full, and a stopped process never empties its queue.
 
 const LISTENER = `
   const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 });
@@ -30,7 +30,7 @@ async function startBlackHole(): Promise<number> {
   return port;
 }
 
-/** Returns the state of a process: `T` is stopped. */
+/** Returns the state of a process. `T` means stopped. */
 async function stateOf({ pid }: ChildProcess): Promise<string | undefined> {
   const fields = await readFile(`/proc/${pid}/stat`, 'utf8');
   return fields.replace(/^.*\) /s, '').split(' ')[0];
@@ -51,7 +51,7 @@ function endAll(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy();
 }
 
-test('times out the connection to a host that never answers', async () => {
+test('the connection to a host that never answers times out', async () => {
   const port = await startBlackHole();
   const sender = openTestSender({ allowedNetworks: ['127.0.0.1'], limits: { connectTimeoutMilliseconds: 300 } });
   const answer = await sendTo(sender, `http://127.0.0.1:${port}/`);

@@ -6,7 +6,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 const ALLOWED = ['127.0.0.1', '::1'];
 
 describe('a connection', () => {
-  test('is used again for the same host and port, even by another webhook', async () => {
+  test('is reused for the same host and port, even by another webhook', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (const path of ['a', 'b', 'c']) {
@@ -83,14 +83,14 @@ describe('a connection', () => {
     expect(endpoint.connections()).toBe(3);
   });
 
-  test('is not kept if the server says that it will close the connection soon', async () => {
+  test('is not kept if the server announces that it will close it soon', async () => {
     const endpoint = await listen(replying('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 0\r\n\r\n'));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     await sendTo(sender, `http://127.0.0.1:${endpoint.port}/`);
     await expect.poll(endpoint.open).toBe(0);
   });
 
-  test('is not used again if it received more than one answer', async () => {
+  test('is not reused if it received more than one answer', async () => {
     const forged = 'HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n';
     const endpoint = await listen(perRequest((socket, count) => socket.write(count === 1 ? `${OK}${forged}` : OK)));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
@@ -100,7 +100,7 @@ describe('a connection', () => {
   });
 });
 
-test('opens a connection per request if it may keep none, and repeats no request when one closes', async () => {
+test('is opened for each request if the sender may keep none, and no request is repeated when it closes', async () => {
   const endpoint = await listen(perRequest((socket, count) => socket.end(count === 1 ? OK : '')));
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
   for (const connections of [1, 2, 3]) {

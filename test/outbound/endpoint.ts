@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 export type Endpoint = {
   readonly port: number;
   readonly connections: () => number;
-  /** The number of connections that are open now, and the highest number so far. */
+  /** The number of currently open connections, and the highest number so far. */
   readonly open: () => number;
   readonly mostOpen: () => number;
   readonly received: () => string;
@@ -14,7 +14,7 @@ export type Endpoint = {
   readonly close: () => Promise<void>;
 };
 
-/** Called with everything that a connection has received so far, after each chunk. */
+/** Called after each chunk with everything that a connection has received so far. */
 export type Behaviour = (socket: Socket, received: string) => unknown;
 
 /** Listens on loopback until the end of the test, or on every address of this machine if the host is null. */
@@ -54,7 +54,7 @@ export async function listen(behave: Behaviour, host: string | null = '127.0.0.1
   };
 }
 
-/** Calls back for each complete request of a connection, with the number of requests so far. */
+/** Calls `answer` for each complete request on a connection, with the number of requests so far. */
 export function perRequest(answer: (socket: Socket, count: number) => unknown): Behaviour {
   const read = new WeakMap<Socket, { readonly end: number; readonly count: number }>();
   return (socket, received) => {

@@ -22,7 +22,7 @@ const drip = (socket: Socket): void => {
   socket.once('close', () => clearInterval(timer));
 };
 
-/** The behaviour of each endpoint, and the result that must be recorded. Nothing listens on port 1. */
+/** The behaviour of each endpoint, and the result that the service must record. Nothing listens on port 1. */
 const HOSTILE: Readonly<Record<string, readonly [Behaviour, object]>> = {
   silent: [() => undefined, { error: 'answer_timeout', status: null }],
   drip: [perRequest(drip), { error: 'answer_timeout', status: null }],
@@ -65,8 +65,8 @@ test('endpoints that do not answer, or that answer with nonsense or too much, do
   }
   const sent: string[] = [];
 
-  // While a request waits for the silent endpoint, a newer event must reach the others. If the machine takes longer than
-  // the request lasts, the next request gives it another try.
+  // While a request waits for the silent endpoint, a newer event must reach the other endpoints. If the machine takes
+  // longer than the request lasts, the next request gives the test another try.
   const silent = endpoints.get('silent');
   await expect
     .poll(async () => {
@@ -98,11 +98,11 @@ test('endpoints that do not answer, or that answer with nonsense or too much, do
       .poll(async () => (await client.webhooks.attempts(ids.get(name) ?? '')).data.at(-1) ?? null)
       .toMatchObject({ ...recorded, succeeded: name === 'endless' });
   }
-  // Each endpoint that does not answer has at most one open request, and another that is about to close.
+  // An endpoint that does not answer has at most one open request, and another that is about to close.
   for (const name of ['silent', 'drip', 'handshake']) expect(endpoints.get(name)?.mostOpen()).toBeLessThanOrEqual(2);
 });
 
-test('does not follow a redirect of an endpoint', async () => {
+test('a redirect is not followed', async () => {
   const { client } = service();
   const inside = await listen(() => undefined, null);
   const location = `http://127.0.0.2:${inside.port}/`;

@@ -4,13 +4,13 @@ import { isIPv4 } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * Returns the addresses of a name at its first, second … look-up. `silent` means no response, and undefined an unknown
- * name.
+ * Returns the addresses of a name for each of its look-ups, counted from 1. `silent` means no response, and undefined
+ * means an unknown name.
  */
 export type Zone = (name: string, lookUp: number) => readonly string[] | 'silent' | undefined;
 
 export type NameServer = {
-  /** The name servers to set in the limits of a sender. */
+  /** The name servers to set in a sender's limits. */
   readonly nameServers: readonly string[];
   /** Returns how often a name was looked up. */
   readonly lookUps: (name: string) => number;
@@ -22,7 +22,7 @@ const TYPE_AAAA = 28;
 /** Runs a name server on loopback until the end of the test. It never answers queries of the type `dropped`. */
 export async function startNameServer(zone: Zone, dropped?: 'A' | 'AAAA'): Promise<NameServer> {
   const droppedType = dropped && { A: TYPE_A, AAAA: TYPE_AAAA }[dropped];
-  /** The look-ups of each name. The resolver may repeat a query with the same id, and asks for AAAA after A. */
+  /** The look-ups of each name. The resolver may repeat a query with the same id, and queries AAAA after A. */
   const lookUps = new Map<string, { readonly id: number; readonly count: number; readonly found: ReturnType<Zone> }>();
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
@@ -53,8 +53,8 @@ function readQuestion(query: Buffer): { readonly name: string; readonly type: nu
 }
 
 /**
- * Builds a response according to RFC 1035, 4.1: a header, the unchanged question, and a record for each address of the
- * requested type.
+ * Builds a response according to RFC 1035, section 4.1: a header, the unchanged question, and a record for each address
+ * of the requested type.
  */
 function toResponse(query: Buffer, end: number, type: number, addresses: readonly string[] | undefined): Buffer {
   const records = (addresses ?? [])
@@ -76,7 +76,7 @@ function toResponse(query: Buffer, end: number, type: number, addresses: readonl
   return Buffer.concat([header, query.subarray(12, end), ...records]);
 }
 
-/** Returns the bytes of an address. IPv6 may be shortened, and may end in an IPv4 address. */
+/** Returns the bytes of an address. An IPv6 address may be shortened, and may end in an IPv4 address. */
 function toBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');

@@ -8,14 +8,14 @@ import { countConnections, openTestSender, outcomeOf, sendTo, type TestSenderOpt
 
 const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
 
-/** Opens a sender with its own name server. 127.0.0.1 is the only address of this machine that it may connect to. */
+/** Opens a sender with its own name server. It may connect to no address of this machine except 127.0.0.1. */
 async function openSenderWithNames(zone: Zone, options: TestSenderOptions = {}, dropped?: 'A' | 'AAAA') {
   const { nameServers, lookUps } = await startNameServer(zone, dropped);
   const limits = { nameServers, ...options.limits };
   return { sender: openTestSender({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
 }
 
-/** A zone that works like public services which resolve a name to the address in the name. */
+/** A zone that resolves a name to the address in that name, as some public services do. */
 function zoneOfNumbers(name: string): readonly string[] {
   const [label = ''] = name.split('.');
   return [
@@ -84,7 +84,7 @@ test.each([
   expect([connections(), endpoint.connections()]).toEqual([0, 0]);
 });
 
-test('looks a name up once per connection, and ignores later answers for it', async () => {
+test('looks up a name once per connection, and ignores later answers for it', async () => {
   const endpoint = await listen(
     perRequest((socket) => socket.end(CLOSE)),
     null,
@@ -103,7 +103,7 @@ test('looks a name up once per connection, and ignores later answers for it', as
   expect([connections(), endpoint.connections()]).toEqual([3, 3]);
 });
 
-test('keeps a connection at its address, and checks the address of the next connection again', async () => {
+test('keeps the address of an open connection, and checks the address of the next connection again', async () => {
   const endpoint = await listen(
     perRequest((socket, count) => (count < 3 ? socket.write(OK) : socket.end(CLOSE))),
     null,
@@ -127,7 +127,7 @@ test('refuses a public name with an internal address at every port in live mode'
   expect(connections()).toBe(0);
 });
 
-test('allows other ports and HTTP in live mode only if the operator allows all addresses of the name', async () => {
+test('in live mode, allows other ports and HTTP only if the operator allows all addresses of the name', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'inside.test' ? ['127.0.0.1'] : ['8.8.8.8']);
   const { sender } = await openSenderWithNames(zone, { mode: 'live' });
@@ -138,7 +138,7 @@ test('allows other ports and HTTP in live mode only if the operator allows all a
   expect(connections()).toBe(1);
 });
 
-test('reads the hosts file first, and checks it too', async () => {
+test('reads the hosts file first, and also checks its addresses', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'transfer-service-hosts-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const hostsFile = join(directory, 'hosts');
@@ -188,7 +188,7 @@ test('waits only briefly for a name server that answers only one kind of address
     const { sender } = await openSenderWithNames(() => addresses, { limits }, dropped);
     return outcomeOf(await sendTo(sender, `http://half.test:${endpoint.port}/`));
   };
-  // The resolver retries for seven seconds. If the machine needs five of them for the rest, the test tries again.
+  // The resolver retries for seven seconds. If the machine needs five of them for other work, the test tries again.
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '::1')).toBe(200);
   const connections = countConnections();
   await expect.poll(() => outcomes('AAAA', '127.0.0.1', '10.0.0.1')).toBe('address_refused');
@@ -196,10 +196,10 @@ test('waits only briefly for a name server that answers only one kind of address
   expect(connections()).toBe(0);
 });
 
-test('names with silent servers do not delay others, and time out', async () => {
+test('does not let names with silent servers delay other names, and times them out', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'fast.test' ? ['127.0.0.1'] : 'silent');
-  // A resolver stops after some seconds. If the machine needs longer for ten requests, the test tries again.
+  // A resolver gives up after a few seconds. If the machine needs longer for ten requests, the test tries again.
   await expect
     .poll(async () => {
       const { sender } = await openSenderWithNames(zone);

@@ -52,7 +52,7 @@ const atBorder = tuple(constantFrom(...BORDERS), constantFrom(0, 1), integer({ m
   ([cidr, end, distance]) => add(endsOf(cidr)[end as 0 | 1], distance),
 );
 
-/** The metadata address of Azure. ipaddr.js does not know that it is special. */
+/** Azure's metadata address, which ipaddr.js does not treat as special. */
 const AZURE = '168.63.129.16';
 
 describe('a public address', () => {
@@ -134,7 +134,7 @@ const privateNetwork = tuple(
 const METADATA = ['100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::/32', 'fd00:42::42/128'];
 const METADATA_RANGES = METADATA.map((cidr) => ipaddr.parseCIDR(cidr));
 
-/** Calls `expect` only if the values differ, because calling it for these frequent comparisons would be slow. */
+/** Calls `expect` only if the values differ, because calling it for each of these many comparisons would be slow. */
 function expectEqual(found: readonly unknown[], expected: readonly unknown[]): void {
   if (found.some((each, index) => each !== expected[index])) expect(found).toEqual(expected);
 }
@@ -158,7 +158,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
           const isMetadata = METADATA_RANGES.some(
             ([other, length]) => other.kind() === address.kind() && address.match([other, length] as never),
           );
-          // A metadata address is allowed if it is listed as a single address.
+          // A metadata address is allowed only if it is listed as a single address.
           const isNamed = isIn && (!isMetadata || prefix === base.toByteArray().length * 8);
           const isExpected = isNamed || closed.isAllowed(text, HTTPS);
           expectEqual([cidr, text, isAllowed(text, HTTPS)], [cidr, text, isExpected]);

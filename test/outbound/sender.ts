@@ -35,12 +35,12 @@ export function sendTo(sender: Sender, url: string, signal?: AbortSignal): Promi
   return sender.send({ method: 'POST', url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
 }
 
-/** Returns the status of an answer, or the reason why there is none. */
+/** Returns the status of an answer, or the reason for its absence. */
 export function outcomeOf(answer: Answer): number | string {
   return answer.error ?? answer.status;
 }
 
-/** Counts the sockets that this process opens from now to the end of the test. Name queries do not count. */
+/** Counts the sockets that this process opens from now until the end of the test. Name queries do not count. */
 export function countConnections(): () => number {
   let connections = 0;
   const count = (): void => {

@@ -29,7 +29,7 @@ describe('a sent message', () => {
     },
   );
 
-  test.each([24, 32, 63, 64])('has the signature that openssl makes with a secret of %i bytes', (length) => {
+  test.each([24, 32, 63, 64])('has the signature that openssl creates with a secret of %i bytes', (length) => {
     const secret = `whsec_${randomBytes(length).toString('base64')}`;
     expect(sign([secret], BODY, SENT_AT)).toEqual({
       'webhook-id': EVENT_ID,
@@ -38,13 +38,13 @@ describe('a sent message', () => {
     });
   });
 
-  test('is verified by the SDK, and has the signature that the SDK makes', async () => {
+  test('is verified by the SDK, and has the signature that the SDK creates', async () => {
     expect(await verifyWebhook(BODY, sign([SECRETS[0]]), SECRETS[0])).toMatchObject({ event_id: EVENT_ID });
     const bySdk = await signWebhook({ id: EVENT_ID, body: BODY, signedAt: SENT_AT }, SECRETS[0]);
     expect(sign([SECRETS[0]], BODY, SENT_AT)).toEqual(bySdk);
   });
 
-  test('has the signatures of all valid secrets, and each one is sufficient', async () => {
+  test('has the signatures of all valid secrets, and each signature is sufficient', async () => {
     const headers = sign(SECRETS);
     const timestamp = headers['webhook-timestamp'];
     const expected = SECRETS.map((secret) => opensslSignature(secret, EVENT_ID, timestamp, BODY));

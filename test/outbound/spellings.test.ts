@@ -33,7 +33,7 @@ describe.each(FORBIDDEN)('the host %s', (host) => {
 });
 
 describe.each(THIS_MACHINE)('the host %s', (host) => {
-  test('is reached if the addresses of this machine are allowed', async () => {
+  test("is reached if this machine's addresses are allowed", async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
@@ -43,7 +43,7 @@ describe.each(THIS_MACHINE)('the host %s', (host) => {
 });
 
 describe.each([...LEADS_HERE, ...INTERNAL, ...SPECIAL])('the host %s', (host) => {
-  test('is refused even if the addresses of this machine are allowed', async () => {
+  test("is refused even if this machine's addresses are allowed", async () => {
     const endpoint = await listen(replying(OK), null);
     const connections = countConnections();
     const sender = openTestSender({ allowedNetworks: ['127.0.0.1', '::1'] });
@@ -65,7 +65,7 @@ test.each(TRICKS.map((trick) => [trick(80), trick] as const))('refuses the URL %
 test('closes a connection to the wrong address before it writes anything', async () => {
   const endpoint = await listen(replying(OK));
   const { isAllowed } = openAddressRules({ mode: 'sandbox', allowedNetworks: [] });
-  // The system connects 0.0.0.0 to 127.0.0.1. Only wrong rules would let the address get that far.
+  // The system connects 0.0.0.0 to 127.0.0.1. Only with incorrect rules would the address get that far.
   const rules = {
     isAllowed: (address: string, to: Parameters<typeof isAllowed>[1]) =>
       address === '0.0.0.0' || isAllowed(address, to),

@@ -1,6 +1,6 @@
-/** Hosts of URLs that mean this machine, or may be read so. */
+/** Hosts in URLs that mean this machine, or that a parser may read that way. */
 export const THIS_MACHINE: readonly string[] = [
-  // Written normally, and with parts that parsers of other languages omit or add.
+  // Normal spellings, and spellings in which parsers of other languages omit or add parts.
   '127.0.0.1',
   '127.0.0.1.',
   '127.1',
@@ -18,7 +18,7 @@ export const THIS_MACHINE: readonly string[] = [
   '0x7f.1',
   '0177.0x0.1',
   '0x0000000000007f000001',
-  // Percent-encoded, and in other characters that are mapped to digits and dots.
+  // Percent-encoded spellings, and other characters that are mapped to digits and dots.
   '127%2e0%2e0%2e1',
   '%31%32%37.0.0.1',
   '127。0。0。1',
@@ -68,7 +68,7 @@ export const LEADS_HERE: readonly string[] = [
   '[2001:0:7f00:1::]',
 ];
 
-/** Private networks, link-local addresses, and the metadata of cloud providers. */
+/** Private networks, link-local addresses, and the metadata addresses of cloud providers. */
 export const INTERNAL: readonly string[] = [
   '10.0.0.1',
   '10.255.255.255',
@@ -137,7 +137,9 @@ export const SPECIAL: readonly string[] = [
   '[ff02::1]',
 ];
 
-/** URLs whose host parsers read differently, or that are not HTTP. The port belongs to a server on loopback. */
+/**
+ * URLs whose hosts different parsers read differently, or that are not HTTP. The port belongs to a server on loopback.
+ */
 export const TRICKS: readonly ((port: number) => string)[] = [
   (port) => `http://receiver.test@127.0.0.1:${port}/`,
   (port) => `http://receiver.test:80@127.0.0.1:${port}/`,

@@ -23,7 +23,7 @@ afterAll(() => {
   stranger.remove();
 });
 
-/** Starts a TLS server that answers everything with 200. Returns its port and the bytes it received. */
+/** Starts a TLS server that responds to everything with 200. Returns its port and the bytes that it received. */
 async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   let received = '';
   const servernames: unknown[] = [];
@@ -43,7 +43,7 @@ async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
   return { port, received: () => received, servernames };
 }
 
-/** Sends to a server, with its authority as WEBHOOK_CA. */
+/** Sends a request to a server, with the server's certificate authority as WEBHOOK_CA. */
 function sendWithTls(port: number, host = 'localhost', limits = {}) {
   return sendTo(openTestSender({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
 }
@@ -110,7 +110,7 @@ describe('an endpoint with TLS', () => {
   });
 });
 
-test('no environment variable can switch off the checks or add a proxy', async () => {
+test('no environment variable can disable the checks or add a proxy', async () => {
   const { port, received } = await listenWithTls(good);
   const proxy = await listen((socket) => socket.write('HTTP/1.1 200 Connection established\r\n\r\n'));
   const plain = await listen((socket) => socket.write(OK));

@@ -5,7 +5,9 @@ import type { TestContext } from 'vitest';
 
 const TOOLS = join(import.meta.dirname, 'tools', 'node_modules');
 
-/** Returns the path of a version of Node: fetched for these tests, the Node that runs them, or the machine's own. */
+/**
+ * Returns the path of a version of Node: one fetched for these tests, the Node that runs them, or the machine's own.
+ */
 function nodeOf(version: number): string | undefined {
   if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
   const fetched = join(TOOLS, `node-${version}-${process.platform}-${process.arch}`, 'bin', 'node');
@@ -16,8 +18,8 @@ function nodeOf(version: number): string | undefined {
 }
 
 /**
- * Returns the path of a version of Node, or skips the test. On platforms for which none are fetched, a machine has at most
- * one.
+ * Returns the path of a version of Node, or skips the test. On platforms for which none is fetched, a machine has at
+ * most one version.
  */
 export function nodeOrSkip(version: number, { task, skip }: TestContext): string {
   const node = nodeOf(version);

@@ -18,12 +18,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { listPaths } from '../../tools/tidy.ts';
 
-/** A package as its users get it. */
+/** A package in the form that its users get. */
 export type Packed = {
-  /** The file from `npm pack`. */
+  /** The file that `npm pack` created. */
   readonly tarball: string;
   /**
-   * A folder outside the clone after `npm install ./<tarball>`. Tests only read it. A test that writes uses `folderWith`.
+   * A folder outside the clone after `npm install ./<tarball>`. Tests only read it. A test that needs to write uses
+   * `folderWith`.
    */
   readonly folder: string;
 };
@@ -45,21 +46,25 @@ const BUILT_FROM = [
 ];
 
 /**
- * Returns the tarball of the service and a folder with it installed. The tarball is from `npm pack` in a copy of the clone.
+ * Returns the service's tarball and a folder in which it is installed. The tarball comes from `npm pack` in a copy of
+ * the clone.
  */
 export function packedService(): Promise<Packed> {
   return pack('service', '.', BUILT_FROM);
 }
 
-/** Returns the tarball of the SDK and a folder with it installed. The tarball is from `npm pack` in `sdk/` of a copy. */
+/**
+ * Returns the SDK's tarball and a folder in which it is installed. The tarball comes from `npm pack` in `sdk/` of a
+ * copy of the clone.
+ */
 export function packedSdk(): Promise<Packed> {
   return pack('sdk', 'sdk', ['package.json', 'package-lock.json', 'tsconfig.json', 'sdk/**', 'tools/packages/**']);
 }
 
 /**
- * Returns the environment of a user. It lacks the additions of `npm test`, such as this project's Node before the
- * machine's. A service started with it refuses no request while other tests keep the machine busy. `more` adds settings of
- * the service.
+ * Returns a user's environment. It lacks the additions of `npm test`, such as the path that puts this project's Node
+ * before the machine's. A service started with it refuses no request while other tests keep the machine busy. `more`
+ * adds settings of the service.
  */
 export function userEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { HOME = tmpdir(), PATH = '' } = process.env;
@@ -77,7 +82,7 @@ export async function runAsUser(
   return promisify(execFile)(command, commandLine, { cwd, env: userEnvironment(env), maxBuffer: 64 * 1024 * 1024 });
 }
 
-/** Makes a new folder with a package, in which tests can run it and write. The caller must call `remove`. */
+/** Creates a folder with a package, in which tests can run it and write. The caller must call `remove`. */
 export async function folderWith(
   packed: Packed,
 ): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
@@ -89,7 +94,7 @@ export async function folderWith(
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Packs and installs once for the current sources, even if several processes ask. */
+/** Packs and installs once for the current sources, even if several processes ask for it. */
 async function pack(name: string, from: 'sdk' | '.', sources: readonly string[]): Promise<Packed> {
   const base = `transfer-service-packed-${hashOf(ROOT).slice(0, 8)}-${name}-`;
   const place = join(tmpdir(), base + stampOf(sources));
@@ -109,8 +114,8 @@ async function pack(name: string, from: 'sdk' | '.', sources: readonly string[])
 }
 
 /**
- * Copies the files that git knows or would add to a new folder, as in a fresh clone. The copy also gets the dependencies of
- * this clone. Packing in the clone itself would create and remove files while other tests read the folders.
+ * Copies the files that git tracks or would add to a new folder, as in a fresh clone. The copy also gets this clone's
+ * dependencies. Packing in the clone itself would create and remove files while other tests read its folders.
  */
 export function copyClone(copy: string): void {
   mkdirSync(copy);
@@ -132,7 +137,7 @@ function tarballIn(folder: string): string {
   return tarball;
 }
 
-/** Makes a folder if it does not exist. If several processes want it, one makes it and the others wait. */
+/** Creates a folder if it does not exist. If several processes need it, one creates it and the others wait. */
 async function once(folder: string, make: (draft: string) => Promise<void>): Promise<void> {
   const [lock, draft] = [`${folder}.lock`, `${folder}.draft`];
   while (!existsSync(folder)) {

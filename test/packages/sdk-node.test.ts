@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 describe.each([20, 22, 24])('Node %d', (version) => {
-  test('the SDK works as it does from source', async (context) => {
+  test('runs the SDK as it runs from source', async (context) => {
     const node = nodeOrSkip(version, context);
     const before = (await service().client.transfers.list({ limit: 100 })).data.length;
     const { stdout, stderr } = await runAsUser(node, ['use-sdk.mjs', service().url, `order-${version}`], {
@@ -43,7 +43,7 @@ describe.each([20, 22, 24])('Node %d', (version) => {
     expect(stderr).toMatch(/at async file:.*use-sdk\.mjs:\d+/);
   });
 
-  test('a CommonJS program can load it', async (context) => {
+  test('lets a CommonJS program load it', async (context) => {
     const node = nodeOrSkip(version, context);
     await writeFile(
       join(folder.path, 'load.cjs'),

@@ -9,7 +9,7 @@ import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
 const README = readFileSync(join(import.meta.dirname, '..', '..', 'sdk', 'README.md'), 'utf8');
 
-/** The first lines of each sample after the first. */
+/** The first lines of every sample except the first one. */
 const OPENING = `import { TransferService } from '@transfer-service/sdk';
 const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL });
 `;
@@ -47,7 +47,7 @@ describe('the README of the SDK', () => {
 
   test.each(samples.map((sample, at) => [at + 1, sample] as const))('sample %i', async (number, { language, text }) => {
     const file = `sample-${number}.m${language}`;
-    // Without a URL a sample would call port 8080, where another service may run.
+    // Without a URL, a sample would call port 8080, where another service may run.
     const url = `new TransferService({ baseUrl: '${service().url}' })`;
     await writeFile(join(folder.path, file), text.replaceAll('new TransferService()', url));
     const env = { TRANSFER_SERVICE_URL: service().url };

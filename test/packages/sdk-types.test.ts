@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { folderWith, packedSdk, runAsUser } from './packed.ts';
 
-// Compiles the types of the SDK as a user's strict compiler does, including declarations of packages.
+// Compiles the SDK's types as a user's strict compiler would, including the declarations in packages.
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TOOLS = join(import.meta.dirname, 'tools', 'node_modules');

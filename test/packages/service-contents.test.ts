@@ -13,11 +13,11 @@ import { packedService } from './packed.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** The most that a user should have to download. A larger tarball contains something unexpected. */
+/** The maximum size that a user should have to download. A larger tarball contains something unexpected. */
 const MAX_TARBALL_BYTES = 2_000_000;
 /**
- * The maximum number of files. Migrations, docs pages and examples do not count, because people read them as separate
- * files.
+ * The maximum number of files. Migrations, documentation pages and examples do not count, because people read them as
+ * separate files.
  */
 const MAX_FILES = 150;
 
@@ -58,7 +58,7 @@ const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|s
 const modulesIn = (file: string): readonly string[] =>
   [...read(file).matchAll(/^\/\/ (\w\S*\.[cm]?[jt]s)$/gm)].map(([, path = '']) => path);
 
-/** Returns a file of the bundle, and the files that are loaded with it. */
+/** Returns a file of the bundle and all files that are loaded with it. */
 function loadedWith(file: string): readonly string[] {
   const loaded = new Set([file]);
   for (const one of loaded)
@@ -68,11 +68,11 @@ function loadedWith(file: string): readonly string[] {
 }
 
 describe('the tarball of the service', () => {
-  test('has only allowed files: no tests, sources, tools or packages', () => {
+  test('contains only allowed files: no tests, sources, tools or packages', () => {
     expect(files.filter((file) => !ALLOWED.some((pattern) => pattern.test(file)))).toEqual([]);
   });
 
-  test('has every migration, guide and page of the runbook', () => {
+  test('contains every migration, guide and page of the runbook', () => {
     const expected = globSync(['server/store/migrations/*.sql', 'docs/*.md', 'docs/runbook/*.md'], { cwd: ROOT });
     expect(expected.length).toBeGreaterThan(100);
     expect(expected.filter((path) => !files.includes(`dist/${path}`))).toEqual([]);
@@ -106,7 +106,7 @@ describe('the tarball of the service', () => {
     expect(statSync(join(installed, 'cli/transfer-service.mjs')).mode & 0o111).toBe(0o111);
   });
 
-  test('does not contain a path of the machine that packed it', () => {
+  test('does not contain a path from the machine that packed it', () => {
     const text = gunzipSync(readFileSync(tarball)).toString('latin1');
     expect(text).not.toContain(ROOT);
   });
@@ -119,7 +119,8 @@ describe('the bundle', () => {
       const required = [...read(file).matchAll(/__require\("([^"]+)"\)/g)];
       for (const name of [...imported, ...required].map(([, one, other]) => one ?? other ?? '')) {
         const isThere = name.startsWith('.') && existsSync(join(installed, dirname(file), name));
-        // Our code never loads pg-native: pg loads it only when a property is read that our code does not read.
+        // Our code never loads pg-native: pg loads it only if a certain property is read, and our code never reads
+        // that.
         expect(isThere || isBuiltin(name) || name === 'pg-native', `${file} imports ${name}`).toBe(true);
       }
     }
@@ -175,7 +176,7 @@ describe('the bundle', () => {
   });
 });
 
-describe('licences', () => {
+describe('licenses', () => {
   test('are included for every bundled package', () => {
     expect(read('LICENSE')).toMatch(/^MIT License\n/);
     const text = read('dist/licenses.txt');
@@ -192,7 +193,7 @@ describe('licences', () => {
     expect(text.match(/^(?:MIT License|The MIT License.*)$/gm)?.length).toBeGreaterThan(20);
   });
 
-  test('are required: a package without a licence text is refused', () => {
+  test('are required: a package without a license text is refused', () => {
     expect(noticesFor(['node_modules/pg'])).toMatch(/^pg [0-9.]+\n\nMIT License\n/m);
     const folder = mkdtempSync(join(tmpdir(), 'transfer-service-notices-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

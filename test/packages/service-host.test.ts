@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// Tests the parts of the packed service that load by path or on demand, and the commands that use its database.
+// Tests the parts of the packed service that are loaded by path or on demand, and the commands that use its database.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
@@ -44,7 +44,7 @@ test('delivers webhooks, copies the ledger and sends traces', async () => {
   expect((await call(TRANSFER, { amount: 1000, card_id: 'card_active' })).status).toBe(201);
   await expect.poll(() => receiver.bodiesAt('/hook').join()).toContain('transfer.completed');
   await expect.poll(() => receiver.bodiesAt('/v1/traces').length).toBeGreaterThan(0);
-  // The service takes the first copy at its start.
+  // The service takes the first copy when it starts.
   await expect.poll(() => readdirSync(join(backups, 'base')).join()).toMatch(/^[0-9TZ:.-]+$/);
   const list = await runProgram(['npx', 'transfer-service', 'backup', 'list'], folder, { env });
   expect(list).toMatchObject({ exitCode: 0, output: expect.stringContaining('can be restored') });

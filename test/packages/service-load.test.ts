@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newFolder, programIn } from './started.ts';
 
-// The start time of the command line depends on the machine and on how many modules it loads. These tests limit the
-// modules.
+// The start time of the command line depends on the machine and on the number of modules that it loads. These tests
+// limit the modules.
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -22,14 +22,14 @@ const NOTE_MODULES = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 /**
- * Returns the number of processes and the modules that a command line loads. Module paths begin below the last node_modules
- * or the clone.
+ * Returns the number of processes and the modules that a command line loads. Module paths are relative to the last
+ * node_modules or to the clone.
  */
 function load(program: string, ...commandLine: string[]) {
   const script = '"$0" "$@" 2>&1 >/dev/null || true';
   const output = execFileSync('sh', ['-c', script, process.execPath, program, ...commandLine], {
     encoding: 'utf8',
-    // No service listens there. The command has loaded everything before it finds that out.
+    // No service listens there, and the command has loaded everything before it finds that out.
     env: { PATH: process.env.PATH, NODE_OPTIONS: `--import=${NOTE_MODULES}`, PORT: '9' },
   });
   const lines = [...output.matchAll(/^loaded ([0-9]+) file:\/\/(\S+)$/gm)];
@@ -42,14 +42,14 @@ function load(program: string, ...commandLine: string[]) {
 const COMMANDS = ['--version', '--help', 'cards list', 'start --help'];
 
 /**
- * The modules that a command may load: nothing of the service, no error texts, and only the package that parses command
- * lines.
+ * The modules that a command may load: no part of the service, no error texts, and no package except the one that
+ * parses command lines.
  */
 const MAY_LOAD = /^(?:installation\.mjs$|(?:cli|sdk|domain|tools)\/|(?:node_modules\/)?commander\/)/;
 
 /**
- * The most modules that a command may load from a clone. Each group of commands is a module. The largest command loads 94
- * modules.
+ * The maximum number of modules that a command may load from a clone. Each group of commands is a module. The largest
+ * command loads 94 modules.
  */
 const MAX_MODULES = 96;
 

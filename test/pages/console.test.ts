@@ -163,8 +163,8 @@ async function compressedBytes(names: readonly string[]): Promise<number> {
 }
 
 /**
- * The budgets for a first load (design, section 4) and for everything. The design allows 150,000 for everything. It does
- * not know the screens about approvals and about access, which are allowed 5,000 more.
+ * The budgets for a first load (design, section 4) and for all files. The design allows 150,000 for all files. It was
+ * written before the screens for approvals and for access, which are allowed 5,000 more.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 const MAX_ALL_BYTES = 155_000;

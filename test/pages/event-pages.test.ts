@@ -85,7 +85,7 @@ describe('the catalogue of events as pages', () => {
     expect(seen).toEqual([...EVENT_TYPES]);
   });
 
-  it('is linked from the start, the reference and the errors', async () => {
+  it('is linked from the first page, the reference and the errors', async () => {
     for (const path of ['/', '/docs', '/errors', '/events']) {
       const elements = await page(path).catch(async () => read(await (await ask(path)).text()));
       const main = elements.slice(elements.findIndex(({ tag }) => tag === 'main'));
@@ -126,7 +126,7 @@ describe('the catalogue of events as data', () => {
   );
 });
 
-describe('the search of events', () => {
+describe('the search for events', () => {
   it.each([
     ['transfer.failed', 'transfer.failed'],
     ['TRANSFER.FAILED', 'transfer.failed'],

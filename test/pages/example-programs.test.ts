@@ -114,7 +114,7 @@ describe('the API reference has a working Python example of', () => {
   const service = useOwnService(CHANGES);
   let python: Promise<string | undefined> | undefined;
 
-  /** Finds the first Python that has the package `requests`. The first Python in the path may lack it. */
+  /** Finds the first Python with the package `requests`, because the first Python in the path may lack it. */
   async function findPython(): Promise<string | undefined> {
     for (const program of ['python3', '/usr/bin/python3']) {
       const has = await run(program, ['-c', 'import requests']).then(
@@ -130,7 +130,7 @@ describe('the API reference has a working Python example of', () => {
     python ??= findPython();
     const program = await python;
     if (program === undefined) {
-      const notRun = 'there is no Python with the package requests (Debian: python3-requests)';
+      const notRun = 'no Python has the package requests (Debian: python3-requests)';
       Object.assign(context.task.meta, { notRun });
       return context.skip(notRun);
     }

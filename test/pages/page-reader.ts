@@ -1,15 +1,15 @@
 export type Element = {
   readonly tag: string;
   readonly attributes: ReadonlyMap<string, string>;
-  /** All readable text inside, decoded, on one line. */
+  /** All readable text inside the element, decoded, on one line. */
   readonly text: string;
-  /** The tags of its ancestors, the outermost first. */
+  /** The tags of the element's ancestors, outermost first. */
   readonly around: readonly string[];
 };
 
 type Reading = {
   readonly elements: Element[];
-  /** The open elements, the outermost first. `close` sets the end of their text. */
+  /** The open elements, outermost first. `close` sets the end of their text. */
   readonly open: { readonly tag: string; readonly close: () => void }[];
   /** All readable text so far, decoded. */
   readonly said: string[];
@@ -23,7 +23,7 @@ const KNOWN = new Set(
     'table thead tbody tr th td blockquote'
   ).split(' '),
 );
-/** Tags that a browser takes as the end of an open paragraph. */
+/** Tags at which a browser ends an open paragraph. */
 const BLOCKS = new Set(
   'div p ul ol dl pre table blockquote figure section article nav header footer main form h1 h2 h3 h4 details'.split(
     ' ',
@@ -46,8 +46,8 @@ const ATTRIBUTE = / ([a-z-]+)(?:="([^"]*)")?/g;
 
 /**
  * Reads a page more strictly than a browser. Every tag must be known, closed in order and in an allowed position. Every
- * attribute must be in double quotes and unique. Every ampersand must be an entity, and there must be no `<` or `>` outside
- * of a tag.
+ * attribute must be in double quotes and unique. Every ampersand must start an entity, and `<` and `>` must not occur
+ * outside a tag.
  */
 export function readPage(page: string): readonly Element[] {
   const beginning = '<!doctype html>\n';

@@ -69,7 +69,7 @@ describe('the catalogue as pages', () => {
     const headings = texts(elements, 'h2');
     expect(headings.indexOf('A transfer was declined')).toBe(0);
     expect(headings.at(-1)).toBe('All codes');
-    // The list of codes that every operation has is collapsed.
+    // The list of codes that every operation can return is collapsed.
     const folded = codesLinked(elements.filter(({ around }) => around.includes('details')));
     expect([...folded].sort()).toEqual(CODES.filter((code) => familyOf(code) !== undefined).toSorted());
   });
@@ -187,7 +187,7 @@ describe('an unknown path', () => {
   it('never appears as markup on its page, and its card numbers are hidden', async () => {
     const answer = await ask(`/${encodeURIComponent(HOSTILE)}/<b>/4532015112830366`, BROWSER);
     const text = await answer.text();
-    // Reading the page fails if part of the path is markup.
+    // Reading the page fails if any part of the path is markup.
     expect(readPage(text).filter(({ tag }) => tag === 'b' || tag === 'img')).toEqual([]);
     expect(text).not.toContain('4532015112830366');
   });
@@ -243,7 +243,7 @@ describe('every page', () => {
     }
   });
 
-  it('shows the contact as text, and the commands on the page call a sandbox if the service is live', async () => {
+  it('shows the contact as text, and its commands call a sandbox if the service is live', async () => {
     const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
@@ -253,7 +253,7 @@ describe('every page', () => {
 });
 
 describe('the first page', () => {
-  it('shows the first transfer, the first error and the demo cards to copy in a sandbox', async () => {
+  it('in a sandbox, shows the first transfer, the first error and the demo cards to copy', async () => {
     const elements = await page('/');
     expectFrame(elements);
     const commands = texts(elements, 'code').filter((text) => text.startsWith('curl '));
@@ -276,7 +276,7 @@ describe('the first page', () => {
     expect(rows[0]).toContain('250.00 USD');
   });
 
-  it('shows no demo in live mode, and a first request that moves nothing', async () => {
+  it('in live mode, shows no demo, and a first request that moves nothing', async () => {
     const elements = await page('/', 'live');
     expectFrame(elements);
     const main = texts(elements, 'main').join();
@@ -289,7 +289,7 @@ describe('the first page', () => {
   });
 
   it.each(['/', '/docs/create_transfer', '/errors/card_closed'])(
-    'has a hidden button next to each listing of %s',
+    'has a hidden copy button next to each listing of %s',
     async (path) => {
       const elements = await page(path);
       const buttons = elements.filter(({ attributes }) => attributes.get('class') === 'copy');

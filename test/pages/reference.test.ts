@@ -70,7 +70,7 @@ describe('the API reference', () => {
     }
   });
 
-  it('has examples with a key, and no mention of the sandbox, in live mode', async () => {
+  it('has examples with a key and does not mention the sandbox in live mode', async () => {
     const index = await page('/docs', 'live');
     const rows = index.filter(({ tag, attributes }) => tag === 'li' && attributes.has('id'));
     expect(rows.map(({ attributes }) => attributes.get('id'))).toEqual(OF_LIVE);

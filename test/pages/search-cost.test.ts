@@ -7,7 +7,7 @@ import { type PageSearch, pageSearch } from '../../server/pages/search/page-sear
 /** A query that matches many texts and that people often type. */
 const USUAL = 'card not found';
 
-/** Words of the documentation, the most frequent first. */
+/** Words of the documentation, most frequent first. */
 const FREQUENT =
   'transfer card not service no request key program event money error webhook one id database see creat api only read chang operator start null first cannot send log statu every mean limit noth each last fail process time second run risk balanc solv mov';
 
@@ -24,7 +24,10 @@ beforeAll(async () => {
   search = await pageSearch();
 });
 
-/** Measures the work of a search: how many texts are scored, and for how many words similar words are looked up. */
+/**
+ * Measures the work of a search: the number of scored texts, and the number of words for which similar words are looked
+ * up.
+ */
 function workOf(query: string): { readonly scored: number; readonly loose: number; readonly words: number } {
   let scored = 0;
   let loose = 0;

@@ -36,7 +36,7 @@ describe('the search', () => {
     ['verify webhook signature', ['/guides/webhooks']],
     ['back up', ['/guides/backups']],
     ['GET /api/v0.1/core/card/{card_id}/posting', ['/docs/list_postings']],
-  ])('finds %s in everyday words', async (query, expected) => {
+  ])('finds %s by everyday words', async (query, expected) => {
     const elements = await page(`/search?q=${encodeURIComponent(query)}`);
     expectFrame(elements);
     const paths = found(elements).flatMap((path) => [path, path.replace(/#.*/, '')]);
@@ -98,7 +98,7 @@ describe('the search', () => {
     expect(records[0]?.family?.codes.length).toBe(OPERATION_IDS.length);
   });
 
-  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that nothing was found for %s', async (path) => {
+  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that it found nothing for %s', async (path) => {
     const elements = await page(`${path}?q=xylophone`);
     expectFrame(elements);
     expect(texts(elements, 'main').join()).toContain('Nothing found');

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 type Answer = { readonly status: number; readonly headers: NodeJS.Dict<string | string[]>; readonly body: Buffer };
 
-/** Returns the response exactly as sent. fetch would add headers and decompress it. */
+/** Returns the response exactly as it was sent, because fetch would add headers and decompress it. */
 function ask(
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -178,7 +178,7 @@ describe('the OpenAPI document', () => {
     expect(page).not.toContain('other.test');
   });
 
-  it('has the operations of a sandbox, and everything that only they use, only in a sandbox', async () => {
+  it('has the sandbox operations, and everything that only they use, only in a sandbox', async () => {
     const [ofSandbox, ofLive] = [await document({}, sandbox), await document({}, live)];
     const own = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
     expect(own.length).toBeGreaterThan(0);

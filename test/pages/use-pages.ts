@@ -8,7 +8,7 @@ export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,im
 /** A text that must never be read as markup. */
 export const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
-/** A sandbox and a live service for the pages of a test file. No page may need the database. */
+/** Sets up a sandbox and a live service for the pages of a test file. No page may need the database. */
 export function usePages() {
   const servers: { sandbox?: HttpTestServer; live?: HttpTestServer } = {};
   const started = (mode: 'sandbox' | 'live'): HttpTestServer => {

@@ -7,8 +7,8 @@ import { useDirectory } from '../harness/service.ts';
 import { useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// Reads the plans that PostgreSQL logs for the statements of a service. They include statements in functions and triggers,
-// which EXPLAIN does not show.
+// Reads the plans that PostgreSQL logs for a service's statements. Unlike EXPLAIN, the log includes statements in
+// functions and triggers.
 
 type Logged = {
   readonly 'Query Text': string;
@@ -39,7 +39,7 @@ async function readPlans(): Promise<readonly Logged[]> {
   return [...log.matchAll(/ ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => JSON.parse(text) as Logged);
 }
 
-test('uses no plan that the settings exclude, or that is expensive enough for PostgreSQL to compile', async () => {
+test('no plan is one that the settings exclude, or is expensive enough for PostgreSQL to compile', async () => {
   const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
   try {
     await callTheUsual(service.client);

@@ -17,7 +17,7 @@ import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// Tests the plans for events with a hundred days of events, as many as a service with the default retention has.
+// Tests the plans for events on a hundred days of events, as many as a service with the default retention has.
 
 const DAYS = 100;
 const server = await useServer();
@@ -25,8 +25,8 @@ const client = await useConnection(server.connection);
 let reader: pg.Client;
 
 /**
- * Inserts one batch per minute, with three events of the program and one of another program. The last hundred batches are
- * not relayed.
+ * Inserts one batch per minute, with three events of the program and one of another program. The last hundred batches
+ * have not been relayed.
  */
 const FILL = `
   select make_event_partition('event', current_date - age) from generate_series(0, ${DAYS}) as age;
@@ -95,7 +95,7 @@ describe.each([
     expect(scansOf(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
 
-  test('reads and locks only the partitions of the days of a page, even after several reads', async () => {
+  test('reads and locks only the partitions for the days of a page, even after several reads', async () => {
     const { rows } = await client.query(
       'select batch_id, moment from batch where number between 100 and 1600 order by 1',
     );
@@ -140,7 +140,7 @@ describe.each([
   });
 });
 
-describe('the drop of an old partition', () => {
+describe('dropping an old partition', () => {
   let superuser: pg.Client;
   const plans: Plan[] = [];
   const listen = ({ message = '' }: { message?: string | undefined }): void => {
@@ -175,7 +175,7 @@ describe('the drop of an old partition', () => {
   });
   afterAll(() => superuser.end());
 
-  test('never reads all positions of a month while it holds the locks, and refuses a month with a row that is still needed', async () => {
+  test('never reads all positions of a month while it holds the locks, and is refused for a month with a row that is still needed', async () => {
     for (const [difference, isDropped] of [
       [-1, false],
       [0, true],
@@ -192,7 +192,7 @@ describe('the drop of an old partition', () => {
     }
   });
 
-  test('refuses a month whose only needed row belongs to one program or to all', async () => {
+  test('is refused for a month whose only needed row belongs to one program or to all', async () => {
     for (const isShared of [false, true]) {
       await superuser.query('begin');
       await deleteUpTo(0);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../domain/sandbox.ts';
 
-/** The number of cards. The tables are so large that reading one in full is never the cheaper plan. */
+/** The number of cards. The tables are so large that reading one in full is never the cheapest plan. */
 export const CARDS = 20_000;
 const TRANSFERS = 60_000;
 
@@ -26,8 +26,8 @@ export const GROWING: readonly string[] = [
 ];
 
 /**
- * Inserts cards, transfers and related rows in bulk. The planner has no statistics yet, as for a young table. The books do not
- * balance, because this suite checks only plans.
+ * Inserts cards, transfers and related rows in bulk. The planner has no statistics yet, as for a new table. The books
+ * do not balance, because this suite checks only plans.
  */
 export async function fill(client: pg.Client): Promise<void> {
   for (const table of GROWING.filter((name) => name !== 'event' && name !== 'write_batch')) {
@@ -59,7 +59,10 @@ async function fillCards(client: pg.Client): Promise<void> {
   );
 }
 
-/** Inserts the transfers. Their ids ascend, as in the service. Every status and type occurs, some only long ago. */
+/**
+ * Inserts the transfers. Their ids ascend, as in the service. Every status and type occurs, and some occur only among
+ * old transfers.
+ */
 async function fillTransfers(client: pg.Client): Promise<void> {
   await client.query(
     `with numbered as (
@@ -130,7 +133,7 @@ async function fillAround(client: pg.Client): Promise<void> {
      select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
      from transfer limit 20000`,
   );
-  // Nearly all attempts are approved. A few have another end, and fewer are open.
+  // Nearly all attempts are approved. A few have another end, and even fewer are open.
   await client.query(
     `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
        tries, looks, misses, created_at, updated_at)

@@ -4,7 +4,7 @@ import { GROWING } from './fill.ts';
 export type Plan = {
   readonly 'Node Type': string;
   readonly 'Total Cost': number;
-  /** Since PostgreSQL 18: a setting excludes this kind of node, but there is no alternative. */
+  /** Since PostgreSQL 18: whether a setting excludes this kind of node, but no alternative exists. */
   readonly Disabled?: boolean;
   readonly 'Parent Relationship'?: string;
   readonly 'Relation Name'?: string;
@@ -21,7 +21,7 @@ function nodesOf(plan: Plan): readonly Plan[] {
 const POLICY = /\(?COALESCE\(\(program_id = ANY \((?:\(InitPlan \d+\)\.col1|\$\d+)\)\), false\)\)?/g;
 
 /**
- * Matches a filter for both directions, which are all that exist. PostgreSQL before 17 may check it row by row, but it
+ * Matches a filter for both directions, and no others exist. PostgreSQL before 17 may check it row by row, but it
  * discards nothing.
  */
 const BOTH_DIRECTIONS = /\(?direction = ANY \('\{in,out\}'::text\[\]\)\)?/g;
@@ -44,14 +44,14 @@ export function wholeReads(plan: Plan): readonly string[] {
 }
 
 /**
- * The highest cost that is allowed. A higher cost belongs to a report, or to a node that a setting excludes: before
- * PostgreSQL 18 that adds 1e10.
+ * The highest allowed cost. A higher cost means a report, or a node that a setting excludes, which adds 1e10 before
+ * PostgreSQL 18.
  */
 const MOST_COST = 1_000_000;
 
 /**
- * Returns the faults of a plan under {@link WRITER_SETTINGS}. One fault is a table of any size that is read in full because
- * there is no other way. The other is a cost that makes PostgreSQL compile the plan if `jit` is on.
+ * Returns the faults of a plan under {@link WRITER_SETTINGS}: a table of any size that is read in full because
+ * PostgreSQL has no other way, and a cost at which PostgreSQL would compile the plan if `jit` were on.
  */
 export function forbiddenReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
@@ -59,19 +59,19 @@ export function forbiddenReads(plan: Plan): readonly string[] {
     .map((node) => `${nameOf(node)}, cost ${node['Total Cost']}`);
 }
 
-/** Returns the relations that a plan reads, with repetitions. */
+/** Returns the relations that a plan reads, including repetitions. */
 export function relationsRead(plan: Plan): readonly string[] {
   return nodesOf(plan).flatMap((node) => node['Relation Name'] ?? []);
 }
 
-/** Returns scans of growing tables that discard rows, so they use the wrong index. */
+/** Returns the scans of growing tables that discard rows, which means that they use the wrong index. */
 export function halfProbes(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^\(*\)*$/.test(filterOf(node)))
     .map((node) => `${nameOf(node)}: ${node.Filter}`);
 }
 
-/** Returns scans of growing tables that do not follow the order of an index, so they cannot stop early. */
+/** Returns the scans of growing tables that do not follow the order of an index, and therefore cannot stop early. */
 export function endlessReads(plan: Plan): readonly string[] {
   const unordered = nodesOf(plan)
     .filter((node) => isGrowing(node) && !/^Index (Only )?Scan$/.test(node['Node Type']))

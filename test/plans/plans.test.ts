@@ -82,7 +82,7 @@ import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from 
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** A connection of a program. Every plan for it contains the program's policies. */
+/** A connection of a program, for which every plan contains the program's policies. */
 let reader: pg.Client;
 
 beforeAll(async () => {
@@ -123,7 +123,7 @@ const AUDIT_CHUNK = { after: 1n, until: 50_000n, count: 1000, maxExamined: 5000 
 
 const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
-/** Reads of a program outside transactions, each with the plan for these values. */
+/** A program's reads outside transactions, with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
   ['the newest transfer', readNewestTransfer(PROGRAM)],
@@ -146,7 +146,7 @@ const READS: readonly (readonly [string, Statement])[] = [
 const programs = [PROGRAM, randomUUID()];
 const within = { ...always, cardIds: [], amounts: [{ amount: 7, currencies: ['USD', 'EUR'] }] };
 
-/** Reads of a search, by the kind of value. */
+/** A search's reads, by the kind of value. */
 const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['transfers by id', findTransfersById(programs, [after], 6)],
   ['transfers by reference', findTransfersByReference(programs, 'filled 7', 6)],
@@ -163,7 +163,7 @@ const SEARCHES: readonly (readonly [string, Statement])[] = [
   ['uses of a key', findKeyUses(programs, ['create_transfer', 'create_card'], 'key 7', 6)],
 ];
 
-/** Reads of operators and loops over all programs. */
+/** Reads by operators and loops over all programs. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs', listPrograms(null, null, 20)],
   ['list_keys', listKeys(null, null, 20)],
@@ -213,7 +213,7 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the old refused keys', forgetRefusedKeys(1000)],
 ];
 
-/** The parts of a filter. FILTERS also contains all pairs, and all parts together. */
+/** The parts of a filter. FILTERS also contains all pairs of parts, and all parts together. */
 const PARTS: readonly (readonly [string, Partial<TransferFilter>])[] = [
   ['a card', { cardName: 'card_active' }],
   ['a missing card', { cardName: 'card_missing' }],
@@ -279,7 +279,7 @@ const ATTEMPT_FILTERS: readonly AttemptFilter[] = (['open', ...ATTEMPT_STATUSES]
   [null, 'rare'].flatMap((connectorId) => [null, PROGRAM].map((programId) => ({ status, connectorId, programId }))),
 );
 
-/** Reads and writes of a transaction by key. Every call uses the same plan. */
+/** Reads and writes in a transaction, by key. Every call uses the same plan. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the accounts', lockAccounts(cards, [])],
   ['locking the free accounts', lockAccounts(cards, [], 'skip')],
@@ -379,8 +379,8 @@ describe.each([
         for (const last of [null, after]) {
           const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
           const plan = await planOf(client, statement, how);
-          // Few attempts are open or ended without money, so they can be sorted. The same applies if the planner expects
-          // few.
+          // Few attempts are open or ended without money, so they can be sorted. The same applies if the planner
+          // expects few.
           const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
           const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);
           expect.soft(faults.map((fault) => `${statement.name}: ${fault}`)).toEqual([]);

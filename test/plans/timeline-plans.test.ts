@@ -17,8 +17,8 @@ import { fill } from './fill.ts';
 import { endlessReads, type Plan, relationsRead } from './plan.ts';
 
 // Tests the plans of a timeline and of failed deliveries on full tables. Each statement is about one transfer, card or
-// program. The number of rows that it reads may grow with the limits of the timeline or the number of webhooks, but never
-// with the tables.
+// program. The number of rows that it reads may grow with the timeline's limits or with the number of webhooks, but
+// never with the tables.
 
 const server = await useServer();
 const client = await useConnection(server.connection);
@@ -142,7 +142,7 @@ function wholeReadsOf(plan: Plan): readonly string[] {
   );
 }
 
-/** Returns whether a partition is empty. Reading such a partition whole costs nothing. */
+/** Returns whether a partition is empty. Reading all of an empty partition costs nothing. */
 const isEmpty = (name: string): boolean => empty.has(name);
 let empty: ReadonlySet<string> = new Set();
 

@@ -33,7 +33,7 @@ async function connectorTo(connectorId: string, answer: RequestListener) {
   return openHttpConnector({ ...settings, connectorId, secrets: [NOTICE_SECRET] }, { limits });
 }
 
-test('delays no other breaker and no stop if a connector does not respond to a health check', async () => {
+test('a connector that does not respond to a health check delays neither other breakers nor a stop', async () => {
   let asked = 0;
   const silent = await connectorTo('silent', () => {
     asked += 1;

@@ -2,9 +2,9 @@ import pg from 'pg';
 import { waitFor } from '../harness/process.ts';
 
 /**
- * Points at which a test can make the service wait. At each point a trigger takes a lock that the test holds. The service
- * is about to write a claim, mark an order as sent, record an answer to a question, or record a notice. The last two points
- * are at the COMMIT of a stored notice and of a new transfer.
+ * Points at which a test can make the service wait. At each point, a trigger takes a lock that the test holds. At the
+ * first points, the service is about to write a claim, mark an order as sent, record an answer to a question, or record
+ * a notice. The last two points are at the COMMIT of a stored notice and of a new transfer.
  */
 export const GATES = {
   claim: 1,
@@ -25,9 +25,9 @@ const LOCK = (gate: string, connectorId: string): string =>
   `perform pg_advisory_xact_lock_shared(${GATE_SPACE} + ${gate}, hashtext(${connectorId}) & x'7fffffff'::int);`;
 
 /**
- * Decides from the status of the attempt before and after the change which gate the write belongs to. The lock belongs to the
- * gate and the connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have not
- * been sent wait without the lock limit of half a second. Otherwise two services that retry after a second could alternate
+ * Determines the gate of a write from the attempt's status before and after the change. Each gate has a separate lock
+ * per connector. The trigger also records how far the clock was ahead when an order was sent. Orders that have not been
+ * sent wait without the lock limit of half a second. Otherwise, two services that retry after a second could alternate
  * forever and never wait at the same time.
  */
 export const GATE_TRIGGERS = `
@@ -82,7 +82,7 @@ export class Gates {
     this.#query = query;
   }
 
-  /** Makes the service wait at a gate with the attempts of a connector until {@link release}. */
+  /** Makes the service wait at a gate with a connector's attempts until {@link release}. */
   async close(gate: Gate, connectorId: string): Promise<void> {
     const holder = new pg.Client(await this.#databaseUrl());
     holder.on('error', () => undefined);

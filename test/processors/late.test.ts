@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.end());
 
-/** Sends notices about two transfers after their end. */
+/** Sends notices about two transfers that have already ended. */
 async function say(trial: Trial, status: string, times: number): Promise<void> {
   for (const id of trial.transferIds) {
     for (let time = 0; time < times; time += 1) await stage.notify(id, status, `${status} ${time} ${id}`);
@@ -18,7 +18,7 @@ async function say(trial: Trial, status: string, times: number): Promise<void> {
   await untilHandled();
 }
 
-/** Waits without moving the clock. Otherwise an order on its way could arrive too late. */
+/** Waits without moving the clock, because otherwise an order on its way could arrive too late. */
 async function untilShown(trial: Trial, status: string): Promise<void> {
   for (const id of trial.transferIds) {
     await waitFor(`${id} to be ${status}`, async () => (await stage.show(id)).status === status);
@@ -36,7 +36,7 @@ async function breaksOf(trial: Trial): Promise<readonly Record<string, unknown>[
   return stage.query(text, [trial.transferIds]);
 }
 
-test('an approval after the failure makes one break and one posting, even if it is repeated', async () => {
+test('an approval after the failure causes one break and one posting, even if it is repeated', async () => {
   const trial = new Trial(stage, 'inquired_0');
   await trial.begin(() => ({ executes: false, reply: 'decline' }));
   await untilShown(trial, 'failed');
@@ -56,7 +56,7 @@ test('an approval after the failure makes one break and one posting, even if it 
   for (const id of trial.transferIds) await expectSaid(id);
 });
 
-/** Checks that every place that shows the money of a failed transfer says that the money has moved. */
+/** Checks that every place that shows a failed transfer's money says that the money has moved. */
 async function expectSaid(transferId: string): Promise<void> {
   const { client } = stage.service;
   const [found = {}] = await stage.query(
@@ -102,7 +102,7 @@ async function expectSaid(transferId: string): Promise<void> {
   const opened = await client.cases.create({ transfer_id: transferId });
   expect(opened.money_moved).toBe('yes');
 
-  // The transfer has its reference again. The reference was free while no money had moved.
+  // The transfer has its reference again, which was free while no money had moved.
   const reference = `late ${transferId}`;
   await stage.query("update transfer set reference = $1 where 'tr_' || replace(transfer_id::text, '-', '') = $2", [
     reference,
@@ -121,7 +121,7 @@ async function expectSaid(transferId: string): Promise<void> {
   expect(ended?.late_approval_settled_at).not.toBeNull();
 }
 
-test('a decline after the approval makes a break and moves nothing', async () => {
+test('a decline after the approval causes a break and moves nothing', async () => {
   const trial = new Trial(stage, 'inquired_1');
   await trial.begin();
   await untilShown(trial, 'completed');
@@ -133,8 +133,8 @@ test('a decline after the approval makes a break and moves nothing', async () =>
 });
 
 /**
- * Checks that every place that shows the money says that the processor contradicts itself, until an operator settles the
- * break.
+ * Checks that every place that shows the money says that the processor contradicts itself, until an operator settles
+ * the break.
  */
 async function expectContradicted(transferId: string): Promise<void> {
   const { client } = stage.service;
@@ -171,7 +171,7 @@ async function expectContradicted(transferId: string): Promise<void> {
   expect(settled.attempt?.contradiction_settled_at).not.toBeNull();
 }
 
-test('notices about unknown attempts make one break for each attempt that they name', async () => {
+test('notices about unknown attempts cause one break for each attempt that they name', async () => {
   const send = (noticeId: string, attemptId: string) =>
     stage.query(
       `insert into processor_notice (connector_id, notice_id, body, received_at) values ('inquired_2', $1, $2, service_now())`,

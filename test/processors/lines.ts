@@ -4,15 +4,15 @@ import { type AddressInfo, createConnection, createServer, type Server, type Soc
 import { COMPILED } from '../harness/process.ts';
 import type { Question } from './stand-in.ts';
 
-/** The reaction of a line to a new connection: it resets the connection, or lets a request through. */
+/** How a line reacts to a new connection: it resets the connection, or lets it pass. */
 export type Connecting = 'pass' | 'reset';
 
-/** The reaction of a line to a request to the processor. */
+/** How a line handles a request to the processor. */
 export type Carrying =
   | 'pass'
   /** Half of the request arrives, then both sides are cut. */
   | 'cut'
-  /** Half of the request arrives, then nothing. */
+  /** Half of the request arrives, then nothing more. */
   | 'silence'
   /** The request arrives byte by byte. */
   | 'slow'
@@ -20,12 +20,12 @@ export type Carrying =
   | 'malformed'
   /** The request's amount changes on the way. */
   | 'wrong_amount'
-  /** Half of the request arrives, and the rest when the promise resolves. */
+  /** Half of the request arrives, and the other half when the promise resolves. */
   | Promise<void>;
 
 /**
- * The actions of a line. They depend on the number of the connection, or on the number of the request among its kind for
- * one attempt.
+ * The actions of a line. They depend on the connection's number, or on the request's number among the same kind of
+ * requests for one attempt.
  */
 export type LineScript = {
   readonly connecting?: (nth: number) => Connecting;
@@ -41,7 +41,7 @@ export class Line {
   #script: LineScript = {};
   #connections = 0;
 
-  /** Leads to a port of this machine. */
+  /** Connects to a port on this machine. */
   constructor(port: number) {
     this.#port = port;
     this.#server = createServer((client) => void this.#serve(client).catch(() => client.destroy()));
@@ -165,7 +165,7 @@ const PASS_ON = `
 const PLACES = 2;
 const CONNECTIONS = 5;
 
-/** The host of a processor. It can be made to stop responding. It then neither accepts nor refuses new connections. */
+/** The host of a processor. It can be made to stop responding, and then neither accepts nor refuses new connections. */
 export class Host {
   readonly #child: ChildProcess;
   readonly #port: number;

@@ -16,14 +16,14 @@ const FEW = [
   'before record: kill PostgreSQL',
 ];
 
-/** How often each cell runs. More rounds are for runs by hand. */
+/** How often each cell runs. To run more rounds by hand, set MATRIX_ROUNDS. */
 const ROUNDS = Number(process.env.MATRIX_ROUNDS ?? 1);
 
 const once = groupsOf(isThorough ? CELLS : CELLS.filter(({ name }) => FEW.includes(name)));
 const groups = Array.from({ length: ROUNDS }, () => once).flat();
 
 describe('the table', () => {
-  test('has a cell for every step with every fault, or a reason for having none', () => {
+  test('has a cell, or a reason for having none, for every step with every fault', () => {
     const { filled, withoutMeaning, missing } = coverage();
     expect(missing).toEqual([]);
     expect(filled.filter((pair) => withoutMeaning.includes(pair))).toEqual([]);
@@ -36,7 +36,7 @@ describe('the table', () => {
     );
   });
 
-  test('has unique names, including the cells of npm test', () => {
+  test('has unique names for its cells, including the cells of npm test', () => {
     expect(new Set(CELLS.map(({ name }) => name)).size).toBe(CELLS.length);
     expect(FEW.filter((name) => !CELLS.some((cell) => cell.name === name))).toEqual([]);
   });

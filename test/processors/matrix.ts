@@ -12,7 +12,7 @@ const NO_BYTES = 'no byte of an order or an answer has been sent yet';
 const NO_PEER = "only the service and its database take part, and no peer's text is read";
 const NO_SETTLEMENT = 'the service does not receive settlements yet';
 
-/** The pairs without a meaning, each with a short reason. All others have a cell. */
+/** The pairs without a meaning, each with a short reason. All other pairs have a cell. */
 export const WITHOUT_MEANING: Readonly<Partial<Record<Pair, string>>> = {
   'commit: reordered': 'transfers are independent of each other, and a repeat that overtakes its request is "twice"',
   'commit: malformed': 'the caller is refused before a decision: test/http, test/contract',

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { readSigningKey, signMessage } from '../../server/foundation/signature.ts';
 
 /**
- * How a notice reaches the service: in one piece, byte by byte, or with a connection that its sender cuts before the
+ * How a notice reaches the service: in one piece, byte by byte, or on a connection that its sender cuts before the
  * response.
  */
 export type Delivery = 'whole' | 'slow' | 'cut';
@@ -17,7 +17,7 @@ export type NoticeToSend = {
   readonly delivery: Delivery;
 };
 
-/** Sends a notice as an adapter does. Returns the status of the response, or undefined if there is none. */
+/** Sends a notice as an adapter does. Returns the response's status, or undefined if no response arrived. */
 export async function sendNotice(notice: NoticeToSend): Promise<number | undefined> {
   const { url, connectorId, secret, body, delivery } = notice;
   const { hostname, port } = new URL(url);

@@ -15,7 +15,10 @@ const CONNECTORS = 9;
 const OPEN = `select from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = any ($1)
   and status not in ('approved', 'declined', 'failed', 'reversed')`;
 
-/** The three scripts in turn: the kill comes before the answer, the answer is lost, or the order is lost and sent again. */
+/**
+ * Returns one of three scripts in turn: the kill happens before the answer, the answer is lost, or the order is lost
+ * and sent again.
+ */
 function scriptOf(trial: Trial, index: number): Script {
   return ({ question }, nth) => {
     if (question !== 'send' || nth > 0) return { executes: true, reply: 'answer' };
@@ -24,7 +27,7 @@ function scriptOf(trial: Trial, index: number): Script {
   };
 }
 
-test('ends all transfers after a kill, without moving the clock', async () => {
+test('all transfers end after a kill, without moving the clock', async () => {
   const trials = Array.from({ length: CONNECTORS }, (_, index) => new Trial(stage, `inquired_${index}`));
   const ids = () => trials.flatMap(({ transferIds }) => transferIds);
   try {

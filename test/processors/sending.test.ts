@@ -11,7 +11,9 @@ afterAll(() => stage?.end());
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Creates transfers whose attempts a process is about to claim. The process waits there until the gates open. */
+/**
+ * Creates transfers whose attempts a process is about to claim. The process waits at that point until the gates open.
+ */
 async function createUnclaimed(trial: Trial): Promise<void> {
   await trial.prepare();
   await stage.gates.close('claim', trial.connectorId);
@@ -22,7 +24,7 @@ async function createUnclaimed(trial: Trial): Promise<void> {
 /** Finds open transactions of the service that are waiting for nothing. */
 const IDLE_IN_TRANSACTION = `select from pg_stat_activity where state = 'idle in transaction' and pid <> pg_backend_pid()`;
 
-test('delays no other connector when one is slow, limits it to max_in_flight calls, and keeps no transaction open', async () => {
+test('a slow connector delays no other connector, gets at most max_in_flight calls, and keeps no transaction open', async () => {
   const { held, release } = hold();
   const slow = new Trial(stage, 'narrow_0');
   try {
@@ -42,7 +44,7 @@ test('delays no other connector when one is slow, limits it to max_in_flight cal
   await slow.check(COMPLETED);
 });
 
-test('checks the status of the card again before it sends anything', async () => {
+test('the status of the card is checked again before anything is sent', async () => {
   const [suspended, lost] = [new Trial(stage, 'inquired_1'), new Trial(stage, 'inquired_1')];
   await lost.prepare();
   await createUnclaimed(suspended);
@@ -65,7 +67,7 @@ test('checks the status of the card again before it sends anything', async () =>
   await lost.check(['failed, executed 0', 'completed, executed 1']);
 });
 
-test('sends nothing new to a connector without valid answers until its health check succeeds', async () => {
+test('a connector without valid answers gets no new orders until its health check succeeds', async () => {
   const trial = new Trial(stage, 'inquired_2');
   const waiting = new Trial(stage, 'inquired_2');
   stage.processor.isHealthy = false;
@@ -94,7 +96,7 @@ describe('while an operator has disabled a connector', () => {
       [trial.transferIds],
     );
 
-  test('holds unsent orders, sends them once the connector is enabled, and does not delay other connectors', async () => {
+  test('unsent orders are held, then sent once the connector is enabled, and other connectors are not delayed', async () => {
     const trial = new Trial(stage, 'inquired_7');
     await createUnclaimed(trial);
     await change(trial.connectorId, true);
@@ -113,7 +115,7 @@ describe('while an operator has disabled a connector', () => {
     for (const id of trial.transferIds) expect(stage.processor.about(id, 'send')).toHaveLength(1);
   });
 
-  test('still asks the processor about orders that have already been sent', async () => {
+  test('the processor is still asked about orders that have already been sent', async () => {
     const trial = new Trial(stage, 'inquired_9');
     await trial.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'cut' : 'answer' }));
     await trial.untilAsked('send');
@@ -123,7 +125,7 @@ describe('while an operator has disabled a connector', () => {
     await change(trial.connectorId, false);
   });
 
-  test('fails orders that waited for ready_seconds without sending them', async () => {
+  test('orders that waited for ready_seconds fail without being sent', async () => {
     const trial = new Trial(stage, 'narrow_0');
     await createUnclaimed(trial);
     await change(trial.connectorId, true);
@@ -137,7 +139,7 @@ describe('while an operator has disabled a connector', () => {
   });
 });
 
-test('does not start if the settings lack a connector that has open transfers', async () => {
+test('the service does not start if the settings lack a connector that has open transfers', async () => {
   const { held, release } = hold();
   const trial = new Trial(stage, 'inquired_3');
   try {
@@ -154,7 +156,7 @@ test('does not start if the settings lack a connector that has open transfers', 
   await trial.check(COMPLETED);
 });
 
-test('ends the calls in flight soon after a stop, and later asks about their orders without sending these again', async () => {
+test('the calls in flight end soon after a stop, and their orders are later asked about but not sent again', async () => {
   const { held, release } = hold();
   const answered = new Trial(stage, 'inquired_4');
   const silent = new Trial(stage, 'inquired_5');
@@ -198,7 +200,7 @@ test('two services with one connector claim different attempts and send each att
     // Moves the clock past the lease of their claims.
     await stage.moveClock(10);
     await stage.gates.release();
-    // Waits before the clock moves again. Otherwise an order on its way would be lost and sent again.
+    // Waits before the clock moves again. Otherwise, an order on its way would be lost and sent again.
     await trial.untilAsked('send');
   }
   await trial.check(COMPLETED);

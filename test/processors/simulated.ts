@@ -23,8 +23,8 @@ export type Simulated = {
   /** Returns the facts that the book has about an attempt, in order and without times. */
   readonly facts: (attemptId: string) => readonly string[];
   /**
-   * Returns the amount that the attempt has moved according to the book, in minor units. Counts every execution. 0 if
-   * reversed.
+   * Returns the amount, in minor units, that the attempt has moved according to the book. Counts every execution.
+   * Returns 0 if the attempt was reversed.
    */
   readonly moved: (attemptId: string) => number;
 };
@@ -56,7 +56,7 @@ export async function simulated(
   };
 }
 
-/** An order of 10.00 USD. */
+/** Returns an order of 10.00 USD. */
 export function order(behavior: string | null = null, more: Partial<Order> = {}): Order {
   return {
     attempt_id: newId('pat'),
@@ -88,7 +88,7 @@ export async function noticeReceiver(secret: () => string, statuses: readonly nu
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    // The body of a notice is invalid only as an event, because a notice has no type.
+    // As an event, the body of a notice would be invalid, because a notice has no type.
     await verifyWebhook(body, request.headers, secret()).catch((error: unknown) => {
       if (Reflect.get(Object(error), 'reason') !== 'invalid_body') throw error;
     });

@@ -76,7 +76,7 @@ test.each([
   expect(isSandboxBehavior(text)).toBe(readBehavior(text) !== undefined);
 });
 
-test("the contract of adapters accepts the sandbox's longest retry_after_seconds, and nothing longer", () => {
+test("the adapters' contract accepts the sandbox's longest retry_after_seconds, and nothing longer", () => {
   const order = { attemptId: `pat_${'0'.repeat(32)}`, amount: 100n, currency: 'USD' };
   const outcomeFor = (retryAfterSeconds: number) => {
     const answer = { attempt_id: order.attemptId, status: 'declined', amount: 100, currency: 'USD' };
@@ -179,7 +179,7 @@ test('sends notices for pending, late and duplicate until they are received', as
   await sending;
 });
 
-test('does not find a late order before it executes it, and does not execute the order after its not_after', async () => {
+test('reports a late order as not found before it executes it, and does not execute it after its not_after', async () => {
   const { call, facts, moved, process } = await simulated();
   const late = order('late=0.5', { not_after: new Date(Date.now() + 100).toISOString() });
   const sending = call('send', late);
@@ -255,7 +255,7 @@ test('starts one process for several callers, restarts it after a kill, and stop
   await expect(simulator.running()).rejects.toThrow('has been stopped');
 });
 
-test('waits for the end of another simulator on the same book', async () => {
+test('waits until another simulator on the same book ends', async () => {
   const first = await simulated();
   const { processId } = await first.process.running();
   const second = await simulated({ directory: first.directory });
@@ -284,13 +284,13 @@ test('ends when the process that started it is killed', async () => {
   await vi.waitFor(() => expect(() => process.kill(processId, 0)).toThrow(), PATIENCE);
 });
 
-test('reports the reason when a start fails', async () => {
+test('reports the reason if a start fails', async () => {
   const simulator = prepareSimulator({ directory: '/dev/null/simulator', noticeUrl: null, secret: newSecret() });
   await expect(simulator.running()).rejects.toThrow(/could not be started.*(?:ENOTDIR|not a directory)/s);
   await simulator.stop();
 });
 
-test('writes each moved order into one settlement file, with the differences that were asked for', async () => {
+test('writes each moved order into one settlement file, with the requested differences', async () => {
   const { call, directory } = await simulated();
   const send = async (behavior: string): Promise<string> => {
     const one = order(behavior);

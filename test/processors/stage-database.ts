@@ -8,11 +8,13 @@ export type StageDatabase = {
   /** The service's settings for this database. */
   readonly settings: ServiceSettings;
   readonly directory: string;
-  /** The proxy between the service and a database that the service does not start. */
+  /** The proxy between the service and a database that the service does not start itself. */
   readonly proxy: DatabaseProxy | undefined;
-  /** The address of the database without the proxy. */
+  /** Returns the address of the database without the proxy. */
   readonly url: () => Promise<string>;
-  /** Sends SIGKILL to all processes of the server. The returned function says whether another server has replaced it. */
+  /**
+   * Sends SIGKILL to all processes of the server. The returned function says whether another server has replaced it.
+   */
   readonly kill: () => Promise<() => Promise<boolean>>;
   readonly remove: () => Promise<void>;
 };

@@ -10,16 +10,19 @@ import { type Delivery, sendNotice } from './notices.ts';
 import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
 
-/** Returns how far the clock is ahead now, compared with when an order was sent. */
+/** Returns how far the clock is ahead now, compared to when an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
   where 'pat_' || replace(attempt_id::text, '-', '') = $1 and tries = $2`;
 
-/** Returns when the service next looks at the attempt of a transfer, by its own clock, and how far that clock is ahead. */
+/**
+ * Returns when the service will next check a transfer's attempt, by the service's clock, and how far that clock is
+ * ahead.
+ */
 const NEXT_LOOK = `select status, ceil(extract(epoch from next_at - service_now()))::int as wait,
     round(extract(epoch from service_now() - clock_timestamp()))::int as ahead
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1 order by attempt_id desc limit 1`;
 
-/** Returns the attempt of a transfer, as notices name it. */
+/** Returns a transfer's attempt, as notices name it. */
 const OF_TRANSFER = `select connector_id, 'pat_' || replace(attempt_id::text, '-', '') as attempt_id, amount, trim(currency) as currency
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
@@ -32,7 +35,7 @@ export type Shown = {
   readonly error: { readonly Code: string } | null;
 };
 
-/** The interval between the looks of a waiting test, in milliseconds. */
+/** The interval between the checks of a waiting test, in milliseconds. */
 const LOOK_MILLISECONDS = 150;
 
 const TRAITS = {
@@ -44,13 +47,14 @@ const TRAITS = {
 
 /**
  * The kind of connector that a cell needs. One kind answers inquiries. For another, only a reversal settles an unknown
- * outcome. The others go through a line or a host of the test.
+ * outcome. The connections of the other two go through a line or a host of the test.
  */
 export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
 
 /**
  * Connectors that all lead to the stand-in. Cells that run together and use inquiries have separate connectors, so that
- * no cell opens the breaker of another. A reversal works even if a breaker is open. A service has at most 50 connectors.
+ * no cell opens another cell's breaker. A reversal works even if a breaker is open. A service has at most 50
+ * connectors.
  */
 export const CONNECTORS: Readonly<Record<'embedded' | 'wired', Readonly<Record<Way, number>>>> = {
   embedded: { inquired: 31, reversed: 18, lined: 0, stopped: 0 },
@@ -63,7 +67,10 @@ const WRONG_CLOCK = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 const WRONG_HOURS = [3, -3] as const;
 
 export type StageOptions = {
-  /** Whether the connections to the database and to processors go through the test. The database then outlives the service. */
+  /**
+   * Whether the connections to the database and to processors go through the test. If so, the database outlives the
+   * service.
+   */
   readonly isWired?: boolean;
 };
 
@@ -203,7 +210,7 @@ export class Stage {
     return pool;
   }
 
-  /** Ends the connections of the test before the server ends. */
+  /** Ends the test's connections before the server ends. */
   async #leave(): Promise<void> {
     const pool = this.#pool;
     this.#pool = undefined;
@@ -294,8 +301,8 @@ export class Stage {
   }
 
   /**
-   * Waits until a transfer has ended. Moves the clock to the service's next look at the transfer, but not while a question
-   * is open. So the service's time does not depend on the speed of the machine.
+   * Waits until a transfer has ended. Moves the clock to the service's next check of the transfer, but not while a
+   * question is open. So the service's time does not depend on the machine's speed.
    */
   async untilEnded(transferId: string): Promise<Shown> {
     let shown: Shown | undefined;
@@ -309,18 +316,18 @@ export class Stage {
     return shown;
   }
 
-  /** Moves the clock to the next look at a transfer. Returns whether the transfer may still be open. */
+  /** Moves the clock to the next check of a transfer. Returns whether the transfer may still be open. */
   async #bringOn(transferId: string): Promise<boolean> {
     const [row] = await this.query(NEXT_LOOK, [transferId]);
     if (row === undefined) return true;
-    // The service never looks at this attempt again.
+    // The service never checks this attempt again.
     if (row.wait === null) return false;
     const isDue = Number(row.wait) <= 0 || this.processor.isAsked(transferId);
     if (!isDue) await this.#moveClockTo(Number(row.ahead) + Number(row.wait));
     return true;
   }
 
-  /** Returns whether the time of an order has passed. The clock may have been moved since the order was sent. */
+  /** Returns whether an order's time has passed. The clock may have been moved since the order was sent. */
   async #isOver({ attempt_id, repeat, not_after }: ArrivedOrder): Promise<boolean> {
     for (;;) {
       const rows = await this.query(AHEAD, [attempt_id, repeat ? 2 : 1]).catch(() => undefined);
@@ -336,7 +343,7 @@ export class Stage {
     await waitFor('a notice to be acknowledged', () => isTaken().catch(() => false));
   }
 
-  /** Sends a notice about a transfer once. Returns the status of the response, if there is one. */
+  /** Sends a notice about a transfer once. Returns the response's status, if a response arrives. */
   async tryToNotify(transferId: string, facts: object, delivery: Delivery = 'whole'): Promise<number | undefined> {
     const [attempt] = await this.query(OF_TRANSFER, [transferId]);
     if (attempt === undefined) throw new Error(`${transferId} has no attempt`);

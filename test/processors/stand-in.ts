@@ -5,7 +5,7 @@ import { isSigned } from '../../simulator/signature.ts';
 
 export type Question = 'send' | 'inquire' | 'reverse';
 
-/** An order as it arrives. */
+/** An order in the form in which it arrives. */
 export type ArrivedOrder = {
   readonly question: Question;
   readonly attempt_id: string;
@@ -35,14 +35,17 @@ export type Reply =
 const SLOW_MILLISECONDS = 2_000;
 
 /**
- * The reaction of the stand-in to a question: whether it executes the question, and how it replies once `until` resolves.
+ * How the stand-in reacts to a question: whether it executes the question, and how it replies once `until` resolves.
  */
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;
-  /** Executes less than ordered and says so, until a question arrives that does not set this. */
+  /** Executes less than ordered and reports it, until a question arrives for which this is not set. */
   readonly isShort?: boolean;
-  /** Delays the execution. A delayed question is not executed if its sender has disconnected, unless it `waitsOutside`. */
+  /**
+   * Delays the execution. A delayed question is not executed if its sender has disconnected, unless `waitsOutside` is
+   * set.
+   */
   readonly before?: Promise<void>;
   /** Delays the question on the way to the processor, so that it arrives even if its sender has disconnected. */
   readonly waitsOutside?: boolean;
@@ -50,16 +53,16 @@ export type Doing = {
   readonly until?: Promise<void>;
 };
 
-/** Decides about the nth question of its kind for a token, counted from 0. */
+/** Decides how to handle the nth question of its kind for a token, counted from 0. */
 export type Script = (order: ArrivedOrder, nth: number) => Doing;
 
 /** Returns whether an order is too late to be executed. */
 export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 
 /**
- * An adapter with a book in the process of the test, so it outlives the service. It executes an order as often as the order
- * is sent, because a processor that recognises keys would hide duplicates. It does not execute orders whose time has passed
- * or that were reversed.
+ * An adapter with a book in the test's own process, so it outlives the service. It executes an order as often as the
+ * order is sent, because a processor that recognises keys would hide duplicates. It does not execute an order whose
+ * time has passed or that was reversed.
  */
 export class StandIn {
   readonly orders: ArrivedOrder[] = [];
@@ -67,7 +70,7 @@ export class StandIn {
   /** The amounts that were executed and not reversed, in minor units, by attempt. */
   readonly #book = new Map<string, number>();
   readonly #executions = new Map<string, number>();
-  /** Attempts that were executed with less than ordered. */
+  /** Attempts for which less than the ordered amount was executed. */
   readonly #short = new Set<string>();
   readonly #scripts = new Map<string, Script>();
   /** Attempts that the stand-in has promised never to execute. */
@@ -78,7 +81,7 @@ export class StandIn {
   readonly #serving: { readonly transferId: string; readonly done: Promise<void> }[] = [];
   readonly #secret: string;
   readonly #isOver: IsOver;
-  // A request counts as an order only when its second half has arrived.
+  // A request counts as an order only once its second half has arrived.
   readonly #server = createServer((request, response) => void this.#serve(request, response).catch(() => undefined));
 
   constructor(secret: string, isOver: IsOver) {
@@ -105,7 +108,7 @@ export class StandIn {
     this.#scripts.set(token, script);
   }
 
-  /** Returns the amount in the book for a transfer id of the API. */
+  /** Returns the amount in the book for a transfer id from the API. */
   moved(transferId: string): number {
     const ids = new Set(this.about(transferId).map((order) => order.attempt_id));
     return [...ids].reduce((sum, id) => sum + (this.#book.get(id) ?? 0), 0);
@@ -127,7 +130,7 @@ export class StandIn {
     return (this.#open.get(transferId) ?? 0) > 0;
   }
 
-  /** Counts from now on the open questions about some tokens: the current number, and the highest so far. */
+  /** Starts to count the open questions about some tokens: the current number, and the highest so far. */
   watch(tokens: readonly string[]): { readonly open: number; readonly most: number } {
     const watch = { tokens: new Set(tokens), open: 0, most: 0 };
     this.#watches.push(watch);

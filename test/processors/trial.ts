@@ -9,17 +9,17 @@ import type { Question, Script } from './stand-in.ts';
 export const TYPES = ['load', 'unload'] as const;
 
 /**
- * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that it was
- * executed after the failure. There is then a break with its posting.
+ * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that the order
+ * was executed after the failure, which causes a break and its posting.
  */
 export type End = 'completed, executed 1' | 'failed, executed 0' | 'failed, executed 1' | 'failed, executed 1 late';
 
-/** The results of a trial, in transfers. */
+/** The results of a trial, as numbers of transfers. */
 export type Counts = {
   readonly executed: number;
   /** Transfers that were executed or created more than once. */
   readonly doubled: number;
-  /** Transfers that moved on only one side. */
+  /** Transfers that moved money on only one side. */
   readonly lost: number;
 };
 
@@ -36,7 +36,7 @@ type Facts = {
   readonly moved: { readonly there: number; readonly here: number };
 };
 
-/** Finds an open break about a contradiction of the processor. */
+/** Finds an open break about a contradiction by the processor. */
 const CONTRADICTED = `select from processor_break where kind = 'contradiction' and closed_at is null
   and 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 
@@ -78,7 +78,7 @@ export class Trial {
     return this.#counts;
   }
 
-  /** Creates the cards, sets the script of their orders, and creates the transfers. */
+  /** Creates the cards, sets the script for their orders, and creates the transfers. */
   async begin(script?: Script): Promise<void> {
     await this.prepare(script);
     await this.create();
@@ -99,7 +99,7 @@ export class Trial {
     }
   }
 
-  /** Begins to create the transfers. For each, this many concurrent requests are repeated until there is a response. */
+  /** Begins to create the transfers. For each one, repeats this many concurrent requests until a response arrives. */
   createMeanwhile(times = 1): void {
     const made = TYPES.map(async (type, index) => {
       const cardId = this.#cards[index] ?? '';
@@ -162,7 +162,7 @@ export class Trial {
       const known = this.#transfers.filter((made) => made.cardId === cardId).length;
       const made = (await stage.query(TRANSFERS_OF_CARD, [cardId])).length;
       if (made !== known) this.#counts = { ...this.#counts, doubled: this.#counts.doubled + 1 };
-      equal(made, known, 'transfers that were asked for');
+      equal(made, known, 'transfers that the test created');
     }
     const { balanced, differing_holds, differing_accounts } = await stage.read((client) => client.trialBalance.get());
     deepEqual({ balanced, differing_holds, differing_accounts }, BALANCED);
@@ -197,8 +197,8 @@ export class Trial {
     const { end, executions, moved, outcome } = facts;
     ok(executions <= 1, `executed ${executions} times`);
     equal(moved.there, moved.here, 'the book of the processor');
-    // If the processor refused an order as too late, the transfer has failed in every cell, because the clock moves for all
-    // of them.
+    // If the processor refused an order as too late, the transfer may have failed in any cell, because the clock moves
+    // for all cells.
     const isRefused = end === 'failed, executed 0' && stage.processor.hasRefused(transferId);
     ok(isRefused || ends.some((one) => one === end), `the end of a transfer of type ${type}: ${end}`);
     equal(outcome, 'final');
@@ -214,7 +214,7 @@ export class Trial {
   }
 }
 
-/** A promise that resolves when `release` is called. */
+/** Returns a promise that resolves when `release` is called. */
 export function hold(): { readonly held: Promise<void>; readonly release: () => void } {
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => {

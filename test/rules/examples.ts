@@ -1,8 +1,11 @@
-/** A rule of STYLE.md, with files that break it and the closest files that do not. Each file name is used only once. */
+/**
+ * A rule of STYLE.md, with files that break it and the most similar files that do not. Each file name is used only
+ * once.
+ */
 export type Example = {
   readonly rule: string;
   readonly broken: Readonly<Record<string, string>>;
-  /** The beginning of each reported problem. */
+  /** The start of each reported problem. */
   readonly says: readonly string[];
   readonly clean: Readonly<Record<string, string>>;
 };
@@ -166,7 +169,7 @@ export const importExamples: readonly Example[] = [
   },
 ];
 
-// Joined, so that this file does not break the rules that it tests.
+// The parts are joined, so that this file does not break the rules that it tests.
 const COMMENT = ['/', '/ '].join('');
 const POSTPONED = ['TO', 'DO'].join('');
 const SILENCE = ['@ts', 'ignore'].join('-');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
 
-// `npm run generate` writes these numbers into texts. With --check it fails if a text has another number.
+// `npm run generate` writes these numbers into texts. With --check, it fails if a text has a different number.
 
 const LONGEST_HOLD_DAYS = MAX_HOLD_MILLISECONDS / 86_400_000;
 

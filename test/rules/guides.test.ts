@@ -51,7 +51,7 @@ it('docs/console.md has every screen with its scope, in the order of the table',
   );
 });
 
-/** Returns what the guide tells a reader to do about an error. That is the first cell of the first row that fits. */
+/** Returns the guide's advice to a reader about an error: the first cell of the first row that fits. */
 function rowFor(code: ErrorCode): string {
   const [, table = ''] = read('docs/errors-and-retries.md').split('## What to do');
   const rows = [...table.matchAll(/^\| (.+?) \| .+ \|$/gm)].map(([, cell = '']) => cell);

@@ -13,7 +13,7 @@ const CURRENT = read('openapi.json');
 // biome-ignore lint/suspicious/noExplicitAny: a test changes it anywhere.
 type Open = any;
 
-/** Returns the problems after a change of the current document. */
+/** Returns the problems that a change of the current document causes. */
 function after(change: (document: Open) => void): readonly string[] {
   const changed: Open = structuredClone(CURRENT);
   change(changed);
@@ -27,7 +27,8 @@ const replyOf = (document: Open): Open => document.components.schemas.TransferRe
 const changes = (properties: Open, name: string, change: (schema: Open) => void) => change(properties[name]);
 
 /**
- * Sums above 2^53 - 1 are strings now. 0.1.0 responded with 500 in these cases, so readers of smaller sums notice nothing.
+ * Sums above 2^53 - 1 are now strings. 0.1.0 responded with a 500 in these cases, so the change does not affect readers
+ * of smaller sums.
  */
 const NOW_ALSO_STRINGS = [
   'GET /api/v0.1/core/card/{card_id}/limits: 200.in.limits[].used',
@@ -46,8 +47,8 @@ const NOT_DOTS =
   '^([\\x21-\\x2d\\x2f-\\x7e]|\\.{1,2}[\\x21-\\x2d\\x2f-\\x7e]|\\.{3})[\\x21-\\x7e]*$';
 
 /**
- * Operators' requests that can wait for an approval. They wait only if an operator has added a rule, and callers of 0.1.0
- * add none.
+ * Operators' requests that can wait for an approval. They wait only if an operator has added a rule, and callers of
+ * 0.1.0 add none.
  */
 const WAITS_FOR_APPROVAL = [
   'POST /api/v0.1/core/transfer',
@@ -61,9 +62,9 @@ const WAITS_FOR_APPROVAL = [
 ].map((operation) => `${operation}: it can succeed with 202 now`);
 
 /**
- * Values that 0.1.0 refused or found nothing for, although its document allowed them: ids of another form, unknown event
- * types, error codes, operations and actions, and statuses that no attempt has. The document now excludes these values. The
- * service refuses no more requests than before.
+ * Values that 0.1.0 refused or never found, although its document allowed them: ids of another form, unknown event
+ * types, error codes, operations and actions, and statuses that no attempt has. The document now excludes these values.
+ * The service refuses no more requests than before.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
@@ -71,7 +72,7 @@ const REFUSED_BEFORE = [
   /: pattern was none and is \^\(\[1-5\]\[0-9\]\{2\}\|\[1-5\]xx\|none\)\$$/,
   /webhook[^:]*: body\.types\[\]: only "/,
   /^GET \/(?:errors\/\{code\}|events\/\{type\}): path parameter (?:code|type): (?:pattern|(?:min|max)Length) was none/,
-  // No record has such an id, key or cursor.
+  // No record has an id, key or cursor of that form.
   /(?:card_id|idempotency_key|subject_id|cursor): pattern was none and is \^\[\\x21-\\x7e\]\+\$$/,
   /\/event: query parameter type: pattern was none/,
   /webhook[^:]*: body\.headers\{\}: pattern was none/,

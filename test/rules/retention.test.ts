@@ -5,7 +5,7 @@ import { LISTED_SETTINGS } from '../../server/foundation/configuration/settings.
 
 const read = (file: string): string => readFileSync(resolve(import.meta.dirname, '../..', file), 'utf8');
 
-/** The rows of the table in docs/retention.md, as cells. */
+/** The rows of the table in docs/retention.md, split into cells. */
 const rows = read('docs/retention.md')
   .split('\n')
   .filter((line) => line.startsWith('| '))

@@ -16,7 +16,7 @@ type Files = Readonly<Record<string, string>>;
 const all = (examples: readonly Example[]): Files =>
   Object.assign({}, ...examples.flatMap(({ broken, clean }) => [broken, clean]));
 
-/** Writes the files as a separate project with the settings of this one. */
+/** Writes the files as a separate project with this project's settings. */
 function layOut(files: Files): string {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-rules-'));
   for (const path of ['biome.json', '.gitignore', 'tools/lint']) {
@@ -75,7 +75,7 @@ describe.each([
     expect(beginnings(problems, [...says].sort())).toEqual([...says].sort());
   });
 
-  it('is not reported for the most similar text that is allowed', () => {
+  it('is not reported for the most similar allowed text', () => {
     expect(about(clean, check())).toEqual([]);
   });
 });
@@ -88,7 +88,7 @@ describe.each(tidyExamples)('$rule', ({ broken, clean, says }) => {
     expect(beginnings(problems, says)).toEqual(says);
   });
 
-  it('is not reported for the most similar text that is allowed', () => {
+  it('is not reported for the most similar allowed text', () => {
     expect(inspect(asFiles(clean))).toEqual([]);
   });
 });
@@ -97,7 +97,7 @@ describe('the programs', () => {
   const run = (program: string, folder: string) =>
     spawnSync(process.execPath, [join(ROOT, program), folder], { encoding: 'utf8' });
 
-  it('fail when the parser reads too little to find anything', () => {
+  it('fail if the parser reads too little to find anything', () => {
     const folder = layOut({ 'domain/card.ts': 'export {};\n' });
     folders.push(folder);
     const { status, stdout } = run('tools/imports.ts', folder);
@@ -126,9 +126,9 @@ describe('the programs', () => {
 });
 
 /**
- * Writes that are made even if a required standby is missing. No response depends on them, and a second run changes
- * nothing. They are leases, outcomes and positions of deliveries, the error log, times of use, breakers, retention, and
- * secrets under a new key.
+ * Writes that the service makes even if a required standby is missing. No response depends on them, and a second run
+ * changes nothing. They write leases, outcomes and positions of deliveries, the error log, times of use, breakers,
+ * retention, and secrets under a new key.
  */
 const WRITES_WITHOUT_GUARD = [
   'server/background/delivery/leases.ts',
@@ -150,7 +150,7 @@ const WRITES_WITHOUT_GUARD = [
   'server/subjects/webhooks/vault.ts',
 ];
 
-it('every write passes the guard of a required standby, with a few listed exceptions', () => {
+it('every write passes the guard for a required standby, with a few listed exceptions', () => {
   const found = globSync('server/**/*.ts', { cwd: ROOT }).filter(
     (file) =>
       !file.endsWith('.test.ts') &&

@@ -12,7 +12,7 @@ export type Received = {
   readonly body: string;
 };
 
-/** An export or an event stream: its chunks, sent separately, and how it ends. */
+/** An export or an event stream: its chunks, which are sent separately, and how it ends. */
 export type CannedStream = {
   readonly chunks: Iterable<string | Uint8Array>;
   /** Default: text/csv. */
@@ -31,14 +31,14 @@ export type Canned =
 export type CannedService = {
   readonly url: string;
   readonly received: Received[];
-  /** Sets the responses to play, in order. The last one is repeated. */
+  /** Sets the responses, in order. The last one is repeated. */
   play: (...canned: Canned[]) => void;
   /** Called when a request has arrived, before the response. */
   onRequest: (request: IncomingMessage) => void;
   close: () => Promise<void>;
 };
 
-/** An HTTP server that plays canned responses and records requests. */
+/** Starts an HTTP server that sends canned responses and records requests. */
 export async function startCannedService(): Promise<CannedService> {
   const received: Received[] = [];
   let queue: Canned[] = [];
@@ -69,7 +69,7 @@ export async function startCannedService(): Promise<CannedService> {
 
 /**
  * Starts a separate service for a test that abandons requests. An abandoned request can arrive after the test. A shared
- * service would count it in the next test, or send it a response for another request.
+ * service would count it in the next test, or send it another request's response.
  */
 export async function startOwnService(...canned: Canned[]): Promise<CannedService> {
   const own = await startCannedService();
@@ -111,7 +111,8 @@ async function respondWithStream(response: ServerResponse, canned: CannedStream)
   if (ends !== 'cut') return;
   // If a client receives the cut together with the chunks, it can discard them.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  // If the machine stalled, a client in the same process may not have received the chunks. It reads them in the next turns.
+  // If the machine stalled, a client in the same process may not have received the chunks yet. It reads them in the
+  // next turns.
   for (let turn = 0; turn < 10; turn += 1) await turnOfLoop();
   response.socket?.destroy();
 }

@@ -5,11 +5,11 @@ import { afterAll, expect, test } from 'vitest';
 import { ConnectionFailure, TransferService } from '../../sdk/client.ts';
 import { createAuthority, type Identity } from '../outbound/certificates.ts';
 
-// This process does not know the authority, so Node accepts none of the authority's certificates.
+// This process does not trust the authority, so Node accepts none of the authority's certificates.
 const authority = createAuthority();
 afterAll(() => authority.remove());
 
-/** Creates a transfer at a server with this certificate. Returns the error, and the number of requests that arrived. */
+/** Creates a transfer on a server with this certificate. Returns the error, and the number of requests that arrived. */
 async function createAt(identity: Identity): Promise<{ error: unknown; requests: number }> {
   let requests = 0;
   const server = createServer(identity, (_, response) => {
@@ -25,7 +25,7 @@ async function createAt(identity: Identity): Promise<{ error: unknown; requests:
   return { error, requests };
 }
 
-test('sends nothing to a server with an unaccepted certificate, so no money moved', async () => {
+test('the client sends nothing to a server whose certificate is not accepted, so no money moves', async () => {
   const { error, requests } = await createAt(authority.issue('IP:127.0.0.1'));
   expect(error).toBeInstanceOf(ConnectionFailure);
   expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });

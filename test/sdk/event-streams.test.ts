@@ -31,7 +31,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** Returns an event as the service sends it. */
+/** Returns an event in the form in which the service sends it. */
 function event(position: number, type = 'transfer.completed'): string {
   return `id: ${position}\nevent: ${type}\ndata: ${JSON.stringify({ position, type, number: position })}\n\n`;
 }
@@ -57,7 +57,7 @@ async function readPositions(
   return { positions, retries };
 }
 
-/** Returns the positions that a stream yielded, and the error that it then threw. */
+/** Returns the positions that a stream yielded, and the error that it threw after them. */
 async function failureOf(options: EventStreamOptions = { after: 0 }, settings: object = {}) {
   const positions: number[] = [];
   try {
@@ -86,7 +86,7 @@ const EXPIRED = errorResponse(
 );
 
 describe('a stream', () => {
-  test('yields events in order, and asks for an event stream', async () => {
+  test('yields events in order, and requests an event stream', async () => {
     service.play(stream([': hello\n\n', event(1), `${event(2)}${event(3).slice(0, 10)}`, event(3).slice(10)]));
     const { positions, retries } = await readPositions(3);
     expect({ positions, retries }).toEqual({ positions: [1, 2, 3], retries: [] });
@@ -145,7 +145,7 @@ describe('a stream', () => {
     expect((await readPositions(1)).positions).toEqual([1]);
   });
 
-  test('closes the connection when the loop is left', async () => {
+  test('closes the connection when the program leaves the loop', async () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
@@ -182,9 +182,9 @@ describe('a stream continues at the last position', () => {
     ['it is cut off', [stream([event(1), event(2)], 'cut')]],
     ['it is cut off within an event', [stream([event(1), event(2), event(3).slice(0, -1)], 'cut')]],
     ['it is cut off within a character', [stream([event(1), event(2), Uint8Array.of(0xe2, 0x82)], 'normally')]],
-    ['the connection fails next', [stream([event(1), event(2)], 'cut'), 'cut before the response']],
+    ['the next connection fails', [stream([event(1), event(2)], 'cut'), 'cut before the response']],
     [
-      'the service is overloaded next',
+      'the service is then overloaded',
       [stream([event(1), event(2)], 'cut'), UNAVAILABLE, UNAVAILABLE, UNAVAILABLE, UNAVAILABLE],
     ],
     ['its number of streams is limited', [stream([event(1), event(2)], 'cut'), RATE_LIMITED]],
@@ -197,7 +197,7 @@ describe('a stream continues at the last position', () => {
       ],
     ],
     [
-      'the service ends at once next',
+      'the service then ends each new stream at once',
       [stream([event(1), event(2)], 'cut'), stream([], 'normally'), stream([': bye\n\n'], 'cut')],
     ],
   ])('when %s', async (_, canned) => {
@@ -244,7 +244,7 @@ describe('a stream continues at the last position', () => {
     expect(retry?.error.message).toContain('sent nothing for 500 ms');
   });
 
-  test('if the program reads slowly', async () => {
+  test('when the program reads slowly', async () => {
     service.play(stream([event(1), event(2), event(3)], 'cut'), stream([event(2), event(3), event(4)]));
     const positions: number[] = [];
     for await (const { position } of client().events.stream({ after: 0 })) {
@@ -300,7 +300,7 @@ describe('a stream throws', () => {
     expect({ positions, code: (thrown as RequestError).Code }).toEqual({ positions: [1], code: 'unauthenticated' });
   });
 
-  test('the same errors as any call before its first connection', async () => {
+  test('the same errors as any other call before its first connection', async () => {
     service.play(UNAVAILABLE);
     expect((await failureOf({ after: 0 }, { maxRetries: 1 })).thrown).toBeInstanceOf(ServerError);
     expect(service.received).toHaveLength(2);
@@ -327,7 +327,7 @@ describe('a stream throws', () => {
   });
 });
 
-test('extends the time-out of a call that waits for events', async () => {
+test('a call that waits for events has a longer timeout', async () => {
   const { url: baseUrl } = await startOwnService('no response');
   const call = client({ baseUrl, timeoutMilliseconds: 20, maxRetries: 0 }).events.list({ after: 1, wait: 1 });
   await expect(call).rejects.toThrow('within 1020 ms');

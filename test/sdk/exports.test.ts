@@ -24,7 +24,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** Begins an export. The time-out is long enough for the first bytes even on a slow machine. */
+/** Begins an export. The timeout leaves enough time for the first bytes, even on a slow machine. */
 async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds: number; chunks: TextChunks }> {
   service.play(WHOLE);
   try {
@@ -35,7 +35,7 @@ async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds
   }
 }
 
-/** Returns the text of an export, and the error of its loop, or undefined if it completed. */
+/** Returns the text of an export, and the error of its loop, or undefined if the export completed. */
 async function read(
   chunks: TextChunks,
   onChunk = (): void => undefined,
@@ -91,7 +91,7 @@ describe('a complete export', () => {
     expect(text).toBe(HEADINGS + ROWS.join(''));
   });
 
-  test('is canceled when the loop is left early', async () => {
+  test('is canceled when the program leaves the loop early', async () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
@@ -105,7 +105,7 @@ describe('a complete export', () => {
 });
 
 describe('an export that is cut off', () => {
-  test('throws with the request id, even if all rows were received', async () => {
+  test('throws an error with the request id, even if all rows were received', async () => {
     service.play({ chunks: [HEADINGS, ...ROWS], ends: 'cut' });
     const { text, thrown } = await read(await client().transfers.export());
     expect(HEADINGS + ROWS.join('')).toContain(text);
@@ -171,7 +171,7 @@ describe('before the first chunk', () => {
 
   test('throws a ConnectionFailure for a timeout, after the usual number of tries', async () => {
     service.play({ chunks: [], ends: 'without an end' });
-    // Long enough for each try to reach the service on a busy machine.
+    // This is enough time for each try to reach the service on a busy machine.
     const impatient = client({ timeoutMilliseconds: 2_000, maxRetries: 1 });
     const thrown = await impatient.transfers.export().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2, moneyMoved: 'no' });
@@ -181,7 +181,7 @@ describe('before the first chunk', () => {
   test.each([
     ['a Request Error', { Status: 404, Code: 'card_not_found', Type: 'Request Error' }, RequestError],
     ['a Server Error', { Status: 500, Code: 'unknown_export_postings', Type: 'Server Error' }, ServerError],
-  ] as const)('throws %s, as for every operation', async (_, record, kind) => {
+  ] as const)('throws %s, like every other operation', async (_, record, kind) => {
     service.play(errorResponse(record));
     const thrown = await client()
       .cards.exportPostings('card_1')

@@ -47,7 +47,7 @@ async function failureOf<Failure>(
 }
 
 describe('error records', () => {
-  test('an error has everything that the service reported', async () => {
+  test('become errors with everything that the service reported', async () => {
     service.play(
       errorResponse(
         { Message: 'Insufficient funds.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' },
@@ -86,21 +86,21 @@ describe('error records', () => {
     ['Request Error', RequestError],
     ['Server Error', ServerError],
     ['Process Error', ProcessError],
-  ])('%s has its own class', async (Type, kind) => {
+  ])('become an error of a separate class: %s', async (Type, kind) => {
     service.play(errorResponse({ Status: 418, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), kind);
     expect(error).toBeInstanceOf(TransferServiceError);
     expect(error.Code).toBe('something_new');
   });
 
-  test.each(['Customs Error', 'constructor'])('uses TransferServiceError for the type %s', async (Type) => {
+  test.each(['Customs Error', 'constructor'])('become a TransferServiceError if the type is %s', async (Type) => {
     service.play(errorResponse({ Status: 400, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), TransferServiceError);
     expect(error.constructor).toBe(TransferServiceError);
     expect(error.Type).toBe(Type);
   });
 
-  test('decides by the error code and the operation if there is no Money-Moved header', async () => {
+  test('without a Money-Moved header, are judged by the error code and the operation', async () => {
     const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
       service.play(errorResponse({ Status: 500, Code: code, Type: 'Server Error' }));
       return (await failureOf(call(), TransferServiceError)).moneyMoved;
@@ -113,7 +113,7 @@ describe('error records', () => {
     expect(await moneyMovedBy('something_new', () => client().transfers.list())).toBe('no');
   });
 
-  test('accepts a date in Retry-After', async () => {
+  test('may have a date in Retry-After', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 3_600_000).toUTCString() };
     service.play(errorResponse({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
     const error = await failureOf(client().transfers.create(BODY), ProcessError);
@@ -136,7 +136,7 @@ describe('responses that are not from the service', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('have an error with the beginning of the body', async () => {
+  test('lead to an error with the start of the body', async () => {
     service.play({ status: 502, body: `<h1>Bad Gateway</h1>${'x'.repeat(500)}` });
     const error = await failureOf(client().transfers.list(), UnexpectedResponse);
     expect(error).toMatchObject({ status: 502, moneyMoved: 'no' });
@@ -190,7 +190,7 @@ describe('retries', () => {
     expect(service.received).toHaveLength(3);
   });
 
-  test('need Should-Retry in a response', async () => {
+  test('after a response, require Should-Retry', async () => {
     service.play(errorResponse({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
     await failureOf(client().transfers.create(BODY), ServerError);
     expect(service.received).toHaveLength(1);
@@ -250,7 +250,7 @@ describe('no response', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('leaves it unknown without a key too, and says in the message what to do', async () => {
+  test('also leaves it unknown without a key, and the message says what to do', async () => {
     service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
@@ -263,7 +263,7 @@ describe('no response', () => {
     expect(batch.message).toMatch(/Send the same request again: it moves money at most once\.$/);
   });
 
-  test('means that no money moved if nothing listens, and gives the reason in the message', async () => {
+  test('means that no money moved if nothing listens, and the message gives the reason', async () => {
     const options = { baseUrl: await deadUrl(), maxRetries: 0 };
     const error = await failureOf(client(options).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
@@ -271,7 +271,7 @@ describe('no response', () => {
     expect(error.message).toContain('No money moved.');
   });
 
-  test('has a message without money for a read', async () => {
+  test('leads to a message that does not mention money if the call was a read', async () => {
     service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 0 }).transfers.list(), ConnectionFailure);
     expect(error.moneyMoved).toBe('no');
@@ -311,22 +311,22 @@ describe('no response', () => {
   });
 });
 
-describe('after a try without a response, it', () => {
-  test('stays unknown whether money moved if a later response is only about its own request', async () => {
+describe('after a try without a response, whether money moved', () => {
+  test('stays unknown if a later response is only about its own request', async () => {
     service.play('cut before the response', failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');
     expect(error.moneyMoved).toBe('unknown');
   });
 
-  test('is certain whether money moved after a 409, which is the response for the key', async () => {
+  test('is certain after a 409, which is the response for the key', async () => {
     const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
     service.play('cut before the response', errorResponse(refusal, { 'money-moved': 'no' }));
     const error = await failureOf(client().transfers.create(BODY), RequestError);
     expect(error.moneyMoved).toBe('no');
   });
 
-  test('is certain whether money moved if every try had a response', async () => {
+  test('is certain if every try had a response', async () => {
     service.play(failingResponse(), failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.moneyMoved).toBe('no');

@@ -1,14 +1,17 @@
 import { createServer } from 'node:net';
 
-/** Ports below the range from which Linux and macOS assign, so that no other program gets one by chance. */
+/**
+ * The first of the ports below the range from which Linux and macOS assign, so that no other program gets one by
+ * chance.
+ */
 const FIRST = 20_000;
 const LAST = 32_000;
 
 const given = new Set<number>();
 
 /**
- * Returns a loopback port where nothing listens, and where nothing will listen unless it asks for this number. The system
- * could give a port that it assigned for port 0 to any other test on the machine.
+ * Returns a loopback port where nothing listens, and where nothing will listen unless it asks for this number. A port
+ * assigned by the system for port 0 could also go to any other test on the machine.
  */
 export async function lastingPort(): Promise<number> {
   for (;;) {

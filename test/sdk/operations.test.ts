@@ -34,16 +34,16 @@ import {
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
-/** The body from an untyped program that misspells a property. */
+/** A body from an untyped program that misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
-/** Calls the method of an operation with the ids and the body of the example in the contract. */
+/** Calls an operation's method with the ids and the body of the example in the contract. */
 async function callWithExample(operation: ClientOperationId): Promise<void> {
   const [resource = '', method = ''] = METHODS[operation].split('.');
   const { path, body } = OPERATIONS[operation];
   const { body: text = '{}' } = exampleOf(operation);
   const fields: object = JSON.parse(text);
-  // The argument is the array itself.
+  // For these operations, the argument is the array itself.
   const isArray = operation === 'create_transfer_batch' || operation === 'attach_cases';
   const input = isArray ? Object.values(fields)[0] : fields;
   const methods: object = Reflect.get(client(), resource);
@@ -81,12 +81,12 @@ function namesIn(prototype: object | null): string[] {
   return [...own, ...namesIn(Object.getPrototypeOf(prototype))];
 }
 
-/** Returns the names in the query of the last request. */
+/** Returns the names in the last request's query. */
 function queryNames(): string[] {
   return [...new URL(service.received.at(-1)?.url ?? '', service.url).searchParams.keys()].sort();
 }
 
-/** Maps the name at the beginning of a method's comment to the method. */
+/** Maps the name at the start of a method's comment to the method. */
 function documentedMethods(): Map<string, string> {
   const folder = new URL('../../sdk/generated/', import.meta.url);
   const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
@@ -94,7 +94,7 @@ function documentedMethods(): Map<string, string> {
   return new Map([...comments].map(([, operation = '', method = '']) => [operation, method]));
 }
 
-/** Methods for an operation that another method also sends. */
+/** Methods whose operation another method also sends. */
 const SHORTHANDS = ['switch.disable', 'switch.enable', 'events.streamWithText'];
 
 describe('operations and methods', () => {
@@ -264,7 +264,7 @@ describe('requests', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('are rejected with an API key that is invalid in a header, without showing it', async () => {
+  test('are rejected with an API key that is invalid in a header, and the error does not show the key', async () => {
     const refusal = await client({ key: 'secret\n' })
       .transfers.list()
       .catch((error: unknown) => error);
@@ -338,7 +338,7 @@ describe('responses', () => {
     };
     const body = { url: 'https://shop.example/hooks' };
 
-    test('is rolled if the response with it was lost, and the old secret stops signing', async () => {
+    test('is rolled if the response with the secret was lost, and the old secret stops signing', async () => {
       const rolled = { status: 200, body: { ...WEBHOOK, secret: 'whsec_second' } };
       service.play('cut before the response', replay, rolled);
       const webhook = await client().webhooks.create(body);
@@ -359,7 +359,7 @@ describe('responses', () => {
     });
   });
 
-  test('a loop that ends early reads no further page', async () => {
+  test('a loop that ends early reads no more pages', async () => {
     service.play({ status: 200, body: { data: [TRANSFER], next_cursor: 'c2' } });
     for await (const card of client().cards.listAll()) {
       expect(card.card_id).toBe('card_active');
@@ -379,7 +379,7 @@ test('the types match the contract', () => {
   expectTypeOf<UpdateCardBody['expires_on']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<CreateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
   expectTypeOf<StatementPage['opening_balance']>().toEqualTypeOf<number>();
-  // A replay does not have the secret.
+  // A replay does not contain the secret.
   expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string | null>();
   expectTypeOf<SwitchState['data'][number]['disabled']>().toEqualTypeOf<boolean>();
 });

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Fetch, InvalidArgument, TransferService, type TransferServiceOptions } from '../../sdk/client.ts';
 
-// Tests time-outs, retries and fetch, for a client and for one call.
+// Tests timeouts, retries and fetch, for a client and for one call.
 
 /** A service that never responds and counts its requests. */
 function silentService(): { readonly fetch: Fetch; readonly requests: () => number } {
@@ -15,7 +15,7 @@ function silentService(): { readonly fetch: Fetch; readonly requests: () => numb
 
 afterEach(() => vi.unstubAllGlobals());
 
-test('a call can have its own time-out and number of retries', async () => {
+test('a call can have its own timeout and number of retries', async () => {
   const { fetch, requests } = silentService();
   const client = new TransferService({ fetch, timeoutMilliseconds: 600_000, maxRetries: 5 });
   const call = client.transfers.list({}, { timeoutMilliseconds: 5, maxRetries: 1 });
@@ -24,7 +24,7 @@ test('a call can have its own time-out and number of retries', async () => {
   expect(requests()).toBe(2);
 });
 
-test('a call without options uses the options of the client', async () => {
+test("a call without options uses the client's options", async () => {
   const { fetch, requests } = silentService();
   const client = new TransferService({ fetch, timeoutMilliseconds: 5, maxRetries: 0 });
   await expect(client.transfers.list()).rejects.toMatchObject({ reason: 'timeout', attempts: 1 });
@@ -46,7 +46,7 @@ test.each<[TransferServiceOptions, string]>([
   expect(requests()).toBe(0);
 });
 
-test('a call that waits for events does not time out at once with the longest time-out', async () => {
+test('a call that waits for events does not time out immediately with the longest timeout', async () => {
   const { fetch, requests } = silentService();
   const timeoutMilliseconds = 2 ** 31 - 1;
   const client = new TransferService({ fetch, timeoutMilliseconds, maxRetries: 0 });
@@ -87,7 +87,7 @@ test.each([
   expect(() => new TransferService({ baseUrl })).not.toThrow('secret');
 });
 
-/** A service that ignores fields, in a sandbox or in live mode. */
+/** Returns a service that ignores fields, in a sandbox or in live mode. */
 const ignoring =
   (status: number, headers: Record<string, string>, body: object = { data: [], next_cursor: null }): Fetch =>
   async () =>
@@ -112,7 +112,7 @@ test('warns once per operation if a sandbox ignores fields, and never for a live
   expect(warnings).toHaveLength(2);
 });
 
-test('warns on the console unless told otherwise, and returns the response even if the warning fails', async () => {
+test('warns on the console by default, and returns the response even if the warning fails', async () => {
   const printed: unknown[] = [];
   vi.stubGlobal('console', { warn: (message: unknown) => printed.push(message) });
   const movement = ignoring(201, SANDBOX, { movement_id: 'dep_1' });

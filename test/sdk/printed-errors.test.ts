@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { type Fetch, InvalidArgument, isFailedCall, TransferService } from '../../sdk/client.ts';
 
-// Tests how a console prints an error: Node prints the stack and the fields, a browser only the stack.
+// Tests how a console prints an error. Node prints the stack and the fields, and a browser prints only the stack.
 
 const REFUSED = { Message: 'The card has 5.00 USD.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
 
@@ -36,7 +36,7 @@ test('Node also prints the fields that have a value, without the headers and the
   );
 });
 
-test('keeps the fields that are not printed', async () => {
+test('fields that are not printed are kept', async () => {
   const error = await refused();
   expect(error).toMatchObject({ Message: REFUSED.Message, transferId: undefined });
   expect((error as Error & { headers: Headers }).headers.get('Money-Moved')).toBe('no');
@@ -81,7 +81,7 @@ test('isFailedCall recognises the errors of calls', async () => {
     expect(isFailedCall(other)).toBe(false);
 });
 
-test("a message is one line, even if the platform's message has a line break", async () => {
+test("a message is a single line, even if the platform's message contains a line break", async () => {
   const cause = new Error('SSL routines:wrong version number:\n');
   const { message } = await failureOf(() => Promise.reject(new TypeError('fetch failed', { cause })));
   expect(message).toContain('(SSL routines:wrong version number:)');

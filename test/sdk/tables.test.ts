@@ -28,7 +28,7 @@ test('every operation is parsed as in the contract', () => {
   }
 });
 
-test('the console shows amounts with the decimals of the ledger', () => {
+test('the console shows amounts with the same decimals as the ledger', () => {
   for (const [currency, exponent] of Object.entries(CURRENCY_EXPONENTS))
     expect(decimalsOf(currency), currency).toBe(exponent);
   expect(new Set(Object.values(CURRENCY_EXPONENTS))).toEqual(new Set(DECIMALS));

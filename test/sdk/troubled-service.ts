@@ -5,12 +5,12 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { deadUrl } from './canned-service.ts';
 
-/** A service at one URL, and a client that makes transfers despite the service's failures. */
+/** A service at one URL, and a client that creates transfers despite the service's failures. */
 export type TroubledService = {
   readonly url: string;
   readonly client: TransferService;
   readonly transferIds: readonly string[];
-  /** Kills, stops and starts the service and its database while transfers are made. */
+  /** Kills, stops and starts the service and its database while transfers are created. */
   readonly goThroughTrouble: () => Promise<void>;
   /** Stops the transfers, and returns the position of the last one's event. */
   readonly settle: () => Promise<number>;
@@ -19,7 +19,7 @@ export type TroubledService = {
 /** The number of transfers before and after each failure. */
 const TRANSFERS_BETWEEN = 10;
 
-/** Starts a troubled service, which stops after the tests of the file. */
+/** Starts a troubled service, which stops after the file's tests. */
 export async function useTroubledService(): Promise<TroubledService> {
   const directory = await ledgerDirectory();
   const url = await deadUrl();
@@ -74,7 +74,7 @@ export async function useTroubledService(): Promise<TroubledService> {
   };
 }
 
-/** Makes one transfer after another. Sends each one with its idempotency key until it is acknowledged. */
+/** Creates one transfer after another. Sends each one with its idempotency key until it is acknowledged. */
 async function makeTransfers(client: TransferService, transferIds: string[], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const idempotencyKey = `transfer-${transferIds.length}`;

@@ -16,7 +16,7 @@ const ID = 'evt_1';
 const SECRET = newWebhookSecret();
 const OTHER_SECRET = newWebhookSecret();
 
-/** Returns headers that the package has signed. */
+/** Returns headers that the package standardwebhooks has signed. */
 function signedByPackage(secret: string, body = BODY, signedAt = new Date()): Record<string, string> {
   return {
     'webhook-id': ID,

@@ -93,8 +93,8 @@ describe('a body that is meant to be expensive to read', () => {
 
   it('takes little CPU time with names that collide in the hash tables of other languages', async () => {
     const server = await serve();
-    // "Aa" and "BB" have the same hash in Java and PHP 5. All strings of the same length that consist of these two also have the
-    // same hash.
+    // "Aa" and "BB" have the same hash in Java and PHP 5. So all strings of the same length that consist of these two
+    // also have the same hash.
     const names = Array.from({ length: 2 ** 14 }, (_, at) =>
       Array.from({ length: 14 }, (__, bit) => ((at >> bit) & 1 ? 'Aa' : 'BB')).join(''),
     );
@@ -125,7 +125,7 @@ describe('a head that is meant to be expensive to read', () => {
     );
   });
 
-  it('is refused if a hundred callers send it without an end, and the service keeps running', async () => {
+  it('is refused if a hundred callers send it endlessly, and the service keeps running', async () => {
     const { ask } = await serve();
     const flood = Array.from({ length: 100 }, () =>
       ask(`GET / HTTP/1.1\r\n${'X-Flood: aaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(5_000)}`),

@@ -65,7 +65,7 @@ describe('who can do what', () => {
     });
   });
 
-  test('filters by money and by scope, where operator includes the others', async () => {
+  test('filters by money and by scope, and operator includes the other scopes', async () => {
     await newKey('funding:write');
     await newKey('operator');
     await newKey('operator:read');

@@ -28,7 +28,7 @@ const owner = await useConnection(server.connection);
 type Fields = Readonly<Record<string, unknown>>;
 let subjects = 0;
 
-/** Signs a new person in, and returns a function that sends requests as this person. */
+/** Signs in a new person, and returns a function that sends requests as this person. */
 async function person(role: Role, name: string) {
   subjects += 1;
   const subject = `person ${subjects}`;
@@ -69,7 +69,7 @@ const funding = async (): Promise<number> => {
 
 const tariq = await person('treasurer', 'Tariq Haddad');
 const olivia = await person('treasurer', 'Olivia Park');
-/** Prepares the subjects of requests, and sends all other requests. */
+/** The person who prepares the subjects of requests, and sends all other requests. */
 const ada = await person('administrator', 'Ada Okafor');
 
 const decideOn = (by: Pick<Person, 'ask'>, approval: Fields, what: 'approve' | 'reject' | 'withdraw') =>
@@ -141,7 +141,7 @@ describe('a withdrawal above the amount of a rule', () => {
     expect(await funding()).toBe(balance - 25_000);
   });
 
-  test('is refused at once if it would be refused now, and leaves no approval', async () => {
+  test('is refused at once if it would fail now, and leaves no approval', async () => {
     const count = async () => (await olivia.ask(OPERATIONS.list_approvals.path)).fields.data;
     const before = await count();
     expect((await withdraw(tariq, 900_000_000_000)).fields.Code).toBe('insufficient_funds');
@@ -171,7 +171,7 @@ const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (as
     await settle();
   },
   failed: async (asked) => {
-    // Someone else has withdrawn nearly everything in the meantime.
+    // Someone else has withdrawn nearly all the money in the meantime.
     await withRules();
     expect((await withdraw(ada, (await funding()) - 5_000)).status).toBe(201);
     await withRules(RULE);
@@ -183,7 +183,7 @@ const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (as
   },
 };
 
-/** Moves a time of an approval to this many seconds from now. */
+/** Changes a time of an approval to this many seconds from now. */
 const setTime = async (asked: Fields, column: 'expires_at' | 'decided_at', seconds: number): Promise<void> => {
   const text = `update approval set ${column} = now() + make_interval(secs => $2) where approval_id = $1`;
   await owner.query(text, [fromWireId('apr', String(asked.approval_id)), seconds]);
@@ -237,14 +237,14 @@ describe('an approval ends', () => {
 
 describe('a process that stops between the approval and the change', () => {
   const asIfStopped = async (asked: Fields): Promise<void> => {
-    // An approval that has ended has lost its body.
+    // An approval that has ended no longer has its body.
     const text = `update approval set status = 'approved', decided_by = $2, body = $3 where approval_id = $1`;
     const body = JSON.stringify(asked.body);
     await owner.query(text, [fromWireId('apr', String(asked.approval_id)), olivia.personId, body]);
     await setTime(asked, 'decided_at', -11);
   };
 
-  test('leaves the rest to the job, which carries out the withdrawal once', async () => {
+  test('leaves the rest to the job, which executes the withdrawal once', async () => {
     const asked = await waiting();
     const before = await funding();
     await asIfStopped(asked);
@@ -271,10 +271,10 @@ describe('a process that stops between the approval and the change', () => {
     expect((await ada.ask(program)).fields.name).toBe('Demo program');
   });
 
-  // The job does not see the state that the stopped process saw. In this state the job must refuse the request.
+  // The job does not see the state that the stopped process saw. In this state, the job must refuse the request.
   test.each([
-    ['is carried out, if that process had moved the money', true, 'carried_out'],
-    ['has failed, if that process had not moved it, and its key can never move money', false, 'failed'],
+    ['is executed, if that process had moved the money', true, 'carried_out'],
+    ['has failed, if that process had not moved the money, and its key can never move money', false, 'failed'],
   ])('records that a load %s', async (_name, hasMoved, status) => {
     const [lena, omar] = [await person('administrator', 'Lena Roth'), await person('approver', 'Omar Said')];
     await withRules({ operation: 'create_transfer' });
@@ -403,7 +403,7 @@ describe('every operation that can need an approval', () => {
 });
 
 function fail(): never {
-  throw new Error('no approvable operation needs this');
+  throw new Error('no approvable operation needs a record of this kind');
 }
 
 describe('the policy', () => {
@@ -427,9 +427,9 @@ describe('the policy', () => {
     ['an amount without a currency', { operation: 'create_withdrawal', over: 1 }, '/rules/0/currency'],
     ['a currency without an amount', { operation: 'create_withdrawal', currency: 'USD' }, '/rules/0/over'],
     ['an unknown currency', { operation: 'create_withdrawal', over: 1, currency: 'ABC' }, '/currency'],
-    ['an amount of an operation without one', { operation: 'create_key', over: 1, currency: 'USD' }, '/rules/0/over'],
-    ['scopes of another operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
-    ['fields of another operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
+    ['an amount for an operation without one', { operation: 'create_key', over: 1, currency: 'USD' }, '/rules/0/over'],
+    ['scopes for another operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
+    ['fields for another operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
     ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes/0'],
     ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields/0'],
     ['an amount as text', { operation: 'create_deposit', over: '1', currency: 'USD' }, '/rules/0/over'],
@@ -441,7 +441,7 @@ describe('the policy', () => {
     expect([refused.fields.Code, refused.headers.get('error-field')]).toEqual(['change_approval_policy_schema', field]);
   });
 
-  test('also applies to batches of operators, which are refused', async () => {
+  test('also applies to batches by operators, which are refused', async () => {
     await withRules({ operation: 'create_transfer' });
     const transfers = [{ amount: 1000, card_id: 'card_active', idempotency_key: randomUUID() }];
     const batch = () =>
@@ -523,7 +523,7 @@ describe('a key', () => {
   });
 });
 
-test('someone without the scope cannot decide, and an approver can', async () => {
+test('someone without the scope cannot decide, but an approver can', async () => {
   const asked = await waiting();
   const [sofia, omar] = [await person('support', 'Sofia Lind'), await person('approver', 'Omar Said')];
   expect((await decideOn(sofia, asked, 'approve')).fields.Code).toBe('forbidden');

@@ -27,7 +27,7 @@ async function statusOf({ socket }: RawConnection): Promise<number> {
 describe('a request through a proxy on the machine of a sandbox without keys', () => {
   it.each([0, 1, 10])('is refused without a key, even if %i proxies are trusted', async (trustedProxies) => {
     const { ask, port } = await startServer(fakeGateway(), { settings: { trustedProxies } });
-    // By default nginx sends the service's address as the host.
+    // By default, nginx sends the service's address as the host.
     const keys = (headers: readonly string[]) =>
       ask(bare('GET', '/api/v0.1/operator/key', [`Host: 127.0.0.1:${port}`, ...headers]));
     expect((await keys([])).status).toBe(200);
@@ -69,17 +69,17 @@ describe('a card program that opens exports and reads them slowly', () => {
     const refused = await (await ask(server, 'program')).next();
     expectRecord(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toBe('1');
-    // Another key does not help, because a program may have many.
+    // Using another key does not help, because the limit is per program and a program may have many keys.
     const byOperator = await (await ask(server, 'operator', [`Program-Id: ${DEMO_PROGRAM_ID}`])).next();
     expectRecord(byOperator, 429, 'rate_limited');
-    // Other programs and other operations of this program are not affected.
+    // Other programs, and this program's other operations, are not affected.
     expect(await statusOf(await ask(server, 'operator', [`Program-Id: ${OTHER_PROGRAM_ID}`]))).toBe(200);
     expect((await (await ask(server, 'program', [], '/api/v0.1/core/transfer')).next()).status).toBe(200);
     opened[0]?.socket.destroy();
     await expect.poll(async () => statusOf(await ask(server, 'program'))).toBe(200);
   });
 
-  it('does not count exports of callers that disconnected before they were authenticated', async () => {
+  it('is not charged for exports whose callers disconnected before they were authenticated', async () => {
     const known = fakeGateway({ export_transfers: endless });
     const { promise: release, resolve } = Promise.withResolvers<void>();
     let requested = 0;

@@ -5,7 +5,8 @@ import { operatorKey } from '../harness/keys.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { operate } from './audited-actions.ts';
 
-// Tests that verify_audit verifies the hash chain in portions over the API. audit.test.ts tests the findings of a verification.
+// Tests that verify_audit verifies the hash chain in portions through the API. audit.test.ts tests the findings of a
+// verification.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -57,7 +58,7 @@ test('refuses a position after the last entry', async () => {
   });
 });
 
-describe('finds a change by a superuser at its position, in portions of any size', () => {
+describe('a change by a superuser is found at its position, in portions of any size', () => {
   beforeAll(async () => {
     await intruder.query('create table kept_entry as table audit_entry; create table kept_head as table audit_head');
     await intruder.query("set session_replication_role = 'replica'");
@@ -88,8 +89,8 @@ describe('finds a change by a superuser at its position, in portions of any size
     await intruder.query(statement);
     for (const count of [1, 2, 3, 4, 1000]) {
       const broken = (await portionsOf(count)).find(({ intact }) => !intact)?.first_broken;
-      // If the change is at a border between portions, only the next portion can notice a missing entry. It then finds a
-      // gap in two steps.
+      // If the change is at the border between two portions, a missing entry is noticed only in the second one. The
+      // verification then finds the gap in two steps.
       if (count === 1000) expect(broken?.message).toMatch(message);
       if (position !== undefined) expect(broken?.position).toBe(position);
       expect(broken).toBeDefined();

@@ -20,7 +20,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
 /** An intruder with superuser rights. Nothing stops such a user, so only the hash chain reveals the changes. */
 const intruder = await useConnection({ ...server.connection, user: 'postgres' });
-/** The owner, with the rights of the service. */
+/** The owner, with the service's rights. */
 const owner = await useConnection(server.connection);
 
 const chain = async (): Promise<readonly AuditEntry[]> =>
@@ -44,7 +44,7 @@ describe('the audit log', () => {
     const changing = OPERATION_IDS.filter(
       (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
-    // stop_database and start_database of the sandbox are missing, because a stopped database records nothing.
+    // The sandbox's stop_database and start_database are not in the list, because a stopped database records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual(
       [
         ...changing,
@@ -73,7 +73,7 @@ describe('the audit log', () => {
     const before = await chain();
     await act({ caseId: CASE });
     const [row, ...others] = (await chain()).slice(before.length);
-    // An approval also adds the row of the change that it carries out, and the row of its end.
+    // An approval also adds the row of the change that it executes, and the row of its own end.
     const further = operation === 'approve_change' ? ['update_program', 'end_approval'] : [];
     expect(others.map(({ action }) => action)).toEqual(further);
     expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });
@@ -146,7 +146,7 @@ describe('the audit log', () => {
     }
   });
 
-  test('records the money that closing a card unloads in its own row', async () => {
+  test('records the money that closing a card unloads in a separate row', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id }, within());
@@ -215,10 +215,13 @@ describe('the audit log', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** Returns the outcome of an operator's transfer that waits for the head: after 40 others, and after the head is free. */
+  /**
+   * Returns the outcome of an operator's transfer that waits for the head: after 40 other transfers, and once the head
+   * is free.
+   */
   async function passBy(): Promise<{ readonly before: unknown; readonly after: unknown }> {
     const more = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
-    // The other transfers use other cards and no funding, so they need no lock of the operator's transfer.
+    // The other transfers use other cards and no funding, so they need no lock that the operator's transfer holds.
     const [from, to, other] = [await cardWith(500), await cardWith(0), await cardWith(0)];
     const between = { type: 'card_to_card', amount: 1, card_id: 'card_active', destination_card_id: other };
     const operators = { type: 'card_to_card', amount: 100, card_id: from, destination_card_id: to };
@@ -278,7 +281,7 @@ describe('the audit log', () => {
   });
 
   test('makes one chain without gaps from concurrent requests to two processes', async () => {
-    // All of them wait for the head of the hash chain. On a slow machine this takes a long time.
+    // All of them wait for the head of the hash chain, which takes a long time on a slow machine.
     const processes = [0, 1].map(() => openLedger(server.connection, undefined, undefined, UNLIMITED)) as [
       Ledger,
       Ledger,
@@ -351,7 +354,7 @@ describe('append-only', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('the role of requests can add rows to the chain, but not read, change or remove them', async () => {
+  test('the role of requests can add rows to the chain, but cannot read, change or remove them', async () => {
     const as = async (statement: string) => {
       await intruder.query(`begin; set local role transfer_service_application;
         set local service.programs = '{${DEMO_PROGRAM_ID}}'`);
@@ -422,7 +425,7 @@ describe('verification detects changes by a superuser:', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** Changes of one byte, in SQL. `$2` is the byte's index, from 0. */
+  /** Changes of one byte, in SQL. `$2` is the byte's index, starting at 0. */
   const BYTE_FLIPS: Readonly<Record<string, string>> = {
     entry_id: `encode(set_byte(uuid_send(entry_id), $2 % 16, get_byte(uuid_send(entry_id), $2 % 16) # 1), 'hex')::uuid`,
     created_at: 'created_at + make_interval(secs => (array[0.000001, 0.001, 86400])[$2 % 3 + 1])',
@@ -546,7 +549,7 @@ describe('verification detects changes by a superuser:', () => {
     expect(await tamper(cut, [], rows.at(-4)?.hash.toString('hex'))).toEqual([]);
   });
 
-  test('a changed, set back or removed head', async () => {
+  test('a head that was changed, set back or removed', async () => {
     const last = (await chain()).length;
     expect(await tamper('update audit_head set hash = set_byte(hash, 3, get_byte(hash, 3) # 1)')).toEqual([
       `The hash in the head of the log differs from the hash of entry ${last}: one of them was changed.`,

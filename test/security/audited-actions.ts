@@ -68,7 +68,7 @@ export async function prepareAction(
   return (more) => send(operation, parts, { caller: { ...CALLER, ...session } as AnyCall['caller'], ...more });
 }
 
-/** Makes an attempt with an unknown outcome, and a transfer that waits for it. */
+/** Creates an attempt with an unknown outcome, and a transfer that waits for it. */
 export async function unknownAttempt(ledger: Ledger): Promise<string> {
   const about = { caller: { kind: 'sandbox' }, programId: DEMO_PROGRAM_ID } as const;
   const card = { connector_id: 'simulator', processor_token: 'sim_approve' };
@@ -83,7 +83,7 @@ export async function unknownAttempt(ledger: Ledger): Promise<string> {
   return toWireId('pat', attemptId);
 }
 
-/** Makes a break that can be booked. Its processor says that it has moved 10.00 USD more than was ordered. */
+/** Creates a break that can be booked. The break's processor says that it has moved 10.00 USD more than was ordered. */
 export async function newBreak(ledger: Ledger): Promise<string> {
   const attemptId = fromWireId('pat', await unknownAttempt(ledger));
   const breakId = randomUUIDv7();
@@ -103,7 +103,7 @@ export async function newBreak(ledger: Ledger): Promise<string> {
   return toWireId('brk', breakId);
 }
 
-/** Makes a request that waits for an approval. The requester is another operator, or the caller. */
+/** Creates a request that waits for an approval. The requester is another operator, or the caller. */
 async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
   const { database } = ledger;
   await keysOfOperators(ledger);
@@ -119,7 +119,7 @@ async function newApproval(ledger: Ledger, isOwn: boolean): Promise<string> {
   return toWireId('apr', approvalId);
 }
 
-/** Stores the operator's key, which belongs to a person, and another key. Most tests need neither. */
+/** Stores the operator's key, which belongs to a person, and a second key. Most tests need neither. */
 async function keysOfOperators(ledger: Ledger): Promise<void> {
   await ledger.database.writeUnguarded({
     name: 'insert_keys_of_operators',
@@ -147,7 +147,7 @@ async function loggedError({ database }: Ledger): Promise<string> {
   return toWireId('req', requestId);
 }
 
-/** Returns the number of rows that the operations create, and of rows in the audit log. */
+/** Returns the number of rows that the operations create, and the number of rows in the audit log. */
 export async function countRows({ database }: Ledger): Promise<Readonly<Record<string, bigint>>> {
   const [row] = await database.writeUnguarded({
     name: 'count_what_actions_make',

@@ -18,7 +18,7 @@ const newKey = async () =>
   JSON.parse((await ledger.call('create_key', operatorKey('of the test'))).body) as { key: string; key_id: string };
 const revoke = (key_id: string) => ledger.call('revoke_key', {}, { params: { key_id } });
 
-test('a late database response lets no request in later than a second after the revocation', async () => {
+test('a late database response lets no request in more than a second after the revocation', async () => {
   const { key, key_id } = await newKey();
   const slow = openLedger(server.connection);
   const read = slow.database.read.bind(slow.database);
@@ -45,7 +45,7 @@ test('a late database response lets no request in later than a second after the 
   await slow.close();
 });
 
-test('looks up keys that are sent together with one statement, and returns a separate result for each', async () => {
+test('keys that are sent together are looked up with one statement, and each gets a separate result', async () => {
   const [first, second] = [await newKey(), await newKey()];
   const [prefix, publicPart, rest = ''] = second.key.split('_');
   const guessed = `${publicPart}_${rest.slice(0, 63)}${rest[63] === '0' ? '1' : '0'}`;
@@ -68,7 +68,7 @@ test('looks up keys that are sent together with one statement, and returns a sep
   ]);
   expect(refused).toMatchObject({ reason: { code: 'unauthenticated', message: expect.stringContaining('unknown') } });
   expect(names).toEqual(['find_keys']);
-  // Without a database each request fails, and no look-up keeps waiting.
+  // Without a database, each request fails, and no look-up keeps waiting.
   const others = [await newKey(), await newKey()];
   await counting.close();
   const failed = await Promise.allSettled(others.map(({ key }) => authenticate(key)));

@@ -19,7 +19,7 @@ const MARK = 'Console: 1';
 const OTHER_TOKEN = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
 const origin = (port = live.port) => `http://localhost:${port}`;
 
-/** Requests with the session cookie. Each has the sender, whether the service accepts the cookie, and the headers. */
+/** Requests with the session cookie: the sender, whether the service accepts the cookie, and the headers. */
 const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
   ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
   ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
@@ -75,7 +75,7 @@ const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_swit
 describe.each(OPERATIONS_TRIED)('%s with the session cookie', (operation) => {
   const { method, path } = OPERATIONS[operation];
 
-  test.each(TABLE)('decides on the cookie from %s, accepted: %s', async (_, counts, lines) => {
+  test.each(TABLE)('for %s, accepts the cookie: %s', async (_, counts, lines) => {
     // An accepted request would end the session or change the switch, so it is not sent.
     if (counts && method !== 'GET') return;
     const answer = await live.ask(method, path, lines);
@@ -114,7 +114,7 @@ test("only a request from the service's own page removes an invalid cookie", asy
   expect(foreign.headers.get('set-cookie')).toBeNull();
 });
 
-test('reports guesses and requests from other pages to the audit log, without a token', async () => {
+test('guesses and requests from other pages are reported to the audit log, without a token', async () => {
   const before = live.refused.length;
   await live.ask('GET', SESSION, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]);
   await live.ask('GET', SESSION, [HOST, `Cookie: console-${live.port}=${'A'.repeat(43)}`, SAME, MARK]);
@@ -128,7 +128,7 @@ describe('behind a trusted proxy', () => {
   const https = [...site, 'X-Forwarded-Proto: https'];
   const bearer = `Authorization: Bearer ${key}`;
 
-  test('makes and uses a session over HTTPS, with a cookie that only this host can set', async () => {
+  test('creates and uses a session over HTTPS, with a cookie that only this host can set', async () => {
     const made = await proxied.ask('POST', SESSION, [...https, SAME, MARK, bearer]);
     expect(made.status).toBe(201);
     const setCookie = made.headers.get('set-cookie') ?? '';
@@ -137,7 +137,7 @@ describe('behind a trusted proxy', () => {
     expect((await proxied.ask('GET', SESSION, [...https, sent, SAME, MARK])).status).toBe(200);
     const old = [...https, sent, 'Origin: https://bank.example', MARK];
     expect((await proxied.ask('GET', SESSION, old)).status).toBe(200);
-    // The trusted proxy is the outermost one, so entries written by its caller do not count.
+    // The trusted proxy is the outermost one, so entries that its caller wrote do not count.
     const claimed = [...site, 'X-Forwarded-Proto: https, http'];
     for (const lines of [
       [...https, sent, 'Origin: http://bank.example', MARK],
@@ -155,7 +155,7 @@ describe('behind a trusted proxy', () => {
     ['says http', [...site, 'X-Forwarded-Proto: http']],
     ['says nothing', site],
     ['only repeats what its caller claims', [...site, 'X-Forwarded-Proto: https, http']],
-  ])('makes no session if the proxy %s', async (_, lines) => {
+  ])('creates no session if the proxy %s', async (_, lines) => {
     const answer = await proxied.ask('POST', SESSION, [...lines, SAME, MARK, bearer]);
     expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
     expect(String(answer.fields.Message)).toContain('A session needs HTTPS');

@@ -32,7 +32,7 @@ let second: ServiceProcess;
 let environment: ServiceSettings;
 let operator: TransferService;
 let programId = '';
-/** The output of operator-key next to the key itself. */
+/** The output of operator-key, without the key itself. */
 let grant = '';
 
 const as = (key: string, service = first) =>
@@ -64,10 +64,10 @@ afterAll(async () => {
 const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
-/** Codes of responses that do not say whether the key is valid. */
+/** Codes of responses that do not reveal whether the key is valid. */
 const UNDECIDED: ReadonlySet<unknown> = new Set(['service_unavailable', 'unknown_list_transfers']);
 
-/** Waits until every process refuses the key. A process remembers a key for a second. */
+/** Waits until every process refuses the key, because a process remembers a key for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
   waitFor('the key is refused', async () => {
     const responses = await Promise.all(services.map((service) => ask(service, key)));
@@ -130,7 +130,7 @@ describe('an API key', () => {
     const answerTo = async (key: string) => {
       expect(readKeyParts(key)).toBeDefined();
       const { status, headers, fields } = await ask(first, key);
-      // These headers differ in every two responses. The rate limit counts down.
+      // These headers can differ between any two responses. The rate limit, for example, counts down.
       const { 'request-id': requestId, date, ratelimit, ...others } = headers;
       for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
       return { status, headers: others, fields };
@@ -141,7 +141,7 @@ describe('an API key', () => {
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
     }
-    // The database finds no key in either case, so the timing is the same as for an unknown key.
+    // In both cases, the database finds no key, so the timing is the same as for an unknown key.
     expect(await countFound(withSecret(working.key.slice(3, 19)))).toBe(0);
     expect(await countFound(working.key)).toBe(1);
     expect((await ask(first, working.key)).status).toBe(200);
@@ -149,7 +149,7 @@ describe('an API key', () => {
 });
 
 describe('scopes', () => {
-  test('operator-key create makes a key with every scope in every card program', async () => {
+  test('operator-key create creates a key with every scope in every card program', async () => {
     const [made] = (await operator.keys.list({ limit: 100 })).data.filter(({ name }) => name === 'first');
     expect(made).toMatchObject({ program_id: null, scopes: KEY_SCOPES });
     expect(grant).toContain('all card programs');
@@ -222,7 +222,7 @@ describe('scopes', () => {
     );
   });
 
-  /** Calls the operation so that it changes nothing, even if the key may use it. */
+  /** Calls the operation in a way that changes nothing, even if the key may use it. */
   function tryOperation(id: OperationId, key: string): Promise<RawResponse> {
     const { method, path } = exampleOf(id);
     const type = OPERATIONS[id].body === undefined ? {} : { 'Content-Type': 'text/xml' };
@@ -239,7 +239,7 @@ describe('a key ends', () => {
     type Seen = { readonly sentAt: number; readonly response: RawResponse };
     const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
     const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
-      // Only requests sent after that second are proof, so even a slow machine must send ten of them.
+      // Only requests sent after that second prove anything, so even a slow machine must send ten of them.
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
         const response = await ask(service, made.key);
@@ -352,7 +352,8 @@ describe('background records', () => {
     const noted = await lastUse();
     expect(Date.parse(noted ?? '')).toBeGreaterThanOrEqual(before);
     expect(Date.parse(noted ?? '')).toBeLessThanOrEqual(Date.now());
-    // A process writes all uses together. Once it has written the use of another key, it has no unwritten use of this key.
+    // A process writes all uses together. Once it has written the use of another key, it has written every use of this
+    // key.
     const others = await Promise.all([newKey(), newKey()]);
     await Promise.all([first, second].map((service) => ask(service, made.key)));
     await Promise.all([first, second].map((service, index) => ask(service, others[index]?.key ?? '')));
@@ -382,11 +383,11 @@ describe('background records', () => {
     await ask(extra, key);
     await extra.stop();
     const { data: all } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
-    // Other tests also sent refused credentials. More than twenty kinds in a minute are summed up as various.
+    // Other tests also sent refused credentials. If a minute has more than twenty kinds, they are summed up as various.
     const data = all.filter(
       ({ subject_id, details }) => (subject_id === shown_as || subject_id === null) && details.reason !== 'various',
     );
-    // On a slow machine a minute can end before the last refusal. Later refusals are then summed up in another row.
+    // On a slow machine, a minute can end before the last refusal. Later refusals are then summed up in another row.
     const counts = new Map<string, number>();
     for (const { actor, subject_id, details } of data) {
       const what = JSON.stringify([actor, subject_id, details.reason]);

@@ -29,8 +29,8 @@ const PASSWORD = 'Vier-und-zwanzig';
 const HIDDEN = /4539[ .-]?5787[ .-]?6362[ .-]?1486|Vier-und-zwanzig|und-zwanzig/;
 
 /**
- * Makes the service throw an error on SIGUSR2. Nothing catches the error, as with a bug in a timer. Libraries create such
- * errors, and this one has secrets in all its parts.
+ * Makes the service throw an error on SIGUSR2. Nothing catches the error, as with a bug in a timer. Libraries throw
+ * such errors, and this one has secrets in all its parts.
  */
 const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
   new Error('canary: value ${CARD_NUMBER} of Bearer ' + process.env.PLANTED_KEY, {
@@ -63,7 +63,7 @@ afterAll(async () => {
   if (service?.child.exitCode === null) await service.stop();
 });
 
-/** Fails if the text contains any part of a secret. The public part of a key may be shown, but not its secret. */
+/** Fails if the text contains any part of a secret. The public part of a key may appear, but not its secret part. */
 function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KEY]): void {
   expect(HIDDEN.exec(text)?.[0]).toBeUndefined();
   for (const key of keys) {
@@ -92,7 +92,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** Returns requests with a secret in every part where a caller might put it by mistake. */
+/** Returns requests with a secret in every part where a caller could put it by mistake. */
 function requestsWith(secret: string): readonly RawRequest[] {
   const escaped = encodeURIComponent(secret);
   const body = { amount: 1, card_id: 'card_active' };
@@ -112,8 +112,8 @@ function requestsWith(secret: string): readonly RawRequest[] {
   ];
 }
 
-describe('data of callers', () => {
-  test('logs no key, valid or not, and no card number, with or without the database', async () => {
+describe("callers' data", () => {
+  test('is never logged if it is a key, valid or not, or a card number, with or without the database', async () => {
     const { keys, sandbox } = service.client;
     const make = (name: string, more: object = {}) =>
       withSecret(keys.create({ ...programKey(name, DEMO_PROGRAM), ...more }));
@@ -180,7 +180,7 @@ describe('a stalled reader of standard error', () => {
   test('blocks neither requests nor the stop', async () => {
     const path = join(directory.path, 'stalled');
     execFileSync('mkfifo', [path]);
-    // Opened for reading too, so that the pipe has a reader. This reader never reads.
+    // The pipe is also opened for reading, so that it has a reader. This reader never reads.
     const pipe = openSync(path, 'r+');
     const stalled = await temporaryDirectory();
     const child = spawn(process.execPath, [MAIN], {
@@ -226,7 +226,7 @@ describe('settings', () => {
     `postgresql://127.0.0.1:1/ledger?user=service&%70assword=${PASSWORD}`,
   ];
 
-  test('config shows no password in any part of DATABASE_URL', () => {
+  test('config shows no password from any part of DATABASE_URL', () => {
     for (const url of urls) {
       const shown = showConfiguration(readConfiguration({ DATABASE_URL: url }));
       expect(shown).toContain('***');
@@ -234,7 +234,7 @@ describe('settings', () => {
     }
   });
 
-  test('reports an unusable database without the password, even if DATABASE_URL is malformed', async () => {
+  test('an unusable database is reported without the password, even if DATABASE_URL is malformed', async () => {
     const reports = { onProgress: () => undefined, onServerExit: () => undefined };
     for (const DATABASE_URL of urls) {
       const refused: unknown = await openDatabase(readConfiguration({ DATABASE_URL }), reports).catch((error) => error);
@@ -243,7 +243,7 @@ describe('settings', () => {
     }
   });
 
-  test('does not show a DATABASE_URL that is set under the name of another setting', async () => {
+  test('a DATABASE_URL that is set under the name of another setting is not shown', async () => {
     const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -329,7 +329,7 @@ describe('a log that cannot be written', () => {
 });
 
 describe('a crash', () => {
-  /** Returns the single record of a crash. Every other line of standard error must be JSON too. */
+  /** Returns the only record of a crash. Every other line of standard error must also be JSON. */
   function crashIn(errors: string): {
     readonly msg: string;
     readonly causes: readonly { readonly name: string; readonly message: string }[];

@@ -21,7 +21,7 @@ const ISSUER = 'https://id.example.com';
 const inAll = (role: Role) => ({ role, programId: null });
 let subjects = 0;
 
-/** Signs in a new person, as the callback of a provider would. */
+/** Signs in a new person, as a provider's callback would. */
 async function signIn(more: Partial<SignedInPerson> = {}) {
   subjects += 1;
   const person: SignedInPerson = {
@@ -48,7 +48,7 @@ const change = async (id: OperationId, personId: string, idempotencyKey: string 
 };
 
 describe('a person who signed in', () => {
-  test('acts with the scopes of the roles, and is named as caller, creator of sessions and actor', async () => {
+  test('acts with the scopes of their roles, and is named as caller, creator of sessions and actor', async () => {
     const signedInAt = new Date('2026-01-31T09:30:00.000Z');
     const { ask, id, sessionId } = await signIn({ signedInAt });
     expect(id).toMatch(/^per_[0-9a-f]{12}8[0-9a-f]{19}$/);
@@ -71,7 +71,7 @@ describe('a person who signed in', () => {
     await waitFor('the end of the session', async () => (await ask(SESSION)).status === 401);
   });
 
-  test('of one card program acts in that program only', async () => {
+  test('acts only in their card program if their role is for one', async () => {
     const { program_id } = JSON.parse((await ledger.call('create_program', { name: 'Shop', currency: 'USD' })).body);
     const programId = String(program_id).replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
     const { ask } = await signIn({ programId, scopes: ROLES.viewer, roles: [{ role: 'viewer', programId }] });
@@ -163,7 +163,7 @@ describe('an erased person', () => {
       if (found.rowCount !== 0) holding.push(tablename);
     }
     expect(holding).toEqual([]);
-    // A repeated key returns the person's current record.
+    // Repeating the key returns the person's current record.
     expect(JSON.parse((await block()).body)).toMatchObject({ person_id: id, ...erased });
     await expect(signInPerson(ledger.database, soon(), person)).rejects.toMatchObject({ code: 'person_blocked' });
   });

@@ -12,7 +12,7 @@ import { PLACES, type Place } from './planting.ts';
 /** The number of card numbers that the test plants. `npm run verify` plants ten thousand. */
 const COUNT = Number(process.env.PLANTED ?? 480);
 
-/** The share planted while the database is stopped. Their errors wait in the spool. */
+/** The share of numbers planted while the database is stopped. Errors about them wait in the spool. */
 const WHILE_STOPPED = 1 / 4;
 
 const ABREAST = 8;
@@ -43,7 +43,7 @@ async function sendOnce({ place, number }: Planted): Promise<RawResponse> {
   }
 }
 
-/** Plants everything, with several requests at a time, and returns the problems of the responses. */
+/** Plants everything, a few requests at a time, and returns the problems of the responses. */
 async function plantAll(planted: readonly Planted[], isStopped: boolean): Promise<readonly string[]> {
   const wrong: string[] = [];
   const waiting = [...planted];
@@ -129,13 +129,13 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   const found = filesBelow(service().directory).flatMap((path) =>
     [...search.findIn(readText(path))].map(([number, context]) => ({ path, number, context })),
   );
-  // The canary is in the file of its table and in the write-ahead log. No file has the other numbers.
+  // The canary is in its table's file and in the write-ahead log. No file contains the other numbers.
   expect(found.filter(({ number }) => number !== CANARY)).toEqual([]);
   expect(found.some(({ path }) => path.includes('pg_wal'))).toBe(true);
   expect(found.some(({ path }) => path.includes('/base/'))).toBe(true);
 });
 
-/** Returns every row of every table as text. Files can contain compressed data, which a search cannot read. */
+/** Returns every row of every table as text, because files can contain compressed data, which a search cannot read. */
 async function everyRow(): Promise<string> {
   const { databaseUrl } = await embeddedServerOf(service().directory);
   const database = new pg.Client(databaseUrl);

@@ -15,7 +15,7 @@ const { path: folder } = await useDirectory();
 /** How many times the test kills the loop, in addition to stopping the service. */
 const KILLS = 15;
 
-/** Returns the positions in the files of the loop, in the order of the files. */
+/** Returns the positions in the files that the loop has written, in the order of the files. */
 function handedOver(): readonly number[] {
   const files = existsSync(join(folder, 'events')) ? readdirSync(join(folder, 'events')) : [];
   const complete = files
@@ -29,7 +29,7 @@ function handedOver(): readonly number[] {
   );
 }
 
-test("the guide's loop hands over every event once, even if the loop and the service are often killed", async () => {
+test("the guide's loop hands over every event once, even if the loop and the service are killed often", async () => {
   const commands = listings.filter(({ kind }) => kind === 'command');
   expect(commands).toMatchObject([{ command: 'node pull.mjs', shown: [] }]);
   const start = async (): Promise<GuideRunner> => {

@@ -10,7 +10,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const RUNBOOK = read('docs/webhooks-runbook.md');
 
-/** The commands of the runbook, such as `webhooks update wh_… --status enabled`. */
+/** The runbook's commands, such as `webhooks update wh_… --status enabled`. */
 const COMMANDS = [
   ...new Set(
     [...RUNBOOK.matchAll(/(?:`|npx transfer-service )((?:webhooks|events|audit) [^`\n]+)/g)].map(
@@ -19,7 +19,7 @@ const COMMANDS = [
   ),
 ];
 
-test('has commands', () => {
+test('contains commands', () => {
   expect(COMMANDS.length).toBeGreaterThan(10);
 });
 
@@ -49,7 +49,7 @@ describe('says what to do about', () => {
     ...read('server/service.ts').matchAll(/'(cannot deliver events[^']+)'/g),
   ].map(([, text = '']) => text);
 
-  test('several names and log lines', () => {
+  test('more than a few names and log lines', () => {
     expect(errors).toContain('connection_refused');
     expect(logged).toHaveLength(4);
   });

@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import { followGuide } from '../guide-trial.ts';
 
-/** Commands that set variables. Every command runs in a new shell, so these are repeated before it. */
+/** Commands that set variables. Each command runs in a new shell, so these are run again before it. */
 const remembered: string[] = [];
 
 followGuide('go-live', {

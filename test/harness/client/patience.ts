@@ -3,12 +3,14 @@ import { type CreateTransferBatchBody, TransferService, TransferServiceError } f
 import type { ServiceProcess } from '../process.ts';
 import type { RawResponse } from '../raw-request.ts';
 
-/** The maximum number of attempts. A test that needs more fails, even on a busy machine. */
+/** The maximum number of attempts. A test that needs more attempts fails, even on a busy machine. */
 const MAX_ATTEMPTS = 600;
 
 const PAUSE_MILLISECONDS = 200;
 
-/** Repeats a call while the service refuses it as overloaded, as on a very busy machine. A refused call has not begun. */
+/**
+ * Repeats a call while the service refuses it as overloaded, as on a very busy machine. A refused call was never begun.
+ */
 export async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -22,8 +24,8 @@ export async function patiently<Result>(call: () => Promise<Result>): Promise<Re
 }
 
 /**
- * Creates the transfers in batches. If the service was slow a moment ago, it refuses the last rows of a large batch, which
- * it could not finish in time. They are sent again with their keys, as integrators do.
+ * Creates the transfers in batches. A service that was slow a moment ago refuses the last rows of a large batch,
+ * because it could not finish them in time. These rows are sent again with their keys, as integrators do.
  */
 export async function createAll(
   { transfers }: TransferService,
@@ -53,8 +55,8 @@ export async function fetchPatiently(url: string, init: RequestInit): Promise<Re
 }
 
 /**
- * Repeats a request while the response is 503. On a slow machine, the service may refuse some of many requests before it
- * begins them.
+ * Repeats a request while the response is 503. On a slow machine, the service may refuse some of many requests before
+ * it begins them.
  */
 export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Promise<RawResponse> {
   for (let attempt = 1; ; attempt += 1) {
@@ -66,15 +68,17 @@ export async function sendUntilServed(sendOne: () => Promise<RawResponse>): Prom
   }
 }
 
-/** Makes a client that retries requests that an overloaded service refused, because such requests were never begun. */
+/**
+ * Creates a client that retries requests that an overloaded service refused, because such requests were never begun.
+ */
 export function patientClient(url: string, key?: string): TransferService {
   const settings = { baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000, fetch: fetchPatiently };
   return new TransferService(key === undefined ? settings : { ...settings, key });
 }
 
 /**
- * Returns the service with a client that retries, for the setup of the console's tests. Calls `onStop` when a test stops
- * the database.
+ * Returns the service with a client that retries, for the setup of the console's tests. Calls `onStop` when a test
+ * stops the database.
  */
 export function withPatience(service: ServiceProcess, onStop: () => void): ServiceProcess {
   const client = patientClient(service.url);

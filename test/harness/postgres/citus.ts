@@ -7,7 +7,8 @@ import { distribute, type LocatedLedger } from '../../../server/store/distribute
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
-// A Citus cluster for tests. Its nodes listen on sockets, and the sockets' directories are the names of the nodes.
+// Runs a Citus cluster for tests. Its nodes listen on sockets, and the directories of the sockets serve as the nodes'
+// names.
 
 const SETTINGS = ['shared_preload_libraries=citus', 'wal_level=logical', 'max_connections=200'] as const;
 
@@ -21,14 +22,14 @@ export type CitusNode = {
   readonly server: PostgresServer;
 };
 
-/** The nodes of a cluster. The first is the coordinator. */
+/** The nodes of a cluster. The first one is the coordinator. */
 export type CitusCluster = {
   readonly coordinator: CitusNode;
   readonly workers: readonly CitusNode[];
   readonly stop: () => Promise<void>;
 };
 
-/** Starts the nodes in a directory, creates them if necessary, and connects them to a cluster. */
+/** Starts the nodes in a directory, creates them if necessary, and joins them into a cluster. */
 export async function startCluster(directory: string, binaries: string, workers: number): Promise<CitusCluster> {
   const isNew = !existsSync(join(directory, 'coordinator'));
   const names = ['coordinator', ...Array.from({ length: workers }, (_, index) => `worker-${index + 1}`)];
@@ -36,7 +37,7 @@ export async function startCluster(directory: string, binaries: string, workers:
   const [coordinator, ...others] = nodes;
   if (coordinator === undefined) throw new Error('the cluster has no coordinator');
   if (isNew) {
-    // This is not in the template, because the extension gives each node an id.
+    // This cannot be in the template, because the extension gives each node an id.
     await Promise.all(nodes.map((node) => asSuperuser(node, (client) => client.query('create extension citus'))));
     await asSuperuser(coordinator, async (client) => {
       await client.query('select citus_set_coordinator_host($1, $2)', [coordinator.connection.host, PORT]);
@@ -88,13 +89,13 @@ export async function asSuperuser(
   await run(client).finally(() => client.end());
 }
 
-/** Makes the tables of a ledger on the coordinator and distributes them. */
+/** Creates a ledger's tables on the coordinator and distributes them. */
 export async function makePlace({ coordinator }: CitusCluster): Promise<LocatedLedger> {
   await migrate(coordinator.connection);
   return distribute(coordinator.connection);
 }
 
-/** Opens a ledger on a cluster with one worker, and treats the worker as a single PostgreSQL. */
+/** Opens a ledger on a cluster with one worker, and treats the worker as a single PostgreSQL server. */
 export async function openCitusPlacement(dataDirectory: string, binaries: string): Promise<StockPostgres> {
   const { coordinator, workers, stop } = await startCluster(dataDirectory, binaries, 1);
   const [worker] = workers;

@@ -9,7 +9,7 @@ import { chooseServerUser, type ServerUser } from '../../../server/postgres/ledg
 import { migrate } from '../../../server/store/migrations/migrate.ts';
 import { makeTemplate, templatesOfThisRun } from '../ledger-templates.ts';
 
-/** The port of every test server. Each listens on a socket in its own directory. */
+/** The port of every test server. Each server listens on a socket in its own directory. */
 export const PORT = 5432;
 
 export const SERVICE = 'transfer_service';
@@ -31,15 +31,15 @@ export type StockPostgres = {
   readonly serverLog: string;
   readonly processId: () => number | undefined;
   readonly state: () => 'running' | 'stopped';
-  /** Stops the server immediately, until `resume`. */
+  /** Stops the server immediately, until `resume` is called. */
   readonly pause: () => Promise<void>;
   readonly resume: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * A PostgreSQL server, with its main process. If the process ends unexpectedly, it is restarted, as an operator's
- * supervisor does.
+ * A PostgreSQL server and its main process. If the process ends unexpectedly, it is restarted, as an operator's
+ * supervisor would do.
  */
 export class PostgresServer {
   readonly #command: readonly [string, ...string[]];
@@ -49,9 +49,9 @@ export class PostgresServer {
   #child: ChildProcess | undefined;
   #isWanted = false;
 
-  /** `host` is the directory of its socket. `settings` are added to initdb's defaults. */
+  /** `host` is the directory of the server's socket. `settings` are added to initdb's defaults. */
   constructor(postgres: string, files: string, host: string, user: ServerUser, settings: readonly string[] = []) {
-    // The other settings only keep it apart from other servers on this machine.
+    // These settings only keep the server separate from other servers on this machine.
     const all = ['listen_addresses=', `unix_socket_directories=${host}`, ...settings];
     this.#command = [postgres, '-D', files, ...all.flatMap((setting) => ['-c', setting])];
     this.#host = host;
@@ -123,8 +123,8 @@ export class PostgresServer {
 const templates = new Map<string, Promise<string>>();
 
 /**
- * Copies a data directory to `files`. The original is made once per run by these binaries' `initdb` and by `prepare`, which gets
- * the parent directory.
+ * Copies a data directory to `files`. The original is created once per run by the `initdb` of these binaries and by
+ * `prepare`, which gets the parent directory.
  */
 export async function copyTemplate(
   files: string,
@@ -155,7 +155,7 @@ async function initialize(
   });
 }
 
-/** Runs as a superuser the statements that `migrate` prints, for a role with rights only in its own database. */
+/** Runs the statements that `migrate` prints as a superuser, for a role that has rights only in its own database. */
 export async function provision({ connection }: Pick<StockPostgres, 'connection'>): Promise<void> {
   const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
   await superuser.connect();

@@ -7,22 +7,25 @@ import { SCHEMA_OF_PLACEMENT } from '../../../server/store/distribute.ts';
 import { openCitusPlacement } from './citus.ts';
 import { copyTemplate, PORT, PostgresServer, provision, SERVICE, type StockPostgres } from './postgres-server.ts';
 
-// A distribution's PostgreSQL with its default settings, and a role that owns only its database. `npm run verify` runs suites on
-// it with TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data directory, like an embedded
-// server's.
+// Provides a distribution's PostgreSQL with its default settings, and a role that owns only its database. `npm run
+// verify` runs suites on it with TEST_POSTGRES_BIN, a directory with `initdb` and `postgres`. Its files are in a data
+// directory, like an embedded server's.
 
-/** Directory of binaries with Citus. If set, each test server is a cluster, and its ledger a placement in it. */
+/**
+ * The directory of binaries with Citus. If set, each test server is a cluster, and its ledger is a placement in that
+ * cluster.
+ */
 export const CITUS_BINARIES: string | undefined = process.env.TEST_CITUS_BIN || undefined;
 
-/** Directory of the binaries that the tests use instead of the embedded ones. Usually undefined. */
+/** The directory of the binaries that the tests use instead of the embedded ones. Usually undefined. */
 export const STOCK_BINARIES: string | undefined = CITUS_BINARIES ?? (process.env.TEST_POSTGRES_BIN || undefined);
 
-/** Skips a test that stops a sandbox's PostgreSQL, if the tests run on a distribution's PostgreSQL. */
+/** Skips a test that stops a sandbox's PostgreSQL if the tests run on a distribution's PostgreSQL. */
 export function requireOwnPostgres(context: TestContext): void {
   skipIf(STOCK_BINARIES !== undefined, context, 'a sandbox stops only the PostgreSQL that comes with it');
 }
 
-/** Skips a test of a Citus cluster, if the tests run without one. */
+/** Skips a test of a Citus cluster if the tests run without one. */
 export function requireCitus(context: TestContext): void {
   skipIf(CITUS_BINARIES === undefined, context, 'TEST_CITUS_BIN names no PostgreSQL with Citus');
 }
@@ -48,7 +51,7 @@ export async function withStockPostgres(
   settings: Readonly<Record<string, string>>,
 ): Promise<Readonly<Record<string, string>>> {
   const { DATA_DIR, DATABASE_URL } = settings;
-  // This is another service on the ledger of a placement.
+  // This is another service on a placement's ledger.
   if (CITUS_BINARIES !== undefined && DATABASE_URL !== undefined)
     return { DATABASE_SCHEMA: SCHEMA_OF_PLACEMENT, ...settings };
   if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;
@@ -69,7 +72,7 @@ export function stockPostgresIn(dataDirectory: string, binaries: string): Promis
   return known;
 }
 
-/** Ends the server of a data directory, if there is one. */
+/** Stops the server of a data directory, if it has one. */
 export async function stopStockPostgresIn(dataDirectory: string): Promise<void> {
   const known = started.get(dataDirectory);
   started.delete(dataDirectory);

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 
 const placeOf = (templates: string): string => join(templates, 'directories');
 
-/** A directory that a process has made and not yet removed. */
+/** A directory that a process has created and not yet removed. */
 type Note = { readonly path: string; readonly owner: number };
 
 export function noteDirectory(templates: string, path: string): void {
@@ -39,7 +39,7 @@ async function until(isDone: () => boolean): Promise<void> {
   while (!isDone() && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 50));
 }
 
-/** Reads the records. Their processes may remove some in the meantime. */
+/** Reads the records. The processes may remove some of them in the meantime. */
 function notesIn(templates: string): readonly Note[] {
   const place = placeOf(templates);
   if (!existsSync(place)) return [];
@@ -77,8 +77,8 @@ function readIfThere(file: string): string {
 }
 
 /**
- * Ends a process. A service gets SIGKILL, so that it cannot restart PostgreSQL. PostgreSQL shuts down at once and frees its
- * shared memory.
+ * Ends a process. A service gets SIGKILL, so that it cannot restart PostgreSQL. PostgreSQL shuts down immediately and
+ * frees its shared memory.
  */
 function end(processId: number): void {
   try {

@@ -1,2 +1,4 @@
-/** Whether a test tries all of its cases, as in `npm run verify`, which sets FAULTS=all. Otherwise it tries a selection. */
+/**
+ * Whether tests try all of their cases, as in `npm run verify`, which sets FAULTS=all. Otherwise, they try a selection.
+ */
 export const isThorough = process.env.FAULTS === 'all';

@@ -15,13 +15,13 @@ const worker = test
     return all;
   });
 
-/** Registers an `end` that runs after the last file of the worker. Call it at the top of a file or in one of its hooks. */
+/** Registers `end` to run after the worker's last file. Call it at the top of a file or in one of its hooks. */
 export function endWithWorker(end: () => Promise<unknown>): void {
   endings.push(end);
 }
 
 /**
- * Makes sure that the worker ends its shared resources. Call this at the top of each file that uses shared resources,
+ * Ensures that the worker ends its shared resources. Call this at the top of each file that uses shared resources,
  * because vitest only ends fixtures that a file uses.
  */
 export function useWorker(): void {

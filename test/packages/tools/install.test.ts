@@ -10,8 +10,8 @@ test('an install reports its progress in a log', async () => {
   const folder = await directoryForTest();
   mkdirSync(join(folder, 'node_modules'));
   writeFileSync(join(folder, 'package-lock.json'), '{"packages":{}}');
-  // A stand-in for npm that ends after its caller has reported twice that it waits. It reads the size of the log, because
-  // watchFile also reports a file that does not exist yet.
+  // A stand-in for npm that ends after its caller has reported twice that it is waiting. It reads the size of the log,
+  // because watchFile also reports a file that does not exist yet.
   const npm = join(folder, 'npm-cli.js');
   writeFileSync(
     npm,

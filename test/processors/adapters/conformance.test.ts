@@ -63,13 +63,13 @@ const DEVIATIONS: readonly (readonly [Deviation, readonly string[]])[] = [
   ['forgets_early_reversals', ['reverse_before_send']],
 ];
 
-test('passes an adapter that has no deviation', async () => {
+test('an adapter without deviations passes', async () => {
   const secret = newSecret();
   const results = await checked(await startDeviating(null, secret), secret);
   expect(results.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
 });
 
-test.each(DEVIATIONS)('finds that an adapter with the deviation %s breaks %j', async (deviation, broken) => {
+test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (deviation, broken) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
   const failed = results.filter(({ outcome }) => outcome === 'failed');
@@ -77,15 +77,15 @@ test.each(DEVIATIONS)('finds that an adapter with the deviation %s breaks %j', a
   for (const { came } of failed) expect(came).toMatch(/^\S.*\.$/s);
 });
 
-test('finds that an adapter that reads first and writes later executes two concurrent orders twice', async () => {
+test('an adapter that reads first and writes later executes two concurrent orders twice, and this is found', async () => {
   const secret = newSecret();
   const url = await startDeviating('looks_first_and_writes_later', secret);
-  // Only this rule sends two orders at once. The orders of other rules would wait for a second one.
+  // Only this rule sends two orders at once. The orders of other rules would wait for a second one that never comes.
   const rule = RULES.find(({ name }) => name === 'send_at_once');
   await expect(rule?.check(new Trial(adapterAt(url, secret), 'card_1'))).rejects.toThrow('There are two executions');
 });
 
-test('tests a deviation from every rule, and each rule gives its expectation and reason in full sentences', () => {
+test('a deviation from every rule is tested, and each rule gives its expectation and reason in full sentences', () => {
   const broken = new Set(DEVIATIONS.flatMap(([, rules]) => rules));
   expect(RULES.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
   for (const { expected, why } of RULES) for (const text of [expected, why]) expect(text).toMatch(/^\S.*\.$/);
@@ -97,19 +97,19 @@ test.each([
   ['long_code', 'send', "In the answer, 'code' is missing or does not follow the contract."],
   ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
   ['takes_any_order_for_the_first', 'other_order', 'To the order with another amount, /send answered with 200 and {'],
-] as const)('names the actual answer for %s', async (deviation, rule, came) => {
+] as const)('the result for %s names the actual answer', async (deviation, rule, came) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
   expect(results.find((result) => result.rule === rule)?.came).toContain(came);
 });
 
-test('treats an answer after the time limit as no answer', async () => {
+test('an answer after the time limit counts as no answer', async () => {
   const secret = newSecret();
   const health = adapterAt(await startDeviating('never_answers', secret), secret, 50).health();
   expect((await health).text).toBe('no answer: none within 0.05 seconds, the longest that the service waits');
 });
 
-test('prints the number of rules that passed, and exits with 0 or 1', async () => {
+test('the command prints the number of rules that passed, and exits with 0 or 1', async () => {
   const secret = newSecret();
   const passed = await checkCommand(await startDeviating(null, secret), secret);
   expect(passed.output).toMatch(/^ok {6}health\nok {6}unsigned\n/);
@@ -128,7 +128,7 @@ test('prints the number of rules that passed, and exits with 0 or 1', async () =
   expect(failed.exitCode).toBe(1);
 });
 
-test('prints the results as JSON, with the given token', async () => {
+test('the command prints the results as JSON, with the given token', async () => {
   const secret = newSecret();
   const url = await startDeviating('no_health', secret);
   const { output, exitCode } = await checkCommand(url, secret, '--token', 'card_1', '--json');
@@ -137,7 +137,7 @@ test('prints the results as JSON, with the given token', async () => {
   expect(rules[0]).toMatchObject({ rule: 'health', outcome: 'failed', came: 'It answered with 200 and {}.' });
 });
 
-test('fails one rule if no adapter responds, and skips the other rules', async () => {
+test('one rule fails if no adapter responds, and the others are skipped', async () => {
   const { output, exitCode } = await checkCommand(await deadUrl(), newSecret());
   expect(output).toMatch(
     /^failed {2}health\n(?:.|\n)*no answer: connect ECONNREFUSED(?:.|\n)*\n0 of 1 rules passed, 1 failed\n$/,
@@ -149,7 +149,7 @@ test.each([
   ['a missing variable', 'http://127.0.0.1:1', undefined, 'there is no environment variable ADAPTER_SECRET'],
   ['a malformed secret', 'http://127.0.0.1:1', 'abc', 'must be whsec_ followed by Base64'],
   ['a malformed URL', '127.0.0.1:4000', newSecret(), 'the argument must be a URL such as http://127.0.0.1:4000'],
-])('refuses %s before it sends anything', async (_, url, secret, message) => {
+])('the command refuses %s before it sends anything', async (_, url, secret, message) => {
   const { output, errors, exitCode } = await checkCommand(url, secret);
   expect(errors.replaceAll(/\s+/g, ' ')).toContain(message);
   expect([output, exitCode]).toEqual(['', 2]);

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { NotAnOrder, type Order, readOrder } from '../../../simulator/order.ts';
 import { isSigned } from '../../../simulator/signature.ts';
 
-/** How an adapter can break the contract. */
+/** A way in which an adapter can break the contract. */
 export type Deviation =
   | 'never_answers'
   | 'no_health'
@@ -37,8 +37,8 @@ export type Deviation =
 type Attempt = { readonly order: Order; status: string; reference: string };
 
 /**
- * Starts an adapter that keeps the contract except for one deviation, or entirely for null. Stops it at the end of the
- * test.
+ * Starts an adapter that keeps the contract except for one deviation, or without exception for null. Stops the adapter
+ * at the end of the test.
  */
 export async function startDeviating(deviation: Deviation | null, secret: string): Promise<string> {
   const attempts = new Map<string, Attempt>();

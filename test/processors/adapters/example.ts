@@ -7,16 +7,16 @@ import { newSecret } from '../simulated.ts';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../../examples');
 
-/** An adapter of examples/ in a separate process. */
+/** An adapter from examples/ in a separate process. */
 export type Example = {
   readonly url: string;
   readonly secret: string;
   readonly call: (call: Call, body: object | string, signing?: Signing) => Promise<Returned>;
-  /** Sends SIGKILL and waits for the end of the process. */
+  /** Sends SIGKILL and waits for the process to end. */
   readonly kill: () => Promise<void>;
 };
 
-/** Starts an example as its reader does, on a free port. Stops it at the end of the test. */
+/** Starts an example on a free port, as its reader would. Stops it at the end of the test. */
 export async function startExample(
   name: string,
   environment: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The fields that Increase's documentation requires in a card push transfer. */
+/** The fields that a card push transfer must have, according to Increase's documentation. */
 const REQUIRED = [
   'business_application_identifier',
   'card_token_id',
@@ -24,7 +24,10 @@ const REQUIRED = [
 
 type Transfer = Readonly<Record<string, unknown>> & { readonly id: string; readonly idempotency_key: string | null };
 
-/** A fault in the next request for a transfer: created without a response, answered with 500, or refused by a limit. */
+/**
+ * A fault in the next request for a transfer: the transfer is created without a response, the response is 500, or a
+ * limit refuses the request.
+ */
 type Mishap = 'created_then_cut' | 'server_error' | 'rate_limited';
 
 /** A stand-in for the part of the vendor's API that the example uses, with its state, idempotency and errors. */

@@ -6,7 +6,7 @@ import { checked, order } from '../simulated.ts';
 import { startExample } from './example.ts';
 import { IncreaseStandIn } from './increase-stand-in.ts';
 
-// Needs the vendor's SDK, which tools/fetch-example-packages.mjs installs.
+// This test needs the vendor's SDK, which tools/fetch-example-packages.mjs installs.
 
 const EXAMPLE = resolve(import.meta.dirname, '../../../examples/increase-card-push');
 const TOKEN = 'outbound_card_token_zlt0ml6youq3q7vcdlg0';
@@ -109,7 +109,7 @@ test('reports a refusal by Increase as not executed, or as uncertain if the orde
   expect((await adapter.call('send', { ...late, repeat: true })).status).toBe(503);
 });
 
-test('executes nothing and fails inquiries with a wrong API key', async () => {
+test('executes nothing and fails inquiries if the API key is wrong', async () => {
   const { adapter } = await start('another_key');
   const one = pushed();
   expect((await adapter.call('send', one)).record?.status).toBe('not_executed');

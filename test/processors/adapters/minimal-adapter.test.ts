@@ -27,7 +27,7 @@ test('keeps every rule of the contract in fewer than 200 lines', async () => {
   expect(text.split('\n').length).toBeLessThan(200);
 });
 
-test('remembers its answers after a kill', async () => {
+test('remembers its answers after it is killed', async () => {
   const { adapter, files, attempts, payments } = await start();
   const [approved, declined, reversed] = [order(), order(null, { processor_token: 'card_declined' }), order()];
   const first = [await adapter.call('send', approved), await adapter.call('send', declined)];
@@ -51,7 +51,8 @@ test('executes an order once if it was killed just before or after it asked the 
   const [executed, lost] = [order(), order()];
   await adapter.call('send', executed);
   await adapter.kill();
-  // Recreates the files after two kills: one between asking the processor and storing the answer, and one before asking.
+  // Recreates the files after two kills: one between asking the processor and storing the answer, and one before
+  // asking.
   const stored = readFileSync(attempts, 'utf8').split('\n');
   const sending = stored.filter((line) => line.includes('"sending"'));
   expect(sending).toHaveLength(1);
@@ -62,7 +63,7 @@ test('executes an order once if it was killed just before or after it asked the 
   const restarted = await startExample('minimal-adapter', files, adapter.secret);
   expect((await restarted.call('inquire', executed)).record?.status).toBe('approved');
   expect((await restarted.call('inquire', lost)).record?.status).toBe('not_found');
-  // The order may still be on its way to the processor, so the adapter cannot promise anything.
+  // The order may still be on its way to the processor, so the adapter cannot rule out that it will be executed.
   const late = { ...lost, repeat: true, not_after: new Date(0).toISOString() };
   expect((await restarted.call('send', late)).status).toBe(503);
   for (const one of [executed, lost]) {
@@ -84,7 +85,7 @@ test('asks the processor if its own file is missing, and never denies an execute
   for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
 });
 
-test('refuses to treat another amount at the processor as the order', async () => {
+test("does not accept a processor's record with another amount as the order", async () => {
   const { adapter, files, attempts, processor } = await start();
   const one = order();
   await adapter.call('send', one);

@@ -12,14 +12,16 @@ const BAD: Readonly<Partial<Record<Reply, Fault>>> = {
   slow: 'slow',
 };
 
-/** The step at which a bad answer occurs. For an order it is `read` if the order was executed, and otherwise `execute`. */
+/**
+ * The step at which a bad answer occurs. For an order, it is `read` if the order was executed, and otherwise `execute`.
+ */
 const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
   send: (executes) => (executes ? 'read' : 'execute'),
   inquire: () => 'inquire',
   reverse: () => 'reverse',
 };
 
-/** Returns the end of a reversed transfer. The transfer fails, whether it had been executed or not. */
+/** Returns the possible ends of a reversed transfer. The transfer fails, whether or not it was executed. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
 /** Cells in which the first answer to a question is bad, whether or not the processor executed the question. */
@@ -34,8 +36,7 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
       arrive: (trial) =>
         trial.begin((order, nth) => {
           if (order.question === question && nth === 0) return { executes, reply };
-          // Before an inquiry or a reversal there must be an order with an unknown outcome. An order to reverse was
-          // executed.
+          // An inquiry or a reversal needs an earlier order with an unknown outcome. An order to reverse was executed.
           const isFirst = order.question === 'send' && nth === 0;
           if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
           return { executes: true, reply: 'answer' };
@@ -51,13 +52,13 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
         'reversed',
         reply === 'slow' && executes ? ['completed, executed 1', 'failed, executed 1'] : [reversedEnd(executes)],
       ),
-      // An order is reversed if the answer says so.
+      // The order is reversed unless the answer says that it was not executed.
       ...(isSaid ? [] : [cell('reverse', 'reversed', ['failed, executed 1'])]),
     ];
   }),
 );
 
-/** Cells in which the same answer arrives twice. A service that treats it as no answer asks again. */
+/** Cells in which the same answer arrives twice. If the service ignores such an answer, it asks again. */
 const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const).map((question) => ({
   name: `${question}: the same answer twice`,
   pairs: [`${STEP[question](true)}: twice`],
@@ -70,7 +71,7 @@ const ANSWERED_TWICE: readonly Cell[] = (['send', 'inquire', 'reverse'] as const
     }),
 }));
 
-/** Cells in which an order arrives after its sender stopped waiting. Such an order is not executed. */
+/** Cells in which an order arrives after its sender has stopped waiting. Such an order is not executed. */
 const LATE: readonly Cell[] = (['inquired', 'reversed'] as const).flatMap((way) =>
   ([undefined, 'kill service'] as const).map((incident): Cell => {
     return {

@@ -35,7 +35,7 @@ export type Fault = (typeof FAULTS)[number];
 /** A fault at a step. */
 export type Pair = `${Step}: ${Fault}`;
 
-/** Events in the service, or on its connections to the database, while the transfers of a cell are at a step. */
+/** Events in the service, or on its connections to the database, that happen while a cell's transfers are at a step. */
 export const INCIDENTS = [
   'kill service',
   'kill PostgreSQL',
@@ -48,26 +48,29 @@ export const INCIDENTS = [
 
 export type Incident = (typeof INCIDENTS)[number];
 
-/** A fault at a step of an attempt. A load and an unload must still end correctly. */
+/** A fault at a step of an attempt. Even so, a load and an unload must end correctly. */
 export type Cell = {
   readonly name: string;
   /** The pairs of the matrix that this cell covers. */
   readonly pairs: readonly Pair[];
   readonly way: Way;
-  /** The correct ends. There are two if the speed of the machine decides between them. */
+  /** The correct ends. If the machine's speed decides the end, there are two. */
   readonly ends: readonly End[];
   /** If missing, the fault comes from the processor or from the connection to it. */
   readonly incident?: Incident;
   /** Whether the incident happens while the service waits at a gate that no transfer passes. */
   readonly isAtGate?: boolean;
-  /** Brings the transfers to the step, or to the last point where other transfers can still be made. */
+  /** Brings the transfers to the step, or to the last point where other transfers can still be created. */
   readonly arrive: (trial: Trial) => Promise<void>;
-  /** Brings the transfers to the step after those of other cells have arrived, because they block all transfers there. */
+  /**
+   * Brings the transfers to the step after the transfers of other cells have arrived, because they block all transfers
+   * there.
+   */
   readonly approach?: (trial: Trial) => Promise<void>;
   readonly after?: (trial: Trial) => Promise<void>;
 };
 
-/** Incidents that require a connection to the database through the test. */
+/** Incidents for which the connection to the database must go through the test. */
 const WIRED: readonly (Incident | undefined)[] = [
   'connections cut',
   'connections silent',
@@ -87,7 +90,7 @@ export type Group = {
   readonly cells: readonly Cell[];
 };
 
-/** Returns the groups into which some cells fall. */
+/** Returns the groups of the cells. */
 export function groupsOf(cells: readonly Cell[]): readonly Group[] {
   const groups = new Map<string, { readonly name: string; readonly isWired: boolean; readonly cells: Cell[] }>();
   for (const cell of cells) {

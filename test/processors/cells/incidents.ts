@@ -40,7 +40,8 @@ export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Pr
     stage.wire.delayBy(SLOW.milliseconds);
     const before = stage.wire.turns();
     return async () => {
-      // Moves the clock past the lease of claimed attempts. The service may not have the response to its claim yet.
+      // Moves the clock past the lease of claimed attempts, because the service may not have the response to its claim
+      // yet.
       await stage.moveClock(10);
       await waitFor('slow round trips', async () => stage.wire.turns() >= before + SLOW.turns);
       stage.wire.delayBy(0);
@@ -67,7 +68,7 @@ const BY_FAULT: readonly (readonly [Fault, Incident])[] = [
   ...OF_CONNECTIONS,
 ];
 
-/** Cells with an incident while the processor has a question, before or after it executes the question. */
+/** Cells with an incident while the processor handles a question, before or after it executes the question. */
 const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   (['reverse', 'inquire', 'send'] as const).flatMap((question) =>
     [true, false].map((isDone): Cell => {
@@ -98,8 +99,8 @@ const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
 );
 
 /**
- * The question that the processor has when the service reaches a gate, and the step. At the first two gates the processor
- * has no question.
+ * The question that the processor has when the service reaches a gate, and the step. At the first two gates, the
+ * processor has no question.
  */
 const AT: Readonly<Partial<Record<Gate, readonly [question: Question | undefined, step: Step]>>> = {
   claim: [undefined, 'claim'],
@@ -143,8 +144,8 @@ function beforeWriting(gate: Gate, incident: Incident, pair: Pair, question: Que
 }
 
 /**
- * Cells with an incident while the service is about to write: after the commit, after the claim, and before it records an
- * answer.
+ * Cells with an incident while the service is about to write: after the commit, after the claim, and before it records
+ * an answer.
  */
 const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => [
   ...(Object.keys(AT) as Gate[]).flatMap((gate) => {
@@ -154,7 +155,7 @@ const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => 
   ...(OF_SERVICE.some((one) => one === incident) ? atNotice(incident, `notice: ${fault}`) : []),
 ]);
 
-/** Cells in which two services claim the same attempts, because the lease of the first one has ended. */
+/** Cells in which two services claim the same attempts, because the first one's lease has ended. */
 const TAKEN_UP_TWICE: readonly Cell[] = (['claim', 'mark'] as const).map((gate) =>
   beforeWriting(gate, 'second service', 'claim: twice', undefined),
 );

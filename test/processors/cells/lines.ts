@@ -5,7 +5,7 @@ import type { Cell, Fault } from './cell.ts';
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Applies a fault to the first requests to send. Later requests pass. */
+/** Applies a fault to the first requests to send an order. Later requests pass. */
 const first = (carrying: Carrying): LineScript => ({
   carrying: (question, nth) => (question === 'send' && nth === 0 ? carrying : 'pass'),
 });
@@ -55,7 +55,7 @@ const WRITTEN: readonly Cell[] = [
 /** Waits until every order has been marked as sent, even if its status has changed since. */
 const isConnecting = (trial: Trial) => trial.untilAttempts('sent_at is not null');
 
-/** Cells in which a connection is not made, or is made only later. */
+/** Cells in which a connection is never made, or is made late. */
 const CONNECTED: readonly Cell[] = [
   onLine('connect: reset', 'connect: cut', { connecting: (nth) => (nth < TYPES.length ? 'reset' : 'pass') }),
   {

@@ -5,7 +5,7 @@ import type { Cell, Incident, Pair } from './cell.ts';
 
 const COMPLETED: readonly End[] = ['completed, executed 1'];
 
-/** Begins transfers that the processor answers with pending, then executes them. */
+/** Begins transfers to which the processor answers pending, then executes them. */
 async function executeLater(trial: Trial): Promise<void> {
   await trial.begin(() => ({ executes: false, reply: 'pending' }));
   await trial.untilAttempts("status = 'pending'");
@@ -19,7 +19,7 @@ async function untilAnswered(trial: Trial, id: string, facts: object, status: nu
   await waitFor(`a notice to be answered with ${status}`, isAnswered);
 }
 
-/** A cell about notices for `pending` transfers. `come` delivers the notices. */
+/** Returns a cell about notices for `pending` transfers. `come` delivers the notices. */
 const cell = (name: string, fault: Pair, come: (trial: Trial, id: string) => Promise<void>): Cell => ({
   name: `notice: ${name}`,
   pairs: [fault],
@@ -137,7 +137,7 @@ const BESIDE_ANSWERS: readonly Cell[] = [
   },
 ];
 
-/** Cells with an incident while a notice is stored, or while its effects are written. */
+/** Returns cells with an incident while a notice is stored, or while its effects are written. */
 export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
   return (['stored', 'noticed'] as const).map((gate) => ({
     name: `before ${gate}: ${incident}`,
@@ -156,5 +156,5 @@ export function atNotice(incident: Incident, pair: Pair): readonly Cell[] {
   }));
 }
 
-/** All cells with notices of the processor. */
+/** All cells with notices from the processor. */
 export const NOTICES: readonly Cell[] = [...BADLY_SENT, ...BESIDE_ANSWERS];

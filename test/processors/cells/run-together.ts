@@ -3,7 +3,7 @@ import { type Counts, Trial } from '../trial.ts';
 import type { Cell } from './cell.ts';
 import { CAUSE } from './incidents.ts';
 
-/** The problems of each cell by its name, and the moved amounts. */
+/** The problems of each cell by name, and the moved amounts. */
 export type Together = Counts & { readonly problems: readonly string[] };
 
 /** Runs the cells of a group together. The incident happens when the transfers of all cells have reached their step. */
@@ -24,7 +24,7 @@ export async function runTogether(stage: Stage, cells: readonly Cell[]): Promise
     await inAll((cell, trial) => cell.arrive(trial));
     const later = trials.filter(({ cell }) => cell.approach !== undefined);
     for (const { cell, trial } of later) await cell.approach?.(trial);
-    // At least one transfer has reached the gate. The others have reached it too, or wait behind this transfer.
+    // At least one transfer has reached the gate. The others have also reached it, or wait behind this transfer.
     if (later.length > 0) await stage.gates.untilWaiting();
     const incident = cells[0]?.incident;
     const endIncident = incident === undefined ? undefined : await CAUSE[incident](stage);
