@@ -1,8 +1,8 @@
 import util from 'node:util';
 import type { CardRecord, TransferRecord } from '../sdk/client.ts';
 
-// Text for people gets its colours while it is put together. The codes are removed if the output is not a terminal, or if
-// colours are turned off. No meaning depends on colour alone. Yellow and cyan are unreadable on white, and blue on black.
+// Text for people gets its colours while it is composed. The codes are removed if the output is not a terminal, or if colours are
+// turned off. No meaning depends on colour alone. Yellow and cyan are unreadable on white, and blue on black.
 
 type Paint = (text: string) => string;
 type Format = 'bold' | 'green' | 'magenta' | 'red';

@@ -1,6 +1,6 @@
 /** A state of the service: whether it can serve requests, and a sentence for people. */
 type State = {
-  /** Whether the service serves requests. It may still be short of something. */
+  /** Whether the service serves requests. A ready service can still have shortages. */
   readonly isReady: boolean;
   readonly sentence: string;
   readonly retryAfterSeconds: number;

@@ -81,7 +81,7 @@ export function TopBar({
   );
 }
 
-/** Leads through the OpenID provider, if it offers that. */
+/** Also signs the caller out at the OpenID provider, if it offers that. */
 const SIGNED_OUT = '/console/signed-out?provider=1';
 
 /** Shows the signed-in caller with their permissions, and lets them sign out. */

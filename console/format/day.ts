@@ -35,7 +35,7 @@ export function verdictOf({ day, status, adds_up: addsUp, currencies, open_break
       wrong.length > 0
         ? `${name} does not add up in ${wrong.join(' and ')}.`
         : `${name} does not begin with the closing balances of the previous closed day.`;
-    return { tone: 'fault', sentence: `${problem} Call the people who run this ledger.` };
+    return { tone: 'fault', sentence: `${problem} Contact the people who run this ledger.` };
   }
   if (status === 'running') return { tone: 'unknown', sentence: `${name} is not over. So far, it adds up.` };
   if (openBreaks === 0) return { tone: '', sentence: `${name} adds up.` };

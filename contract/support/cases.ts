@@ -318,7 +318,7 @@ export const CASES = [
     id: 'close_case',
     method: 'POST',
     path: `${CORE}/{case_id}/close`,
-    summary: 'Close a case for good',
+    summary: 'Close a case permanently',
     reply: CaseRecord,
     errors: ['idempotency_key_exists', 'case_not_found', 'invalid_case_status'],
     failure: 'The case could not be closed',

@@ -47,7 +47,10 @@ export type DayOfCurrency = {
   readonly addsUp: boolean;
 };
 
-/** Draws up a day from the accounts of the program, by currency. A currency without any money on that day is left out. */
+/**
+ * Computes the report of a day from the accounts of the program, for each currency. A currency without any money on that day is
+ * left out.
+ */
 export function drawUpDay(accounts: readonly AccountOfDay[]): readonly DayOfCurrency[] {
   const currencies = [...new Set(accounts.map(({ currency }) => currency))].sort();
   return currencies.map((currency) => ofCurrency(accounts, currency)).filter(hasMoney);

@@ -52,7 +52,7 @@ export type Used = { readonly amount: bigint; readonly count: bigint };
 /** The usage of each current period. */
 export type Usage = Readonly<Record<Period, Used>>;
 
-/** Makes a value for each period. */
+/** Returns a value for each period. */
 export function forEachPeriod<Value>(make: (period: Period) => Value): Readonly<Record<Period, Value>> {
   return Object.fromEntries(PERIODS.map((period) => [period, make(period)])) as Record<Period, Value>;
 }

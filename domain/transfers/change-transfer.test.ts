@@ -87,7 +87,7 @@ test.each([
   expect(resultOf(decideExecution(transfer, viewAt(CREATED + later, switches)))).toBe(result);
 });
 
-test('a transfer that has been made or canceled is not executed', () => {
+test('a transfer that was executed or canceled before is not executed', () => {
   const { transfer } = created({ scheduledFor: CREATED + MINUTE });
   const made = decideExecution(transfer, viewAt(CREATED + MINUTE));
   const canceled = decideCancel({ transfer, hold: undefined }, viewAt(CREATED));

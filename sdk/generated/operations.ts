@@ -5654,7 +5654,7 @@ export type Operations = {
     readonly reply: CaseRecord;
   };
   /**
-   * close_case: Close a case for good. Error codes: `idempotency_key_exists`, `case_not_found`,
+   * close_case: Close a case permanently. Error codes: `idempotency_key_exists`, `case_not_found`,
    * `invalid_case_status`, `unknown_close_case`.
    */
   readonly close_case: {

@@ -1599,7 +1599,7 @@ export class CasesResource {
   }
 
   /**
-   * close_case: Close a case for good. Error codes: `idempotency_key_exists`, `case_not_found`,
+   * close_case: Close a case permanently. Error codes: `idempotency_key_exists`, `case_not_found`,
    * `invalid_case_status`, `unknown_close_case`.
    */
   close(caseId: string, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {

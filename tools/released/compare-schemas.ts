@@ -61,7 +61,7 @@ function compareAlternatives(
     if (compared.some(({ length }) => length === 0)) return [];
     const nearest = compared.toSorted((left, right) => left.length - right.length)[0];
     const isNull = typesOf(one).join() === 'null';
-    if (isNull) return [isRequest ? `${path}: null is no longer taken` : `${path}: it can be null now`];
+    if (isNull) return [isRequest ? `${path}: null is no longer accepted` : `${path}: it can be null now`];
     return nearest ?? [`${path}: an alternative is gone`];
   });
 }

@@ -14,7 +14,7 @@ const NODE: readonly BundledProgram[] = [
   { name: 'node', version: '24.21.0', license: 'MIT', type: 'platform', files: ['bin/node'] },
 ];
 
-/** The libraries of Ubuntu 18.04, where these builds are made. `npm test` compares the versions with the files. */
+/** The libraries of Ubuntu 18.04, where these packages are built. `npm test` compares the versions with the files. */
 const POSTGRESQL_ON_LINUX: readonly BundledProgram[] = [
   {
     name: 'postgresql',

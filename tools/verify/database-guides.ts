@@ -180,7 +180,7 @@ class Reader {
     await copyFile(first.pathOf(from), target.pathOf(`${directory}${from.split('/').at(-1)}`));
   }
 
-  /** Makes a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
+  /** Creates a transfer at the address of the guide after the switchover, and runs the command that checks the books. */
   async #runService(words: readonly string[]): Promise<void> {
     const { runCommand, startService, temporaryDirectory } = await import('../../test/harness/process.ts');
     const { untilServing } = await import('../../verification/generators/load.ts');
@@ -210,7 +210,7 @@ function requireTimes(output: string, text: string, times: number): void {
   if (found !== times) throw new Error(`'${text}' occurs ${found} times instead of ${times}:\n${output}`);
 }
 
-/** Follows the guide on four machines inside this one. If they cannot be made, reports why. */
+/** Follows the guide on four machines inside this one. If they cannot be created, reports why. */
 async function followThreeMachines(resources: Resources): Promise<void> {
   const { lackOfPatroni, PatroniCluster } = await import('../../verification/environments/cluster/patroni-cluster.ts');
   const lack = await lackOfPatroni();

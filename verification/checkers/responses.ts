@@ -160,7 +160,7 @@ function wrongChange(operation: Operation<Change>, found: Found | undefined, mem
   return problems;
 }
 
-/** Checks that an operation made its transfer or reversal once if it was acknowledged, and not at all if it was denied. */
+/** Checks that an operation created exactly one transfer or reversal if it was acknowledged, and none if it was denied. */
 function wrongMade(operation: Operation, made: readonly Made[]): string[] {
   const { asked, responses } = operation;
   const problems: string[] = [];

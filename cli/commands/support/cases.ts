@@ -94,7 +94,7 @@ export const addCases: AddCommands = (program, context) => {
   addCommand<KeyOption>(cases, context, {
     name: 'close <case_id>',
     argument: CASE_ID,
-    description: 'close a case for good',
+    description: 'close a case permanently',
     options: KEY_OPTION,
     run: async (session, { idempotencyKey }, caseId) => {
       const closed = await session.service.cases.close(caseId, { idempotencyKey });

@@ -71,7 +71,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
   );
 }
 
-/** Whether an id was made a moment ago, by the time in it. */
+/** Whether an id was created a moment ago, according to the time in it. */
 function isRecent(requestId: string): boolean {
   return Math.abs(Date.now() - timeOfRequest(requestId)) < RECENT_MILLISECONDS;
 }

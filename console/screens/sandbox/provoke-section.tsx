@@ -15,7 +15,7 @@ const SHARED = Object.keys(ERRORS).filter(
   (code) => code === 'unknown_request' || !(code.endsWith('_schema') || code.startsWith('unknown_')),
 );
 
-/** Makes the service send any error of any operation, to try the error handling of a client. */
+/** Makes the service send any error of any operation, so that users can test the error handling of a client. */
 export function ProvokeSection() {
   const { can } = useSession();
   const { programId } = useProgram();

@@ -102,7 +102,7 @@ function CancelDialog({ transfer, onDone, onClose }: DialogParts) {
       <p>
         {status === 'pending'
           ? `${money} is released on ${source}. No money moves, and the transfer can no longer be captured.`
-          : `The transfer of ${money} will not be made. Nothing is held for it.`}
+          : `The transfer of ${money} will not be executed. Nothing is held for it.`}
       </p>
     </ConfirmDialog>
   );

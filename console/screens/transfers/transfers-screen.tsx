@@ -110,5 +110,5 @@ function NoTransfers({ filters, hasMore }: { readonly filters: TransferFilters; 
   if (filtersSet(filters).length > 0) {
     return <Empty title="No transfer matches">Remove a filter, or press / to search for an id.</Empty>;
   }
-  return <Empty title="No transfers yet">They appear here as soon as the card program makes one.</Empty>;
+  return <Empty title="No transfers yet">They appear here once the card program creates one.</Empty>;
 }
