@@ -10,7 +10,7 @@ export type Place = {
   readonly comes?: Expected | ((written: string) => Expected);
   /** The code of the row, if the number is in a row of a batch. */
   readonly rowComes?: string | ((written: string) => Expected);
-  /** The number as it appears in the request, if it is not in ASCII digits. */
+  /** Returns the number as it appears in the request, if it is not in ASCII digits. */
   readonly disguised?: (written: string) => string;
 };
 
@@ -20,7 +20,7 @@ const TRANSFER = OPERATIONS.create_transfer.path;
 const REFUSED = 'card_number_refused';
 const PROGRAM = `/api/v0.1/operator/program/${DEMO_PROGRAM}`;
 
-/** Returns JSON in UTF-8 with one character per byte, as connections of the tests send it. */
+/** Returns JSON in UTF-8 with one character per byte, because the tests' connections send text that way. */
 function json(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
@@ -42,8 +42,8 @@ function inBody(name: string, method: string, path: string, members: (written: s
 }
 
 /**
- * Returns the code for a key that is only a card number. The key is refused, unless it could be a counter followed by a
- * time.
+ * Returns the expected code for a key that is only a card number. Such a key is refused, unless it could be a counter
+ * followed by a time.
  */
 function asKey(otherwise: Expected): (written: string) => Expected {
   return (written) => (/^[0-9]+1[5-9][0-9]{11}$/.test(tight(written)) ? otherwise : REFUSED);
@@ -54,7 +54,7 @@ const inScript =
   (written: string): string =>
     written.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(zero + Number(digit)));
 
-/** Ways to write a number without ASCII digits, or not in one piece. */
+/** Ways to write a number without ASCII digits, or in several pieces. */
 const DISGUISES: Readonly<Record<string, (written: string) => string>> = {
   'mathematical digits': inScript(0x1d7ce),
   'Tamil digits': inScript(0xbe6),
@@ -70,7 +70,10 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
     ...members(written),
   }));
 
-/** Texts about a case or an incident that does not exist. The number is refused before the look-up. */
+/**
+ * Returns texts about a case or an incident that does not exist. The service refuses the number before it looks up the
+ * record.
+ */
 function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
   const { method, path } = OPERATIONS[operation];
   const [ofCase, ofIncident] = [`case_${'0'.repeat(32)}`, `inc_${'0'.repeat(32)}`];
@@ -188,7 +191,7 @@ const IN_BODIES: readonly Place[] = [
 
 const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
 
-/** Bodies with another fault that the service finds first. */
+/** Bodies with another fault, which the service finds first. */
 const IN_FAULTY_BODIES: readonly Place[] = [
   ...[
     ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],
@@ -260,7 +263,7 @@ const IN_TARGETS: readonly Place[] = [
   ...(comes === undefined ? {} : { comes: comes as Expected }),
 }));
 
-/** A request with the number in a header, for a list or for a transfer of a closed card. */
+/** Returns a request with the number in a header, for a list or for a transfer of a closed card. */
 function header(name: string, comes: Place['comes'], value = tight, method = 'POST'): Place {
   const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
   return {

@@ -16,7 +16,7 @@ import {
   WEBHOOK_URL,
 } from './two-programs.ts';
 
-/** A request with ids of `other`, sent by the program that owns `own`. */
+/** Returns a request with ids of `other`, which the program that owns `own` sends. */
 type Attempt = (other: ProgramData, own: ProgramData) => RawRequest | Promise<RawRequest>;
 
 const query = (operation: OperationId, id: string, ...pairs: readonly (readonly [string, string])[]): RawRequest => ({
@@ -130,7 +130,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
   create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
   list_webhooks: [
-    // A cursor is an id. It does not have to exist.
+    // A cursor is an id, which need not exist.
     ({ webhook }) => query('list_webhooks', '', ['cursor', webhook]),
   ],
   update_webhook: [
@@ -148,7 +148,7 @@ const FURTHER: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ transfer }) => write('create_case', '', { transfer_id: transfer }),
     ({ hold, idempotencyKey }) => write('create_case', '', { transfer_id: hold }, idempotencyKey),
   ],
-  // A cursor is an id. It does not have to exist.
+  // A cursor is an id, which need not exist.
   list_cases: [
     ({ case: ofOther }) => query('list_cases', '', ['cursor', ofOther]),
     ({ error }) => query('list_cases', '', ['request_id', error]),
@@ -173,7 +173,7 @@ const thingsOf = (owns: ProgramData): Record<Thing, string> => ({
   ...owns,
   closedCard: owns.card,
   operatorWebhook: owns.webhook,
-  // Only operators can see these.
+  // Only operators can see these records.
   attempt: 'pat_none',
   connector: 'none',
   break: 'brk_none',
@@ -189,7 +189,7 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
   const ask = async (things: Record<Thing, string>) =>
     toRaw(operation, await partsOf(operation, existingThings(things)));
   if (thing === undefined) return further.length > 0 ? further : [(other) => ask(thingsOf(other))];
-  // At this point the asking program may have a card with that name, which must not change.
+  // At this point, the requesting program may have a card with that name, which must not change.
   const isRead = OPERATIONS[operation].method === 'GET';
   const byPath = (EVERY[thing] ?? [thing as 'event'])
     .filter((name) => isRead || name !== 'namedCard')
@@ -202,7 +202,7 @@ function attemptsOf(operation: OperationId): readonly Attempt[] {
 }
 
 /**
- * Returns the parts of a response that could reveal something: without the ids that were sent, and without the parts that
+ * Returns the parts of a response that could reveal something. Leaves out the ids that were sent, and the parts that
  * always differ.
  */
 function revealingPartsOf({ status, headers, text }: RawResponse, asked: ProgramData) {
@@ -214,13 +214,14 @@ function revealingPartsOf({ status, headers, text }: RawResponse, asked: Program
       .replaceAll(/\b(tr|rev|card|req|wh|sec|case|msg)_[0-9a-f]{32}\b/g, '$1_…')
       .replaceAll(/whsec_[\w+/=]{44}/g, 'whsec_…')
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
-  // The version of a record that the caller created or read is a hash of the record, including the ids.
+  // The version of a record that the caller created or read is a hash of the record, which includes the ids.
   const isVersion = (name: string): boolean => name === 'etag' && status < 300;
   const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id' && !isVersion(name));
   return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
 }
 
-// Runs with and without row-level security. Row-level security would hide a statement that does not filter by program.
+// Runs with and without row-level security, because row-level security would hide a statement that does not filter by
+// program.
 describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity) => {
   let world: TwoPrograms;
   beforeAll(async () => {
@@ -228,7 +229,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
   });
   afterAll(() => world.stop());
 
-  test('a statement without a program sees exactly what row-level security allows', async () => {
+  test('a statement that names no program sees exactly what row-level security allows', async () => {
     const both = [world.first.owns, world.second.owns];
     for (const owns of both) {
       const seen = await world.findProgramsSeen(owns);
@@ -267,10 +268,10 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       before = await stateOf(theirs);
     });
 
-    test.each(PROGRAM_OPERATIONS)('%s returns not found for resources of the other program', async (operation) => {
+    test.each(PROGRAM_OPERATIONS)('%s returns not found for records of the other program', async (operation) => {
       const nothing = neverMade(theirs.owns);
       for (const [at, attempt] of attemptsOf(operation).entries()) {
-        // The first call only fills the caches, so that they are the same for both compared calls.
+        // The first call only fills the caches, so that both compared calls find them in the same state.
         await mine.ask(await attempt(neverMade(nothing), mine.owns));
         world.takeStatements();
         const missing = await mine.ask(await attempt(nothing, mine.owns));
@@ -324,9 +325,9 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       }
     });
 
-    test('lists and exports contain only resources of the program', async () => {
+    test("lists and exports contain only the program's own records", async () => {
       const { owns } = theirs;
-      // The names that programs choose are left out, because two programs may choose the same.
+      // Leaves out the names that programs choose, because two programs may choose the same ones.
       const {
         program,
         card,

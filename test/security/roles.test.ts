@@ -22,7 +22,7 @@ afterAll(() => http.server.close());
 
 const url = `http://127.0.0.1:${http.port}`;
 const as = (key: string) => new TransferService({ baseUrl: url, key, maxRetries: 0, timeoutMilliseconds: 120_000 });
-/** The first key of a service, as its host creates it. */
+/** The first key of a service, as the service's host creates it. */
 const first = JSON.parse(
   (await ledger.call('create_key', { name: 'first', all_programs: true, scopes: [...KEY_SCOPES] })).body,
 ) as { key: string };
@@ -48,7 +48,7 @@ describe('a role', () => {
     expect(listed).toMatchObject({ key_id: made.key_id, role });
   });
 
-  test('changes nothing for viewers and support, and support reads everything', () => {
+  test('changes nothing for viewers and support, and lets support read everything', () => {
     const writes = OPERATION_IDS.filter((id) => /:(write|erase)$|^operator$/.test(OPERATIONS[id].scope ?? ''));
     const reads = OPERATION_IDS.filter((id) => /:read$/.test(OPERATIONS[id].scope ?? ''));
     for (const id of writes) {
@@ -76,7 +76,7 @@ describe('a role', () => {
     expect(refused.Message).toContain("The role 'support' contains 'operator:read'");
   });
 
-  test('is sent instead of scopes, and one of the two is required', async () => {
+  test('can be sent instead of scopes, and one of the two is required', async () => {
     const both = refusal(
       administrator.keys.create({ name: 'x', role: 'viewer', scopes: ['cards:read'], all_programs: true }),
     );
@@ -92,7 +92,7 @@ describe('a role', () => {
 describe('a key that creates keys', () => {
   test.each(OPERATOR_SCOPES)('cannot give %s without having it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
-    // A key with keys:write can give keys:write. With the whole `operator` scope it would have every part.
+    // A key with keys:write can give keys:write. With the whole `operator` scope, it would have every part.
     if (scope === 'keys:write') return;
     const own = await keyWith(rest);
     const victim = await keyWith([scope, 'transfers:read']);
@@ -110,7 +110,7 @@ describe('a key that creates keys', () => {
     expect(before.find(({ key_id }) => key_id === victim.key_id)).toMatchObject({ replaced_by: null });
   });
 
-  test('can give keys to card programs, but no operator role, with keys:write alone', async () => {
+  test('can give keys to card programs, but no operator role, if it has only keys:write', async () => {
     const own = as((await keyWith(['keys:write'])).key);
     expect(await own.keys.create({ name: 'shop', scopes: ['transfers:write'], program_id })).toMatchObject({
       program_id,

@@ -5,7 +5,7 @@ import type { Database } from '../../server/store/connection/database.ts';
 import { HOLD_RELAY, relayEvents } from '../../server/store/events/relay.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Tests only row-level security. As a mistake in the service would, the statements name no program or the wrong one.
+// Tests only row-level security. The statements name no program or the wrong one, as a bug in the service could.
 
 /** Tables that requests read or write, with rows of every program. */
 const PROTECTED = [

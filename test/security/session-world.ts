@@ -10,7 +10,7 @@ import {
 import { ledgerGateway, startHttpServer } from '../harness/http-server.ts';
 import type { Ledger } from '../harness/ledger.ts';
 
-/** The path where sessions are created, read and ended. */
+/** The path at which sessions are created, read and ended. */
 export const SESSION = '/api/v0.1/console/session';
 
 /** A response exactly as it arrived at the socket. */
@@ -23,10 +23,10 @@ export type Answer = {
 /** Header lines. A name can appear twice. */
 export type Lines = readonly string[];
 
-/** A service in this process. Tests reach it over sockets, so that no client adds a header. */
+/** A service in this process, which tests reach over sockets so that no client adds a header. */
 export type SessionService = {
   readonly port: number;
-  /** Sends one request with exactly these lines after the request line, and a body of JSON if there is one. */
+  /** Sends one request with exactly these lines after the request line, and a JSON body if one is given. */
   readonly ask: (method: string, path: string, lines: Lines, body?: object) => Promise<Answer>;
   /** Refused credentials that the audit log would record. */
   readonly refused: RefusedCredential[];
@@ -34,7 +34,7 @@ export type SessionService = {
   readonly stop: () => Promise<void>;
 };
 
-/** Starts a service over a ledger, behind this many trusted proxies. */
+/** Starts a service on a ledger, behind this many trusted proxies. */
 export async function startSessionService(
   ledger: Ledger,
   { keyless = false, trustedProxies = 0 }: { readonly keyless?: boolean; readonly trustedProxies?: number } = {},
@@ -95,14 +95,14 @@ export async function makeKey(ledger: Ledger, members: object = { all_programs: 
   return JSON.parse(body) as { readonly key: string; readonly key_id: string };
 }
 
-/** The headers that a page of the service sends, without the cookie. */
+/** Returns the headers that a page of the service sends, without the cookie. */
 export const ownPage = (port: number): Lines => [
   `Host: localhost:${port}`,
   'Sec-Fetch-Site: same-origin',
   'Console: 1',
 ];
 
-/** Signs in with a key as the page of the service does. Returns the cookie as `name=value`, and the session's id. */
+/** Signs in with a key as a page of the service does. Returns the cookie as `name=value`, and the session's id. */
 export async function signIn(
   service: SessionService,
   key: string,

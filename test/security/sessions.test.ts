@@ -11,7 +11,7 @@ import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { type Answer, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
 
 const server = await useServer();
-// Simultaneous requests wait for each other's locks. On a slow machine this takes a long time.
+// Simultaneous requests wait for each other's locks, which takes a long time on a slow machine.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const service = await startSessionService(ledger);
 // A second process of the service, with its own cache.
@@ -31,7 +31,10 @@ async function newSession(members?: object) {
   return { ...made, ...session, token, as };
 }
 
-/** A connection with the rights of the tables' owner. It changes the row of a session or its key as time would. */
+/**
+ * A connection with the rights of the tables' owner. It changes the rows of a session or of its key in the way that the
+ * passage of time would.
+ */
 const owner = await useConnection(server.connection);
 const change = (text: string, id: string) => owner.query(text, [id]);
 const ageSession = (sessionId: string, column: 'created_at' | 'last_active_at', span: string) =>
@@ -81,7 +84,7 @@ describe('a session', () => {
     expect(JSON.stringify((await as(service)).fields)).not.toContain(token);
   });
 
-  test('counts for the rate limit of its key, which allows twenty sessions at once', async () => {
+  test('counts towards the rate limit of its key, which allows twenty sessions at once', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     const answers = await Promise.all(Array.from({ length: 40 }, sign));
@@ -92,7 +95,7 @@ describe('a session', () => {
     expect(await countSessions(key_id)).toBe(answers.length - refused.length);
   });
 
-  test('is ended if it is the oldest when its key has a hundred sessions', async () => {
+  test('is ended when its key has a hundred sessions and it is the oldest one', async () => {
     const { key, key_id, sessionId, as } = await newSession();
     await change(
       `insert into console_session (session_id, token_hash, key_id, created_at, last_active_at)
@@ -111,8 +114,8 @@ describe('a session', () => {
 });
 
 /**
- * Returns the first refusal. Requests sent more than a second after `since` must be refused. Earlier requests may be
- * refused.
+ * Returns the first refusal. The service must refuse requests that are sent more than a second after `since`, and may
+ * refuse earlier ones.
  */
 async function untilRefused(ask: () => Promise<Answer>, since = performance.now()): Promise<Answer> {
   for (;;) {
@@ -225,7 +228,7 @@ describe('the end of an idle session', () => {
     await service.uses.write();
     const after = await storedUse(sessionId);
     expect(after.getTime()).toBeGreaterThanOrEqual(before.getTime() + 600_000);
-    // A process that writes late does not set the time back.
+    // A process that writes late must not set the time back.
     const stale = { sessionId: fromWireId('ses', sessionId) ?? '', age: 300_000 };
     await ledger.database.writeUnguarded(noteSessionUses([stale]));
     expect(await storedUse(sessionId)).toEqual(after);
@@ -289,7 +292,7 @@ describe('operators', () => {
   });
 });
 
-test('signing out without a session is an error', async () => {
+test('get an error if they sign out without a session', async () => {
   const { key } = await makeKey(ledger);
   const answer = await service.ask('DELETE', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`]);
   expect(answer).toMatchObject({ status: 404, fields: { Code: 'session_not_found' } });

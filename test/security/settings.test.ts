@@ -6,7 +6,7 @@ import { withoutSecrets } from '../../server/foundation/redaction.ts';
 import { StartupProblem } from '../../server/foundation/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 
-/** Characters that end a URL, a quotation or a word. Each test password has one of them between two other parts. */
+/** Characters that end a URL, a quotation or a word. Each test password has one of them between two halves. */
 const PASSWORDS = ['"', '<', '/', '@', ' ', '>', "'", '?', '#', '%', '\n', ':', '\\'].map(
   (mark) => `vorne${mark}hinten`,
 );
@@ -77,7 +77,7 @@ describe('a URL with a password, set under the name of another setting', () => {
 
   test('is not shown at startup or with the settings', async () => {
     const url = 'postgresql://service:vorne"hinten<hinten@db.bank.test/ledger';
-    // This path cannot be written, so a service that wrongly accepts the URL also ends.
+    // This path cannot be written to, so a service that wrongly accepts the URL also ends.
     const DATA_DIR = '/dev/null/ledger';
     const settings = [{ DATA_DIR: `/dev/null/${url}` }, { DATA_DIR, HOST: url }, { DATA_DIR, SUPPORT_CONTACT: url }];
     const runs = settings.flatMap((environment) => [startInVain(environment), runCommand(['config'], environment)]);
@@ -149,7 +149,7 @@ describe('the log', () => {
     'help@bank.test, postgresql://db.bank.test/ledger',
   ])('has %s unchanged', (text) => expect(withoutSecrets(text)).toBe(text));
 
-  // A case or an incident may have a text of 4,000 characters. An emoji counts as one character.
+  // A case or an incident can have a text of 4,000 characters. An emoji counts as one character.
   test('cuts a text by characters, not by bytes', () => {
     const [whole, longer] = ['🙂'.repeat(4_000), '🙂'.repeat(4_001)];
     expect(withoutSecrets(whole, 4_000)).toBe(whole);
@@ -183,7 +183,7 @@ describe('the log', () => {
       withoutSecrets(piece.repeat(4_000), 4_000);
       withoutSecrets(`${piece.repeat(990)}@`, 4_000);
     }
-    // Linear time takes milliseconds of CPU time, quadratic time takes minutes.
+    // Linear time takes milliseconds of CPU time, and quadratic time takes minutes.
     expect(process.cpuUsage(began).user).toBeLessThan(20_000_000);
   });
 });

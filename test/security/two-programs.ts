@@ -42,7 +42,7 @@ export type ProgramData = {
   readonly cursors: Readonly<Record<Cursor, string>>;
 };
 
-/** The lists that have cursors with ids. Statements are left out: their cursors contain only line numbers. */
+/** The lists whose cursors contain ids. Statements are left out, because their cursors contain only line numbers. */
 type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
 
 export type Tenant = { readonly secret: string; readonly owns: ProgramData; readonly ask: Ask };
@@ -54,12 +54,12 @@ export type TwoPrograms = {
   readonly first: Tenant;
   readonly second: Tenant;
   /**
-   * Returns the names of the statements sent since the last call. The look-up of the key is left out, because it is cached.
+   * Returns the names of the statements sent since the last call. The key's look-up is left out, because it is cached.
    */
   readonly takeStatements: () => readonly string[];
   /**
-   * Returns the programs whose transfers are visible to a statement that names no program. The statement runs in a request
-   * of the program that owns the given records.
+   * Returns the programs whose transfers are visible to a statement that names no program. The statement runs in a
+   * request of the program that owns the given records.
    */
   readonly findProgramsSeen: (owns: ProgramData) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
@@ -68,12 +68,12 @@ export type TwoPrograms = {
 /** A URL without a receiver. */
 export const WEBHOOK_URL = 'https://shop.example/webhooks';
 
-/** A text in everything that a program stores. No other program may see it. */
+/** A text in every record that a program stores. No other program may see it. */
 export const MARK = 'confidential';
 
 /**
- * Whether row-level security is on. If it is off, only the statements' conditions separate programs, so a missing condition
- * shows.
+ * Whether row-level security is on. If it is off, only the statements' conditions separate the programs, so a missing
+ * condition has a visible effect.
  */
 export type RowSecurity = 'on' | 'off';
 
@@ -113,7 +113,7 @@ async function dropRowSecurity({ connection }: Postgres): Promise<void> {
           policyname, tablename) as replacement
         from pg_policies where 'transfer_service_application' = any (roles)`,
     );
-    if (policies.length === 0) throw new Error('there is no row-level security to remove');
+    if (policies.length === 0) throw new Error('no policy of row-level security was found');
     for (const { replacement } of policies) await superuser.query(replacement);
   } finally {
     await superuser.end();
@@ -130,7 +130,9 @@ async function stop(
   await postgres.stop();
 }
 
-/** Records the names of the statements that a ledger sends. The result returns the names since its last call. */
+/**
+ * Records the names of the statements that a ledger sends. The returned function returns the names since its last call.
+ */
 export function watchStatements({ databases }: Ledger): () => readonly string[] {
   let statements: string[] = [];
   const tell = (name: string): void => void statements.push(name);
@@ -150,7 +152,7 @@ export function watchStatements({ databases }: Ledger): () => readonly string[] 
   };
 }
 
-/** Reports every statement that goes to the database, in order. */
+/** Reports every statement that is sent to the database, in order. */
 function watch(database: Database, tell: (name: string) => void): void {
   const [read, transact] = [database.read.bind(database), database.transact.bind(database)];
   database.read = (statement) => {

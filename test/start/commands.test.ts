@@ -16,7 +16,7 @@ import {
 } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 
-// Tests commands on the service's host. Without a ledger they create nothing. They also work while the service is
+// Tests commands on the service's host. Without a ledger, they create nothing. They also work while the service is
 // running.
 
 const COMMANDS = [
@@ -112,7 +112,7 @@ describe('while a service is running on the embedded database', () => {
     expect(status).toBe(200);
   });
 
-  test('removes the rules for approvals, which the audit log records, and prints them', async () => {
+  test('removes the approval rules, prints them and records this in the audit log', async () => {
     const { client } = service;
     const rules = [{ operation: 'create_withdrawal', over: 100, currency: 'USD' }] as const;
     await client.approvals.changePolicy({ rules, expires_after_hours: 48 });
@@ -129,7 +129,7 @@ describe('while a service is running on the embedded database', () => {
     expect(again).toMatchObject({ exitCode: 0, output: '', errors: expect.stringContaining('nothing was changed') });
   });
 
-  test('ends with one sentence when the database stops with the service', async () => {
+  test('a command ends with one sentence when the database stops with the service', async () => {
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
     const url = new URL(databaseUrl.replace('@/', '@localhost/'));
     const host = url.searchParams.get('host') ?? '';
@@ -155,8 +155,8 @@ test('a stopped command also stops the PostgreSQL that it started', async () => 
   await service.stop();
   const main = new URL('../../server/host/administration.ts', import.meta.url).pathname;
   let server: number | undefined;
-  // On a busy machine the command can finish before the test has found its server. In that case the test starts another
-  // command.
+  // On a busy machine, the command can finish before the test has found its server. In that case, the test starts
+  // another command.
   while (server === undefined) {
     const child = spawn(process.execPath, [main, 'verify-books'], {
       env: { PATH: process.env.PATH, DATA_DIR },

@@ -8,11 +8,15 @@ import { runCommand, startInVain, temporaryDirectory } from '../harness/process.
 
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 const REMOTE = 'postgresql://service:geheim@db.remote.example';
-/** An address of this machine that the service treats as remote. Data for another machine arrives here. */
+/**
+ * An address of this machine that the service treats as remote. The tests use it to receive data meant for another
+ * machine.
+ */
 const ELSEWHERE = '127.1';
 
 /**
- * Returns why a start refuses the database, or undefined if it would connect. `pg` reads the environment of the process.
+ * Returns why a start refuses the database, or undefined if it would connect. `pg` reads the environment of the
+ * process.
  */
 function problemOf(databaseUrl: string, environment: Readonly<Record<string, string>> = {}): string | undefined {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
@@ -32,7 +36,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-describe('in live mode a database must be on this machine or behind TLS with a verified certificate', () => {
+describe('in live mode, a database must be on this machine or behind TLS with a verified certificate', () => {
   const CLEAR = 'Add sslmode=verify-full';
   const ANYBODY = 'or sslmode=require without uselibpqcompat';
   const TWICE = 'more than once';
@@ -188,7 +192,7 @@ describe('in separate processes', () => {
   });
 });
 
-test('does not read the part of a password after its / as a database name', () => {
+test('the part of a password after its / is not read as a database name', () => {
   for (const MODE of ['live', 'sandbox']) {
     const configuration = readConfiguration({
       ...LIVE,

@@ -16,7 +16,7 @@ import { runCommand, startInVain, startService, temporaryDirectory } from '../ha
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 import { startOldServer } from './old-server.ts';
 
-// Tests that the service refuses a PostgreSQL that it cannot use, in one sentence, before it changes the database.
+// Tests that the service refuses a PostgreSQL that it cannot use, with one sentence, before it changes the database.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
@@ -44,7 +44,7 @@ async function makeDatabase(name: string, ...statements: readonly string[]): Pro
   await client.end();
 }
 
-/** Returns the names in a database, without the system's own. */
+/** Returns the names in a database, without PostgreSQL's own. */
 async function contentsOf(database: string): Promise<readonly string[]> {
   const client = await asSuperuser(database);
   const { rows } = await client.query<{ name: string }>(
@@ -55,7 +55,7 @@ async function contentsOf(database: string): Promise<readonly string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Returns the message of a start that is refused before the service would serve. */
+/** Returns the message of a start that is refused before the service would serve requests. */
 async function refusalOf(settings: Readonly<Record<string, string>>): Promise<string> {
   return (await problemOf(settings)).message;
 }
@@ -74,8 +74,8 @@ async function problemOf(settings: Readonly<Record<string, string>>): Promise<St
 }
 
 /**
- * Does the same for a service and for commands in separate processes. Each prints the sentence and its page, without a
- * stack.
+ * Does the same for a service and for commands in separate processes. Each one prints the sentence and its runbook
+ * page, without a stack.
  */
 async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise<string> {
   const { message, page } = await problemOf(settings);
@@ -135,7 +135,7 @@ describe('the version of the server', () => {
     }
   });
 
-  test('refuses an old server by its version, even if the server does not know our settings', async () => {
+  test('refuses an old server because of its version, even if the server does not know our settings', async () => {
     const old = await startOldServer();
     try {
       const DATA_DIR = join(directory, 'service');
@@ -152,7 +152,7 @@ describe('the version of the server', () => {
   });
 });
 
-describe('reports foreign objects with names of the service and does not change them', () => {
+describe('reports foreign objects that have names of the service, and does not change them', () => {
   const strange: readonly (readonly [what: string, database: string, statement: string])[] = [
     ['table transfer', 'shop', 'create table transfer (id int)'],
     ['table account', 'bank', 'create table account (id int); create table event (id int)'],
@@ -275,7 +275,7 @@ describe('a read-only database', () => {
 });
 
 describe('the schema', () => {
-  test('starts despite an invalid search_path of the role', async () => {
+  test('the service starts despite an invalid search_path of the role', async () => {
     await makeDatabase('pathless');
     await superuser.query('alter role owner set search_path = nowhere');
     try {
@@ -286,7 +286,7 @@ describe('the schema', () => {
     }
   });
 
-  test('reports a schema that it cannot create, with the statement that creates it', async () => {
+  test('a schema that cannot be created is reported, with the statement that creates it', async () => {
     await makeDatabase('foreign_land');
     await superuser.query('alter database foreign_land owner to postgres');
     const settings = settingsOf('foreign_land', { DATABASE_SCHEMA: 'embassy' });
@@ -301,7 +301,7 @@ describe('the schema', () => {
     await install(settings);
   });
 
-  test('reports all missing permissions on the schema at once', async () => {
+  test('all missing permissions on the schema are reported at once', async () => {
     await makeDatabase('guarded', 'create schema treasury');
     const settings = settingsOf('guarded', { DATABASE_SCHEMA: 'treasury' });
     const sentences = await refusalOf(settings);
@@ -329,7 +329,7 @@ describe('the schema', () => {
     expect(await (await startService(settings)).stop()).toBe(0);
   });
 
-  test('refuses a missing or empty schema as a ledger in live mode', async () => {
+  test('a missing or empty schema is refused as a ledger in live mode', async () => {
     await makeDatabase('live_one');
     const settings = settingsOf('live_one', {
       MODE: 'live',
@@ -356,7 +356,7 @@ describe('the schema', () => {
     'x'.repeat(64),
     'größe',
     'public, pg_temp',
-  ])('refuses DATABASE_SCHEMA=%s', (DATABASE_SCHEMA) => {
+  ])('DATABASE_SCHEMA=%s is refused', (DATABASE_SCHEMA) => {
     expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(
       /^DATABASE_SCHEMA is .*, but it must be 1 to 63 lower-case letters/,
     );

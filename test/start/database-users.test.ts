@@ -42,7 +42,7 @@ describe('a database that the service does not own', () => {
     await superuser.query(`drop role provided, ${ROLES}`);
   });
 
-  test('reports every missing right with its statement, before it changes anything', async () => {
+  test('every missing right is reported with its statement before anything is changed', async () => {
     await superuser.query('create database abroad');
     const settings = { ...settingsOf('maker', 'abroad'), DATABASE_SCHEMA: 'books' };
     const ending = await runCommand(['migrate'], settings);
@@ -74,7 +74,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('gives a user that inherits no roles a grant to inherit them', async () => {
+  test('a user that inherits no roles gets a grant to inherit them', async () => {
     await superuser.query('create role shy login noinherit');
     await superuser.query('create database shade owner shy');
     const { errors } = await runCommand(['migrate'], settingsOf('shy', 'shade'));
@@ -84,7 +84,7 @@ describe('a database that the service does not own', () => {
     expect(await runCommand(['migrate'], settingsOf('shy', 'shade'))).toMatchObject({ exitCode: 0 });
   });
 
-  test('names the missing grant if the user is not a member of the roles', async () => {
+  test('the missing grant is named if the user is not a member of the roles', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(
@@ -93,7 +93,7 @@ describe('a database that the service does not own', () => {
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
-  test('works with a user that is only a member of the roles and owns nothing', async () => {
+  test('the service works with a user that is only a member of the roles and owns nothing', async () => {
     await superuser.query(`grant ${ROLES} to clerk`);
     const service = await startService(settingsOf('clerk', 'ledger'));
     try {
@@ -105,13 +105,13 @@ describe('a database that the service does not own', () => {
     } finally {
       expect(await service.stop()).toBe(0);
     }
-    // On a slow machine the database may not respond for a moment.
+    // On a slow machine, the database may not respond for a moment.
     const ofSilence = /"event":"readiness".*"(reason|before)":"database_silent"/;
     const lines = service.errors().split('\n');
     expect(lines.filter((line) => /"level":[45]0/.test(line) && !ofSilence.test(line))).toEqual([]);
   });
 
-  test('creates the first operator key with that user, and starts in live mode', async () => {
+  test('the first operator key can be created with that user, and the service starts in live mode', async () => {
     await superuser.query('create database vault owner maker');
     const live = { ...settingsOf('clerk', 'vault'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
     const { DATABASE_URL } = settingsOf('maker', 'vault');
@@ -123,7 +123,7 @@ describe('a database that the service does not own', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test.each(ROLES.split(', '))('does not start without the role %s, and names it', async (role) => {
+  test.each(ROLES.split(', '))('the service does not start without the role %s, and names it', async (role) => {
     await superuser.query(`revoke ${role} from clerk`);
     try {
       const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
@@ -136,7 +136,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('keeps the role and settings of the service despite options in DATABASE_URL', async () => {
+  test('the service keeps its role and settings despite options in DATABASE_URL', async () => {
     const { DATABASE_URL, ...rest } = settingsOf('clerk', 'ledger');
     const options = encodeURIComponent('-c work_mem=8MB -c lock_timeout=0 -c role=none');
     const connectionString = `${DATABASE_URL}&options=${options}`;
@@ -153,7 +153,7 @@ describe('a database that the service does not own', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test('refuses to migrate with an owner that cannot see the rows', async () => {
+  test('a migration by an owner that cannot see the rows is refused', async () => {
     await superuser.query('revoke transfer_service_background from maker');
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
     const last = "'0006_audit_positions.sql'";
@@ -173,7 +173,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('retries a migration while a table is in use, and then fails with the reason', async () => {
+  test('a migration is retried while a table is in use, and then fails with the reason', async () => {
     await superuser.query('create database busy owner maker');
     const busy = settingsOf('maker', 'busy');
     expect(await runCommand(['migrate'], busy)).toMatchObject({ exitCode: 0 });
@@ -181,7 +181,7 @@ describe('a database that the service does not own', () => {
     const maker = await connect(connection);
     const stranger = await connect(connection);
     try {
-      // Makes this migration look as if it were not applied yet.
+      // Makes this migration look as if it had not been applied yet.
       await maker.query("delete from schema_migration where name = '0006_audit_positions.sql'");
       await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
       await stranger.query("begin; set application_name = 'a report'; lock table audit_entry in access share mode");
@@ -209,7 +209,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('only migrate creates a schema: other commands report a database without one', async () => {
+  test('only migrate creates a schema, and other commands report a database without one', async () => {
     await superuser.query('create database empty owner maker');
     const empty = settingsOf('maker', 'empty');
     for (const command of [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'x']]) {
@@ -228,7 +228,7 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('names the grants that a user without its own tables needs to migrate', async () => {
+  test('the grants that a user without its own tables needs to migrate are named', async () => {
     await superuser.query('create database behind owner maker');
     const ending = await runCommand(['migrate'], settingsOf('clerk', 'behind'));
     expect(ending).toEqual({

@@ -88,10 +88,10 @@ describe('on a Citus cluster', () => {
     service = undefined;
   }
 
-  test('distributes a filled ledger with its books and audit log, but only while no service uses it', async () => {
+  test('a filled ledger is distributed with its books and audit log, but only while no service uses it', async () => {
     settings = { ...settings, DATABASE_SCHEMA: 'public' };
     const { client } = await serve(urlOf(cluster.coordinator));
-    // This is a card program's row in a table that every role reads.
+    // This row of a card program is in a table that every role reads.
     const off = { program_id: DEMO_PROGRAM, type: 'card_to_card', disabled: true, reason: 'a test' } as const;
     await client.switch.change(off);
     const early = await distribute();
@@ -114,12 +114,12 @@ describe('on a Citus cluster', () => {
     settings = { ...settings, DATABASE_SCHEMA: 'transfer_service' };
   });
 
-  test('a service with only the coordinator in DATABASE_URL does not start', async () => {
+  test('a service whose DATABASE_URL names only the coordinator does not start', async () => {
     const alone = await startInVain({ ...settings, DATABASE_URL: urlOf(cluster.coordinator) });
     expect(alone.errors).toContain('are on another node of the Citus cluster. Name all workers in DATABASE_URL');
   });
 
-  test('refuses new migrations', async () => {
+  test('new migrations are refused', async () => {
     const client = await connect({ ...cluster.coordinator.connection, options: '-c search_path=transfer_service' });
     try {
       const { rows } = await client.query<{ name: string; checksum: string; needs: string }>(
@@ -139,7 +139,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('refuses to distribute a second time', async () => {
+  test('a second distribution is refused', async () => {
     const { exitCode, errors } = await distribute();
     expect([exitCode, errors]).toEqual([
       1,
@@ -147,14 +147,14 @@ describe('on a Citus cluster', () => {
     ]);
   });
 
-  test('refuses a worker as the coordinator', async () => {
+  test('a worker is refused as the coordinator', async () => {
     const [worker] = cluster.workers;
     const at = { ...settings, DATABASE_URL: worker === undefined ? '' : urlOf(worker) };
     const { exitCode, errors } = await runCommand(['distribute', '--move', 'worker2:5432'], at);
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('not the coordinator of the Citus cluster')]);
   });
 
-  test('serves from the workers, and follows the tables when they are moved', async () => {
+  test('a service uses the workers, and follows the tables when they are moved', async () => {
     // The service also works without the coordinator.
     await cluster.coordinator.server.end('SIGQUIT');
     const started = await serve(urlOf(...cluster.workers));
@@ -181,7 +181,7 @@ describe('on a Citus cluster', () => {
     place = target;
   });
 
-  test('shows a card program no rows of other programs on a worker', async () => {
+  test('a card program sees no rows of other programs on a worker', async () => {
     const client = await connect({ ...place?.connection, options: '-c search_path=transfer_service' });
     try {
       const seen = async (programs: string) => {
@@ -200,7 +200,7 @@ describe('on a Citus cluster', () => {
     }
   });
 
-  test('moves the tables back to the coordinator, where they are as the migrations created them', async () => {
+  test('the tables can be moved back to the coordinator, in the form in which the migrations created them', async () => {
     const undone = await distribute('--undo');
     expect([undone.exitCode, undone.errors]).toEqual([0, '']);
     const started = await serve(urlOf(cluster.coordinator));

@@ -7,12 +7,12 @@ import { openLog } from '../../server/observe/log/log.ts';
 import { runService } from '../../server/service.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// Tests that a start that fails after it has opened its port leaves nothing that looks like a service.
+// Tests that a start that fails after opening its port leaves nothing behind that looks like a service.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 const QUIET = { onProgress: () => undefined, onServerExit: () => undefined };
-/** Returns the listening sockets of this process: the service's and its metrics'. */
+/** Returns the listening sockets of this process: the service's and the metrics'. */
 const listeners = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
 
 test('a failure after the port is open closes the port, the metrics and the database, and throws the reason', async () => {

@@ -108,7 +108,7 @@ async function startBehind(mode: PoolerMode): Promise<Awaited<ReturnType<typeof 
 }
 
 describe('a connection pooler in front of the server', () => {
-  test('is refused if it shares sessions between transactions, and the alternative is named', async () => {
+  test('is refused if it shares sessions between transactions, and the error names the alternative', async () => {
     const { exitCode, errors } = await startBehind('transaction');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
@@ -120,7 +120,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('is refused if it refuses startup options, and the setting and the alternative are named', async () => {
+  test('is refused if it refuses startup options, and the error names the setting and the alternative', async () => {
     const { exitCode, errors } = await startBehind('refusing');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(

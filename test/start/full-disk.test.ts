@@ -10,8 +10,8 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 import { useDirectory } from '../harness/service.ts';
 
-// Linux's /dev/full fails every write as a full disk does, without root. The tests that need a small file system are in the
-// campaign disk-full, which npm run verify runs (verification/campaigns/disk-full.ts).
+// Every write to Linux's /dev/full fails as on a full disk, without root. The tests that need a small file system are
+// in the campaign disk-full, which npm run verify runs (verification/campaigns/disk-full.ts).
 
 const FULL = '/dev/full';
 const SENTENCE =
@@ -48,7 +48,7 @@ describe('a start reports a full disk', () => {
     const home = join(directory.path, 'new');
     await mkdir(home);
     await chmod(home, 0o711);
-    // Replaces initdb with a program that fails like initdb: it names the call and prints the system's words.
+    // Replaces initdb with a program that fails like initdb: it names the call and prints the system's message.
     const initdb = join(home, 'initdb');
     await writeFile(initdb, `#!/bin/sh\nexec cp /etc/passwd ${FULL}\n`, { mode: 0o755 });
     const making = createDataDirectory(home, { initdb, postgres: '' }, await chooseServerUser());

@@ -3,7 +3,8 @@ import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { usePostgres } from '../harness/use-ledger.ts';
 
-// Tests that a ledger is permanently either a sandbox's or live, so money in a sandbox never counts as real.
+// Tests that a ledger permanently belongs to either a sandbox or a live service, so money in a sandbox never counts as
+// real.
 
 const { directory, embedded, urlOf } = await usePostgres();
 
@@ -34,7 +35,7 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live') {
 const OF_A_SANDBOX = /This is a sandbox ledger: .* For live mode, set DATABASE_URL or DATA_DIR/;
 const LIVE = /This is a live ledger, but the mode is sandbox, .* Set MODE=live/;
 
-test('refuses a sandbox ledger in live mode, and creates no operator key for it', async () => {
+test('a sandbox ledger is refused in live mode, and no operator key can be created for it', async () => {
   const sandbox = await startService(settingsOf('played', 'sandbox'));
   await sandbox.stop();
   const live = settingsOf('played', 'live');
@@ -45,7 +46,7 @@ test('refuses a sandbox ledger in live mode, and creates no operator key for it'
   await again.stop();
 });
 
-test('recognises a sandbox ledger without a stored mode by its demo program', async () => {
+test('a sandbox ledger without a stored mode is recognised by its demo program', async () => {
   await run('played', 'drop table ledger_mode', "delete from schema_migration where name like '0007%'");
   const live = settingsOf('played', 'live');
   const migrated = await runCommand(['migrate'], live);

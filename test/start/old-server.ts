@@ -5,9 +5,9 @@ import { createServer, type Socket } from 'node:net';
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * Starts a server that responds like PostgreSQL 13. A package of that version is no longer available. The server refuses a
- * startup option that was added later, and answers the first query with its version and settings. The service asks nothing
- * else before it checks the version.
+ * Starts a server that responds like PostgreSQL 13, because a package of that version is no longer available. The
+ * server refuses a startup option that was added later, and answers the first query with its version and settings. The
+ * service asks nothing else before it checks the version.
  */
 export async function startOldServer(): Promise<OldServer> {
   const server = createServer((socket) => {

@@ -5,7 +5,7 @@ import { waitFor } from '../harness/process.ts';
 export type ReadinessResponse = {
   readonly status: number;
   readonly reason: string | null;
-  /** The runbook page for the state. Null if there is nothing to do. */
+  /** The runbook page for the state. Null if no action is needed. */
   readonly runbook: string | null;
   readonly retryAfter: string | null;
   readonly body: Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export async function readinessOf(url: string): Promise<ReadinessResponse> {
   const { status, headers } = response;
   const runbook = headers.get('runbook');
   if (runbook !== null && !existsSync(resolve(import.meta.dirname, '../..', runbook)))
-    throw new Error(`there is no page ${runbook}`);
+    throw new Error(`the response names the page ${runbook}, which does not exist`);
   return { status, reason: headers.get('readiness'), runbook, retryAfter: headers.get('retry-after'), body };
 }
 

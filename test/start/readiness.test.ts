@@ -8,8 +8,8 @@ import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { useOwnService } from '../harness/service.ts';
 import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 
-// Tests the readiness states of a service with its embedded server, each with a real cause. test/faults tests the states of
-// other databases: a standby, and too few connections.
+// Tests the readiness states of a service with its embedded server, each with a real cause. test/faults tests states
+// with other databases: a standby, and too few connections.
 
 const service = useOwnService('It kills the PostgreSQL of the service.');
 const files = (): string => join(service().directory, 'postgresql');
@@ -20,13 +20,13 @@ async function killServer(): Promise<void> {
   process.kill(processId, 'SIGKILL');
 }
 
-/** Returns the changes of readiness that the log contains so far. */
+/** Returns the readiness changes that the log contains so far. */
 function changes(): readonly Record<string, unknown>[] {
   const lines = service().output().split('\n');
   return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
 }
 
-/** Removes the changes that a slow machine causes, where the database may not respond for a moment. */
+/** Leaves out the changes that a slow machine causes, on which the database may not respond for a moment. */
 function withoutSilence(all: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
   const kept: Record<string, unknown>[] = [];
   let last: unknown = 'ready';
@@ -49,7 +49,7 @@ test('every state has a sentence, and each state that is not ready says when to 
   }
 });
 
-test('is ready if the service can commit', async () => {
+test('the service is ready if it can commit', async () => {
   expect(await untilReadinessIs(service().url, 'ready')).toEqual({
     status: 200,
     reason: 'ready',
@@ -59,7 +59,7 @@ test('is ready if the service can commit', async () => {
   });
 });
 
-test('reports a stopped database, and is ready again after its start', async () => {
+test('a stopped database is reported, and the service is ready again once the database starts', async () => {
   await service().client.sandbox.stopDatabase();
   expect(await untilReadinessIs(service().url, 'database_stopped')).toEqual({
     status: 503,
@@ -78,8 +78,8 @@ test('reports a stopped database, and is ready again after its start', async () 
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('logs each change once with its page, even if many callers ask', async () => {
-  // Changes made by previous tests may not be logged yet.
+test('each change is logged once with its page, even if many callers ask', async () => {
+  // Changes from previous tests may not be logged yet.
   await waitFor('earlier changes', async () => (changes().at(-1)?.reason ?? 'ready') === 'ready');
   const before = changes().length;
   const found = () => withoutSilence(changes().slice(before));
@@ -100,10 +100,10 @@ test('logs each change once with its page, even if many callers ask', async () =
   }
 });
 
-test('reports a hanging database as silent, while the service stays alive', async () => {
+test('a hanging database is reported as silent, while the service stays alive', async () => {
   const { processId } = await embeddedServerOf(service().directory);
-  // Nothing accepts a new connection, and no open connection responds. The main process stops first and continues last, so
-  // that no new child starts and no child's id is reused.
+  // Nothing accepts a new connection, and no open connection responds. The main process stops first and continues last,
+  // so that no new child starts and no child's id is reused.
   process.kill(processId, 'SIGSTOP');
   const status = () => readFile(`/proc/${processId}/stat`, 'utf8');
   await waitFor('the main process is stopped', async () => / T /.test(await status()));
@@ -120,7 +120,7 @@ test('reports a hanging database as silent, while the service stays alive', asyn
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('reports a recovering database as starting', async () => {
+test('a recovering database is reported as starting', async () => {
   const hold = join(files(), 'hold');
   await writeFile(hold, '');
   await writeFile(join(files(), 'recovery.signal'), '');
@@ -137,7 +137,7 @@ test('reports a recovering database as starting', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('reports a database that cannot be started as failed', async () => {
+test('a database that cannot be started is reported as failed', async () => {
   const control = join(files(), 'global', 'pg_control');
   await rename(control, `${control}.away`);
   await killServer();
@@ -147,12 +147,13 @@ test('reports a database that cannot be started as failed', async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('reports a full disk until a commit succeeds', async () => {
+test('a full disk is reported until a commit succeeds', async () => {
   const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
   try {
     await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
-    // The trigger refuses every commit, including the event about this error. The first successful commit ends the state.
+    // The trigger refuses every commit, including that of the event about this error. The first successful commit ends
+    // the state.
     await superuser.query('create trigger full_disk before insert on write_batch execute function refuse()');
     // The service remembers a failed commit for a few seconds. A slow machine may need longer to ask for readiness.
     let found = await readinessOf(service().url);
@@ -191,7 +192,7 @@ describe('the schema', () => {
     `insert into schema_migration (name, checksum, needs) values ('9001_next.sql', 'x', '${needs}')`;
   const remove = `delete from schema_migration where name = '9001_next.sql'`;
 
-  test('is not ready with the schema of an older version', async () => {
+  test('of an older version makes the service not ready', async () => {
     const last = `name = '0018_webhooks.sql'`;
     const keep = `create table kept as select * from schema_migration where ${last}`;
     await withHistory(
@@ -204,7 +205,7 @@ describe('the schema', () => {
     );
   });
 
-  test('is ready, and says so, with a newer schema that this version can use', async () => {
+  test('that is newer but usable by this version leaves the service ready, and the response says so', async () => {
     await withHistory(insert('0018'), remove, async () => {
       expect(await untilReadinessIs(service().url, 'schema_newer')).toMatchObject({
         status: 200,
@@ -214,7 +215,7 @@ describe('the schema', () => {
     });
   });
 
-  test('is not ready with a newer schema that this version cannot use', async () => {
+  test('that is newer and not usable by this version makes the service not ready', async () => {
     await withHistory(insert('9000'), remove, async () => {
       const runbook = 'docs/runbook/schema-too-new.md';
       expect(await untilReadinessIs(service().url, 'schema_too_new')).toMatchObject({ status: 503, runbook });

@@ -9,8 +9,8 @@ import { useOwnService } from '../harness/service.ts';
 const WRITER = join(import.meta.dirname, '../../server/observe/log/line-writer.ts');
 
 /**
- * A program that writes lines of a kilobyte to standard error and then says so. It writes one more line after the first
- * input.
+ * A program that writes lines of a kilobyte to standard error and then reports that it has done so. It writes one more
+ * line after the first input.
  */
 const PROGRAM = (count: number) => `
   import { LineWriter } from ${JSON.stringify(WRITER)};
@@ -42,7 +42,7 @@ const read = (text: string): readonly Line[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Line);
 
-test('a slow reader blocks nothing: lines are dropped, counted, and reported when there is room', async () => {
+test('a slow reader blocks nothing: lines are dropped, counted, and reported once the pipe has room', async () => {
   const child = run(6_000, 'pipe');
   let said = '';
   child.stdout?.on('data', (chunk) => {
@@ -69,7 +69,7 @@ test('a slow reader blocks nothing: lines are dropped, counted, and reported whe
   expect(said).toContain(`lost ${lost}\n`);
 });
 
-test('drops and counts lines on a full disk', async () => {
+test('lines are dropped and counted on a full disk', async () => {
   const child = run(300, openSync('/dev/full', 'w'));
   let said = '';
   child.stdout?.on('data', (chunk) => {
@@ -82,7 +82,7 @@ test('drops and counts lines on a full disk', async () => {
   expect(said).toContain('lost 301\n');
 });
 
-test('writes every line to a file, in order', async () => {
+test('every line is written to a file, in order', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'transfer-service-log-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const path = join(directory, 'log');

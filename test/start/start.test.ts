@@ -8,19 +8,21 @@ import { type Ending, embeddedServerOf, isRunning, startInVain, startService, wa
 import { sendRaw } from '../harness/raw-request.ts';
 import { useDirectory } from '../harness/service.ts';
 
-/** The longest that a stop may take, in seconds, in addition to a multiple of the start's time on the same machine. */
+/**
+ * The maximum duration of a stop, in seconds, in addition to a multiple of the start's duration on the same machine.
+ */
 const STOP_MOST = 20;
 const STARTS_MOST = 20;
 
 const directory = await useDirectory();
 
-/** Counts the paths, so that each test gets a path without a file. */
+/** Counts the paths, so that each test gets a path at which no file exists. */
 let paths = 0;
 const newPath = () => join(directory.path, `ledger-${++paths}`);
 /** The ledger that all other tests use, because creating a ledger takes a second. */
 const ledger = () => join(directory.path, 'ledger');
 
-/** Returns the message of a failed start. Fails unless it is the only text on standard error. */
+/** Returns the message of a failed start. Fails unless the message is the only text on standard error. */
 function messageOf({ exitCode, errors, output }: Ending): string {
   expect(exitCode).toBe(1);
   expect(errors).toMatch(/^\nThe service cannot start: [^\n]+[.)]\nRunbook: docs\/runbook\/[a-z-]+\.md\n$/);
@@ -62,7 +64,7 @@ describe('a failed start gives the reason in one sentence', () => {
     expect(`${message}${ending.output}`).not.toContain('pass-word');
   });
 
-  test('a data directory that is a file, or is below one', async () => {
+  test('a data directory that is a file, or is inside one', async () => {
     const path = newPath();
     await writeFile(path, '');
     expect(messageOf(await startInVain({ DATA_DIR: path }))).toContain('not a directory');
@@ -105,7 +107,7 @@ describe('a failed start gives the reason in one sentence', () => {
       const message = messageOf(await startInVain({ DATA_DIR: path, PORT: port }));
       expect(message).toContain(`The service already runs on port ${port} with the data directory ${path}`);
       expect(message).toContain(`as process ${service.child.pid}`);
-      // With another data directory, the start reports the port as used by another program.
+      // With another data directory, the start reports that another program uses the port.
       const other = messageOf(await startInVain({ DATA_DIR: newPath(), PORT: port }));
       expect(other).toContain(`Port ${port} is already in use`);
     } finally {
@@ -211,7 +213,7 @@ describe('a start describes the service', () => {
     try {
       expect((await sendRaw(service.url, { body: { amount: 1 } })).status).toBe(400);
       await waitFor('the line of the request', async () => service.errors().includes(' request '));
-      // On a slow machine the database may not respond for a moment.
+      // On a slow machine, the database may not respond for a moment.
       const ofSilence = / readiness: .* (reason|before)=database_silent( |$)/;
       const lines = service.errors().trim().split('\n');
       for (const line of lines.filter((one) => !ofSilence.test(one)))
@@ -240,7 +242,7 @@ describe('a stop leaves no process, and a restart finds all data', () => {
     const { processId } = await embeddedServerOf(path);
     const transfer = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
     const { balance } = await service.client.cards.get('card_active');
-    // Waits for 'close' and not for 'exit', because the last output may come after 'exit'.
+    // Waits for 'close' instead of 'exit', because the last output may come after 'exit'.
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     const stoppedAt = performance.now();
     for (let time = 0; time < times; time += 1) service.child.kill(signal);

@@ -11,7 +11,7 @@ import { useOwnService } from '../harness/service.ts';
 import { deadUrl } from '../sdk/canned-service.ts';
 import { untilReadinessIs } from './readiness-response.ts';
 
-// Tests get_status and its command for a healthy service, a degraded one, and one without its database.
+// Tests get_status and its command for a healthy service, for a degraded one, and for one without its database.
 
 const STATUS = '/api/v0.1/operator/status';
 /** This service has too few connections for the delivery thread. */
@@ -24,7 +24,7 @@ async function get(path: string, key: string): Promise<number> {
   return (await sendRaw(service().url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } })).status;
 }
 
-test('shows everything about a healthy service', async () => {
+test('everything about a healthy service is shown', async () => {
   await untilReadinessIs(service().url, 'ready');
   // A service that is starting can be degraded for a moment.
   await expect.poll(status).toMatchObject({
@@ -47,7 +47,7 @@ test('shows everything about a healthy service', async () => {
   expect(output).toMatch(/^ready: +yes \(ready\) since /);
 });
 
-test('lists each degradation with a page of the runbook', async () => {
+test('each degradation is listed with a page of the runbook', async () => {
   const { client } = service();
   await client.switch.change({ disabled: true, reason: 'a test' });
   expect(await concern('service_disabled')).toEqual({
@@ -90,7 +90,7 @@ test('lists each degradation with a page of the runbook', async () => {
   }
 });
 
-test('reports what the process knows without its database', async () => {
+test("the process's own figures are shown without its database", async () => {
   const key = await withSecret(service().client.keys.create(operatorKey('status')));
   const revoked = await withSecret(service().client.keys.create(operatorKey('revoked')));
   for (const one of [key, revoked]) expect(await get(STATUS, one.key)).toBe(200);

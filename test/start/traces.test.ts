@@ -84,7 +84,7 @@ describe('a service with a collector', () => {
     for (const name of ['load', 'decide', 'commit']) {
       expect(named(name)).toMatchObject({ traceId: group?.traceId, parentSpanId: group?.spanId });
     }
-    // The spans follow one another, within the request.
+    // The spans follow one another within the request.
     const times = ['lane wait', 'load', 'decide', 'commit'].flatMap((name) => {
       const span = named(name) as ReceivedSpan;
       return [Number(span.startTimeUnixNano), Number(span.endTimeUnixNano)];
@@ -92,7 +92,7 @@ describe('a service with a collector', () => {
     for (const [index, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(times[index - 1] ?? 0);
     expect(times[0]).toBeGreaterThanOrEqual(Number(request?.startTimeUnixNano));
     expect(times.at(-1)).toBeLessThanOrEqual(Number(request?.endTimeUnixNano));
-    // The spans of the other two requests would have arrived first.
+    // If the other two requests had spans, they would have arrived first.
     expect(collector.spans).toHaveLength(6);
     const [sent] = collector.requests;
     expect(sent?.path).toBe('/v1/traces');
@@ -165,13 +165,13 @@ const REQUEST = {
   programId: undefined,
 };
 
-/** The number of spans that are sent at once, without waiting for more. */
+/** The number of spans that are sent immediately, without waiting for more. */
 const BATCH = 512;
 
 describe('the export', () => {
   const failures: string[] = [];
 
-  /** Opens an export of every request. Also returns a function that creates spans. */
+  /** Opens an export that includes every request. Also returns a function that creates spans. */
   async function openExport() {
     const collector = new Collector();
     await collector.start();
@@ -260,7 +260,7 @@ describe('the sampler', () => {
     }
   });
 
-  test('decides the same for all requests of a trace', () => {
+  test('decides the same way for all requests of a trace', () => {
     const sampler = new Sampler(0.5);
     for (let at = 0; at < 100; at += 1) {
       const one = traced('00');

@@ -21,7 +21,7 @@ const settingsOf = (schema: Schema) => ({
 });
 const serviceOf = (schema: Schema): ServiceProcess => {
   const service = services.get(schema);
-  if (service === undefined) throw new Error(`there is no service ${schema}`);
+  if (service === undefined) throw new Error(`the service ${schema} was not started`);
   return service;
 };
 
@@ -44,7 +44,7 @@ async function query(text: string): Promise<readonly Record<string, unknown>[]> 
   return rows;
 }
 
-test('the same keys move money once in each service, and rows are only in their schema', async () => {
+test("the same keys move money once in each service, and rows are only in the service's own schema", async () => {
   const keys = Array.from({ length: 25 }, (_, number) => `key-${number}`);
   const made = new Set<unknown>();
   const before = await Promise.all(SCHEMAS.map((schema) => serviceOf(schema).client.cards.get('card_active')));

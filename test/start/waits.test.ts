@@ -22,7 +22,7 @@ const person = await useConnection({ ...settings, application_name: 'a person' }
 const DATABASE_URL = urlOf('transfer_service', 'transfer_service');
 const configurationOf = (url: string) => readConfiguration({ DATABASE_URL: url, DATA_DIR: join(directory, 'service') });
 const QUIET = { onProgress: () => undefined, onServerExit: () => undefined };
-/** The interval of the lines in milliseconds. An operator gets a line every five seconds. */
+/** The interval between lines, in milliseconds. An operator gets a line every five seconds. */
 const OFTEN = 20;
 
 const toStop: (() => unknown)[] = [];
@@ -40,7 +40,7 @@ function freeze(): () => void {
   return thaw;
 }
 
-/** Advances the clock of this process by ten minutes. Returns how the promise has ended after that time. */
+/** Advances this process's clock by ten minutes. Returns how the promise has settled after that time. */
 async function outcomeAfterMinutes(promise: Promise<unknown>): Promise<string> {
   let outcome = 'waits';
   promise.then(
@@ -132,7 +132,7 @@ test('the wait ends with the reason when the server closes the connection', asyn
   );
 });
 
-test('names each of several hosts with the reason, and waits while one of them does not respond', async () => {
+test('a start names each of several hosts with the reason, and waits while one of them does not respond', async () => {
   const { sockets, silent } = await useSilence();
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');

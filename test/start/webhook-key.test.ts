@@ -18,7 +18,7 @@ const URL = 'https://shop.example/webhooks';
 const newKey = (): string => randomBytes(32).toString('base64');
 const keysOf = (setting: string): readonly Buffer[] => setting.split(',').map((key) => Buffer.from(key, 'base64'));
 
-/** Decrypts everything encrypted in a ledger. Throws if anything was encrypted with another key. */
+/** Decrypts everything that is encrypted in a ledger. Throws if anything was encrypted with another key. */
 async function openAll(directory: string, keys: readonly Buffer[]): Promise<readonly string[]> {
   const client = new pg.Client((await embeddedServerOf(directory)).databaseUrl);
   await client.connect();
@@ -42,7 +42,7 @@ async function runOnce(settings: ServiceSettings): Promise<string> {
 }
 
 describe('without WEBHOOK_KEY', () => {
-  test('creates a key in the data directory with the first webhook, readable only by its owner', async () => {
+  test('a key is created in the data directory with the first webhook, readable only by its owner', async () => {
     const DATA_DIR = await directoryForTest();
     const file = join(DATA_DIR, 'webhook-key');
     const service = await startForTest({ DATA_DIR });
@@ -61,7 +61,7 @@ describe('without WEBHOOK_KEY', () => {
     expect((await runCommand(['config'], { DATA_DIR })).output).toContain('\nWEBHOOK_KEY=(in DATA_DIR)\n');
   });
 
-  test('refuses a start if the file is missing or damaged, and says where the key must be', async () => {
+  test('a start is refused if the file is missing or damaged, and the message says where the key must be', async () => {
     const DATA_DIR = await directoryForTest();
     const file = join(DATA_DIR, 'webhook-key');
     await runOnce({ DATA_DIR });
@@ -80,7 +80,7 @@ describe('without WEBHOOK_KEY', () => {
     await startForTest({ DATA_DIR });
   });
 
-  test('does not create a second key for another data directory, and the error log says what to do', async () => {
+  test('no second key is created for another data directory, and the error log says what to do', async () => {
     const [DATA_DIR, other] = [await directoryForTest(), await directoryForTest()];
     const first = await startForTest({ DATA_DIR });
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -108,7 +108,7 @@ describe('without WEBHOOK_KEY', () => {
     const { path, remove } = await temporaryDirectory();
     try {
       const processes = Array.from({ length: 3 }, () => openWebhookKeys(null, join(path, 'data')));
-      // Each process has found that there is no key.
+      // Each process has found that no key exists.
       for (const { read } of processes) expect(read()).toEqual([]);
       const made = processes.map(({ readOrCreate }) => readOrCreate()[0]?.toString('base64'));
       expect(new Set(made).size).toBe(1);
@@ -144,7 +144,7 @@ describe('WEBHOOK_KEY', () => {
     );
     for (const key of [first, second]) expect(`${unknown.errors}${unknown.output}`).not.toContain(key);
 
-    // In the other order both keys can decrypt, and nothing changes.
+    // In the reverse order, both keys can decrypt, and nothing changes.
     const waiting = await startForTest({ DATA_DIR, WEBHOOK_KEY: `${first}, ${second}` });
     expect(await openAll(DATA_DIR, keysOf(first))).toHaveLength(2);
     await waiting.stop();

@@ -13,7 +13,7 @@ const ledger = useLedger(server.connection);
 const START = Date.parse('2026-01-31T09:30:00.000Z');
 const CURRENCY = 'XTS';
 
-/** A movement, with the milliseconds since the previous movement, often 0. */
+/** A movement, with the milliseconds since the previous one, which are often 0. */
 type Step = { readonly after: number; readonly amount: number; readonly isDeposit: boolean };
 
 const HISTORY: fc.Arbitrary<readonly Step[]> = fc.array(
@@ -53,7 +53,7 @@ async function whileLocked(table: string, run: () => Promise<unknown>): Promise<
   }
 }
 
-test('a trial balance that takes too long says what to do instead', async () => {
+test('a trial balance that takes too long names the alternatives', async () => {
   const past = () => ledger.call('get_trial_balance', { as_of: '2026-01-31T23:59:59.999Z' });
   await expect(whileLocked('posting', past)).rejects.toMatchObject({
     name: 'Refusal',
@@ -72,7 +72,7 @@ test('a trial balance that takes too long says what to do instead', async () => 
   await expect(current()).resolves.toMatchObject({ status: 200 });
 });
 
-test('a balance counts exactly the postings up to the instant, however many there are in one millisecond', async () => {
+test('a balance counts exactly the postings up to the instant, however many fall in one millisecond', async () => {
   await fc.assert(
     fc.asyncProperty(HISTORY, async (steps) => {
       const { programId, funding, world } = await newProgram();

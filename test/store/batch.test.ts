@@ -25,7 +25,7 @@ const row = (more: Row = {}): Row => ({
 });
 
 describe('create_transfer_batch', () => {
-  test('makes a thousand transfers and returns each outcome in the order of the rows', async () => {
+  test('creates a thousand transfers and returns each outcome in the order of the rows', async () => {
     const rows = Array.from({ length: 1000 }, (_, index) => row({ reference: `row ${index} ${randomUUID()}` }));
     const outcomes = await send(ledger, rows);
     expect(outcomes).toHaveLength(1000);
@@ -68,7 +68,7 @@ describe('create_transfer_batch', () => {
     }
   });
 
-  test('moves nothing twice when it is repeated or sent by two processes at once', async () => {
+  test('moves nothing twice if it is repeated or sent by two processes at once', async () => {
     const rows = [...Array.from({ length: 50 }, () => row()), row({ card_id: 'card_lost' })];
     const [first, second] = await Promise.all([send(ledger, rows), send(other, rows)]);
     const third = await send(ledger, rows);
@@ -85,7 +85,7 @@ describe('create_transfer_batch', () => {
     }
   });
 
-  test('shares its keys with create_transfer, and makes one transfer for a key that a call repeats', async () => {
+  test('shares its keys with create_transfer, and creates one transfer for a key that a call repeats', async () => {
     const twice = row();
     const [one, two] = await send(ledger, [twice, twice]);
     expect(two).toMatchObject({ replayed: true, transfer: one?.transfer });
@@ -93,7 +93,7 @@ describe('create_transfer_batch', () => {
     expect(changed?.error?.Code).toBe('idempotency_key_exists');
   });
 
-  test('reports the disabled service for each row, and refers the caller to support', async () => {
+  test('reports for each row that the service is disabled, and refers the caller to support', async () => {
     const made = row();
     await send(ledger, [made]);
     await ledger.call('change_switch', { disabled: true, reason: 'test' });
@@ -106,7 +106,7 @@ describe('create_transfer_batch', () => {
 });
 
 describe('one poisoned request', () => {
-  test('does not fail the other requests of its group, at any place in the group', async () => {
+  test('does not make the other requests in its group fail, wherever it is in the group', async () => {
     const stranger = await connect(server.connection);
     // The domain does not know this constraint, so only the store refuses the row.
     await stranger.query("alter table transfer add constraint poison check (description <> 'poison')");
@@ -126,7 +126,7 @@ describe('one poisoned request', () => {
   });
 });
 
-test('refuses a caller immediately when the queue is full, and moves nothing', async () => {
+test('a caller is refused immediately when the queue is full, and nothing moves', async () => {
   const narrow = openLedger(server.connection, { batch: 1, waiting: 5 });
   try {
     const keys = Array.from({ length: 40 }, () => randomUUID());

@@ -28,7 +28,7 @@ test.each([
 /** Names of time zone files that are not places. */
 const PLACEHOLDERS = ['Factory', 'localtime', 'posixrules'];
 
-test('accepts the time zones that PostgreSQL lists, by the same names, except placeholders', async () => {
+test('the service accepts the time zones that PostgreSQL lists, by the same names, except placeholders', async () => {
   const read = async (text: string): Promise<readonly string[]> =>
     (await client.query(text)).rows.map(({ name }) => String(name));
   const all = await read('select name from pg_timezone_names');
@@ -69,7 +69,7 @@ test('accepts the time zones that PostgreSQL lists, by the same names, except pl
   expect(rowCount).toBe(listed.size);
 });
 
-test('gives several programs the calendars of their time zones', async () => {
+test('several programs get the calendars of their time zones', async () => {
   // The zones are 26 hours apart, so they never have the same date.
   const zones = ['Pacific/Kiritimati', 'Etc/GMT+12', 'Pacific/Kiritimati'];
   const programs = zones.map((zone) => ({ id: randomUUID(), zone }));

@@ -37,7 +37,7 @@ async function transfersOf(cardId: string): Promise<readonly TransferRecord[]> {
   return bodyOf<{ data: TransferRecord[] }>(await witness.call('list_transfers', { card_id: cardId })).data;
 }
 
-/** Returns the events of the transaction that wrote this event. */
+/** Returns all events of the transaction that wrote this event. */
 function eventsWith(subjectId: string, type: string) {
   const ofBatch = 'where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index';
   return storedEvents(client, ofBatch, [subjectId, type]);
@@ -150,7 +150,7 @@ describe('a lost commit of update_card', () => {
     }
   }
 
-  test('reports an unknown outcome with the id of the transfer if no process can settle it', async () => {
+  test("reports an unknown outcome with the transfer's id if no process can settle it", async () => {
     const cardId = await newCard(70);
     const failed = await inDoubt(() => update(cardId, SWEEP, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
@@ -170,7 +170,7 @@ describe('a lost commit of update_card', () => {
   test.each([
     ['a change that moves no money', { status: 'inactive' }],
     ['closing an empty card', SWEEP],
-  ])('says for %s that no money has moved if no process can settle it', async (_what, change) => {
+  ])('says that no money has moved if the change is %s and no process can settle it', async (_what, change) => {
     const cardId = await newCard();
     const failed = await inDoubt(() => update(cardId, change, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);
@@ -193,7 +193,7 @@ describe('a lock of another transaction', () => {
         .call('update_card', { status: 'lost' }, { ...aboutCard(cardId), deadline: performance.now() + 700 })
         .catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: true, moneyMoved: 'no' });
-      // The limits of the card can still be read.
+      // The card's limits can still be read.
       const limits = bodyOf<CardLimitsRecord>(await witness.call('get_card_limits', {}, aboutCard(cardId)));
       expect(limits.out.most).toBe(5);
     } finally {
@@ -203,7 +203,7 @@ describe('a lock of another transaction', () => {
     expect(await witness.call('update_card', { status: 'lost' }, aboutCard(cardId))).toMatchObject({ status: 200 });
   });
 
-  test('applies a changed card to a transfer that waited for the change', async () => {
+  test('makes a transfer that waited for a change of the card use the changed card', async () => {
     for (let round = 0; round < 20; round += 1) {
       const cardId = await newCard();
       const limits = { in: { daily_count: 1 } };
@@ -216,14 +216,14 @@ describe('a lock of another transaction', () => {
     }
   });
 
-  test('keeps the clock and the limits of a program unchanged during a decision', async () => {
+  test("keeps the clock and a program's limits unchanged during a decision", async () => {
     const about = { params: { program_id: 'prog_019000000000700080000000000000de' } };
     const call = (operation: 'move_clock' | 'update_program', members: object, more: Partial<AnyCall> = about) =>
       witness.call(operation, members, more).then(
         ({ status }) => status,
         ({ busy }: OperationFailure) => (busy ? 'busy' : 'failed'),
       );
-    /** The first three changes wait at most this long. The last one does not wait. */
+    /** The first three changes wait at most this long, and the last one does not wait. */
     const changes = async (milliseconds: number) => {
       const brief = () => ({ ...about, deadline: performance.now() + milliseconds });
       return [
@@ -246,7 +246,7 @@ describe('a lock of another transaction', () => {
     expect(await changes(240_000)).toEqual([200, 200, 200, 200]);
   });
 
-  test('reads limits and balance at one moment', async () => {
+  test('lets limits and balance be read at the same moment', async () => {
     await moveToNoon(witness);
     const cardId = await newCard();
     await witness.call('update_card', { limits: { in: { daily_amount: 5000, daily_count: 5000 } } }, aboutCard(cardId));
@@ -254,7 +254,8 @@ describe('a lock of another transaction', () => {
     let reads = 0;
     const loads = Promise.all(
       Array.from({ length: 8 }, async () => {
-        // Continues until there were some reads, but makes at most 1,600 loads. If it needs more, a read has failed.
+        // Continues until a few reads have succeeded, but makes at most 1,600 loads. If it needs more, a read has
+        // failed.
         for (let count = 0; count < (reads > 3 ? 40 : 200); count += 1)
           await witness.call('create_transfer', { amount: 3, card_id: cardId });
       }),

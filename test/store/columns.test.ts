@@ -117,7 +117,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
     expect(await send(values)).toEqual(values);
   });
 
-  test('come back with nulls among them, and without any value', async () => {
+  test('come back with nulls among them, and as an empty list', async () => {
     const mixed = values.flatMap((value) => [null, value, null]);
     expect(await send(mixed)).toEqual(mixed);
     expect(await send([null])).toEqual([null]);
@@ -142,7 +142,7 @@ describe.each(Object.entries(CASES))('values of type %s', (name, { column, value
 
 const echoTexts = statementOfRows('echo_texts', columns({ text: TEXT }), 'select * from :sent');
 
-test('refuses text with U+0000 as a fault of its row, alone and among other rows', async () => {
+test('text with U+0000 is refused as a fault of its row, alone and among other rows', async () => {
   for (const texts of [['\0'], ['a', 'b\0c', 'd'], [`${'x'.repeat(100)}\0`]]) {
     const failure = await database.read(echoTexts(texts.map((text) => ({ text })))).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreFailure);
@@ -150,12 +150,12 @@ test('refuses text with U+0000 as a fault of its row, alone and among other rows
   }
 });
 
-test('stores half of a surrogate pair as U+FFFD', async () => {
+test('half of a surrogate pair is stored as U+FFFD', async () => {
   const rows = await database.read(echoTexts([{ text: 'a\ud83d' }, { text: '\udcb6b' }]));
   expect(rows.map(({ text }) => text)).toEqual(['a\ufffd', '\ufffdb']);
 });
 
-test('keeps a thousand rows of several columns together', async () => {
+test('a thousand rows of several columns stay together', async () => {
   const set = columns({ id: INTEGER, note: nullable(TEXT), amount: BIGINT, body: json<unknown>() });
   const sent = Array.from({ length: 1000 }, (_, id) => ({
     id,

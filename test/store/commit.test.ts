@@ -31,7 +31,7 @@ function answerOf(call: Promise<unknown>): Promise<string> {
 
 const body = { amount: 1, card_id: 'card_active' };
 
-test('a transfer takes two round trips, however many reads there are', async () => {
+test('a transfer takes two round trips, however many reads it needs', async () => {
   const send = () =>
     ledger.call('create_transfer', { ...body, reference: randomUUID() }, { idempotencyKey: randomUUID() });
   await send();
@@ -69,7 +69,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('just after COMMIT makes the transfer, and the response is its 201', async () => {
+  test('just after COMMIT creates the transfer, and the response is its 201', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_after');
@@ -81,7 +81,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('returns the actual outcome if the server continues without a client', async () => {
+  test('has the correct outcome in its response if the server continues without a client', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -93,7 +93,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('returns only correct responses in the middle of groups', async () => {
+  test('in the middle of groups leads only to correct responses', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -108,7 +108,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('also creates a deposit only once', async () => {
+  test('also leads to only one deposit', async () => {
     const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
@@ -232,7 +232,7 @@ describe('a commit whose client has disconnected', () => {
     expect([0, 1]).toContain(await transfersOf(idempotencyKey));
   });
 
-  test('can never commit after it was abandoned, because its batch id is refused', async () => {
+  test('can never succeed after it was abandoned, because its batch id is refused', async () => {
     const batchId = randomUUID();
     expect(await witness.database.settle(batchId, performance.now() + 240_000)).toBe('abandoned');
     const late = witness.database.transact({
@@ -255,7 +255,7 @@ describe('a commit whose client has disconnected', () => {
 });
 
 describe('a database that stops', () => {
-  test('goes unnoticed if only idle connections were cut, even several', async () => {
+  test('goes unnoticed if only idle connections were cut, even several of them', async () => {
     await Promise.all(Array.from({ length: 6 }, () => ledger.call('create_card')));
     proxy.cutAll();
     expect((await ledger.call('create_card')).status).toBe(201);
@@ -266,7 +266,7 @@ describe('a database that stops', () => {
     try {
       const failed: unknown = await ledger.call('create_transfer', body).catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: false, moneyMoved: 'no' });
-      // The request ended with an error of the operating system, not with a time limit.
+      // The request ended with an operating system error, not because of a time limit.
       const causes = inspect(failed, { depth: 9 });
       expect(causes).toMatch(/ECONNRESET|ECONNREFUSED|ENOENT|EPIPE/);
       expect(causes).not.toMatch(/time-?out|in time/i);

@@ -5,11 +5,11 @@ import { trialBalance } from '../harness/ledger.ts';
 import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
 // The database corrects wrong decisions: the group fails, is retried, and is halved until it succeeds. So the number of
-// round trips shows a wrong decision.
+// round trips reveals a wrong decision.
 
 /**
- * The maximum for two transactions. Each transaction loads and then saves. The second is chained to the first and may save
- * in two parts. A failed group would take at least two more round trips.
+ * The maximum number of round trips for two transactions. Each transaction loads and then saves. The second is chained
+ * to the first and may save in two parts. A failed group would take at least two more round trips.
  */
 const TURNS_OF_TWO = 2 + 3;
 
@@ -26,7 +26,8 @@ afterAll(async () => {
 });
 
 /**
- * Returns the outcome of each call: its status, or the code of its refusal. All calls except the first are in one group.
+ * Returns the outcome of each call: its status, or the code of its refusal. All calls except the first are in one
+ * group.
  */
 async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: readonly string[]; turns: number }> {
   const before = proxy.turns();
@@ -45,14 +46,14 @@ async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: read
 
 const first = { amount: 1, card_id: 'card_active' };
 
-test('refuses the second request with the same reference when the group decides', async () => {
+test('a second request with the same reference is refused when the group decides', async () => {
   const twice = { ...first, reference: randomUUID() };
   const { outcomes, turns } = await sendTogether([first, twice, twice]);
   expect(outcomes).toEqual(['201', '201', 'duplicate_reference']);
   expect(turns).toBeLessThanOrEqual(TURNS_OF_TWO);
 });
 
-test('a group decides each request on the balance that the previous ones left', async () => {
+test('a group decides each request on the balance that the previous requests left', async () => {
   await ledger.call('create_card', { card_id: 'spent_in_a_group' });
   await ledger.call('create_transfer', { amount: 100, card_id: 'spent_in_a_group' });
   const spend = { amount: 40, card_id: 'spent_in_a_group', type: 'unload' };

@@ -10,8 +10,8 @@ import { waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-// Tests a DATABASE_URL with several hosts, of which one has PostgreSQL. test/faults/hosts.test.ts tests a change of the
-// primary.
+// Tests a DATABASE_URL with several hosts, one of which runs PostgreSQL. test/faults/hosts.test.ts tests a change of
+// the primary.
 
 const { connection } = await useServer();
 const { host, port, user, database } = connection;
@@ -81,7 +81,7 @@ test('names each host and the reason if no host can be used', async () => {
   expect([failure.connectionLost, failure.readOnly, failure.timedOut]).toEqual([true, false, true]);
 });
 
-test('does not use a host that has been made read-only until the host is writable again', async () => {
+test('does not use a host that was made read-only until the host is writable again', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -168,7 +168,7 @@ describe('when the current host is lost', () => {
     expect(usedSecond()).toBe(true);
   });
 
-  test('also closes its working connections, even one in use', async () => {
+  test('also closes its working connections, even one that is in use', async () => {
     const { databases, url, usedSecond } = await useFirst();
     const started = Promise.withResolvers<void>();
     const inUse = databases.background.alone((client) => {

@@ -27,7 +27,7 @@ async function storedUnder(key: string): Promise<{ readonly has_body: boolean; r
   return { has_body, payload: event.payload === null ? null : payloadOf(event) };
 }
 
-/** Makes a key and its event some days older. */
+/** Makes a key and its event a few days older. */
 async function age(key: string, days: number): Promise<void> {
   await client.query(
     `with aged as (
@@ -39,10 +39,10 @@ async function age(key: string, days: number): Promise<void> {
   );
 }
 
-/** Matches the event whose payload is the response of a key. */
+/** Matches the event whose payload is the response for a key. */
 const OF_KEY = `(batch_id, index) in (select batch_id, event_index from idempotency where ${KEY_TEXT} = $1)`;
 
-test('stores the body of a response once, as the payload of its event', async () => {
+test('the body of a response is stored once, as the payload of its event', async () => {
   const key = () => ({ idempotencyKey: randomUUID() });
   const group = Array.from({ length: 5 }, (_, index) => ({ amount: 1 + index, card_id: 'card_active' }));
   const sent = group.map((body) => ({ body, ...key() }));
@@ -71,7 +71,7 @@ test('stores the body of a response once, as the payload of its event', async ()
   expect(await storedUnder(deposit.idempotencyKey)).toEqual({ has_body: true, payload: null });
 });
 
-test('replays byte for byte while the event is stored, and shows the current transfer later', async () => {
+test('a key is replayed byte for byte while the event is stored, and later with the current transfer', async () => {
   const request = { amount: 5, card_id: 'card_active', metadata: { order: '1' } };
   const idempotencyKey = randomUUID();
   const replay = async () => {
@@ -91,7 +91,7 @@ test('replays byte for byte while the event is stored, and shows the current tra
   expect(JSON.parse(await replay())).toMatchObject({ transfer_id, amount: 5, metadata: { order: '2' } });
 });
 
-test('replays a response of an earlier version from the body that is stored with the key', async () => {
+test('a response of an earlier version is replayed from the body that is stored with the key', async () => {
   const request = { amount: 5, card_id: 'card_active' };
   const idempotencyKey = randomUUID();
   const { body } = await ledger.call('create_transfer', request, { idempotencyKey });
@@ -109,7 +109,7 @@ test('replays a response of an earlier version from the body that is stored with
   expect(JSON.parse(await replay())).toEqual(JSON.parse(body));
 });
 
-test('names the first request in a conflict, unless an earlier version stored its response', async () => {
+test('a conflict names the first request, unless an earlier version stored its response', async () => {
   const idempotencyKey = randomUUID();
   const conflict = () =>
     ledger.call('create_transfer', { amount: 6, card_id: 'card_active' }, { idempotencyKey }).catch((error) => error);
@@ -128,7 +128,7 @@ test('names the first request in a conflict, unless an earlier version stored it
   expect(details).toEqual({});
 });
 
-test('makes no second transfer with a key after 30 days, but accepts a refused key again', async () => {
+test('after 30 days, a key creates no second transfer, but a refused key is accepted again', async () => {
   const made = { body: { amount: 5, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
   const refused = { body: { amount: 5, card_id: 'card_closed' }, key: { idempotencyKey: randomUUID() } };
   const young = { body: { amount: 6, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
@@ -154,7 +154,7 @@ test('makes no second transfer with a key after 30 days, but accepts a refused k
   expect(await deleteExpired(ledger.database)).toBe(0);
 });
 
-test('repeats no other operation after 30 days, and returns the current state of a card', async () => {
+test('after 30 days, no other operation is repeated, and a card is returned in its current state', async () => {
   const params = { program_id: DEMO_PROGRAM };
   const requests = [
     ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
@@ -200,14 +200,14 @@ test('repeats no other operation after 30 days, and returns the current state of
     const first: object = JSON.parse(reply.body);
     expect(await replay(index)).toEqual(isKey ? { ...first, key: null, key_omitted: expect.any(String) } : first);
   }
-  // Removes the body of deposits, as in older versions, which did not keep it permanently. The service rebuilds it from the
-  // books.
+  // Removes the body of deposits, as in older versions, which did not keep it permanently. The service rebuilds it from
+  // the books.
   await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
   expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
 });
 
 test.each(['create_deposit', 'create_withdrawal'] as const)(
-  'does not claim that no money moved if a replay of %s cannot read the result',
+  'a replay of %s that cannot read the result does not claim that no money moved',
   async (operation) => {
     const idempotencyKey = randomUUID();
     const send = () => ledger.call(operation, { amount: 5 }, { params: { program_id: DEMO_PROGRAM }, idempotencyKey });
@@ -226,7 +226,7 @@ test.each(['create_deposit', 'create_withdrawal'] as const)(
   },
 );
 
-test('finds expired keys without reading keys that have already been removed', async () => {
+test('expired keys are found without reading keys that have already been removed', async () => {
   await client.query(
     `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, body, created_at)
      select gen_random_uuid(), $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),

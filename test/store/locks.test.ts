@@ -17,7 +17,10 @@ const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
 /** A service that waits for a lock only as long as a request may. It then continues without the locked part. */
 const hurried = useLedger(server.connection);
-/** A service whose statements time out before its lock waits, as when one statement waits for several locks in sequence. */
+/**
+ * A service whose statements time out before its lock waits do, as when one statement waits for several locks in
+ * sequence.
+ */
 const slow = useLedger(server.connection, undefined, undefined, {
   ...UNLIMITED,
   session: [...UNLIMITED.session, ['statement_timeout', '300']],
@@ -75,7 +78,7 @@ describe('a decision never uses an outdated read:', () => {
     await ledger.call('change_switch', { disabled: false });
   });
 
-  test('refuses a transfer if the card is reported lost while the transfer waits for its account', async () => {
+  test("refuses a transfer if the card is reported lost while the transfer waits for the card's account", async () => {
     await ledger.call('create_card', { card_id: 'about_to_be_lost' });
     await lockAccountOf('about_to_be_lost');
     const transfer = ledger.call('create_transfer', { ...card, card_id: 'about_to_be_lost' });
@@ -102,7 +105,7 @@ describe('a decision never uses an outdated read:', () => {
     expect((await Promise.all(both)).sort()).toEqual(['insufficient_funds', 'made']);
   });
 
-  test('replays the response of a request with the same key after waiting for that request', async () => {
+  test('replays the response to a request with the same key after waiting for that request', async () => {
     await ledger.call('create_card', { card_id: 'keyed' });
     await lockAccountOf('keyed');
     const idempotencyKey = randomUUID();
@@ -188,7 +191,7 @@ describe('after the response to a disable', () => {
 });
 
 describe('a lock held by another transaction', () => {
-  test('stops only its card, and not the others in the group', async () => {
+  test('stops only requests for its card, and not the others in the group', async () => {
     await hurried.call('create_card', { card_id: 'held' });
     await lockAccountOf('held');
     const started = performance.now();
@@ -202,7 +205,7 @@ describe('a lock held by another transaction', () => {
     expect((await hurried.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
   });
 
-  test('stops only transfers that need the funding of its program, and no other program', async () => {
+  test("stops only transfers that need its program's funding, and no other program", async () => {
     const { body } = await hurried.call('create_program', { name: 'Other', currency: 'USD' });
     const { program_id } = JSON.parse(body) as { program_id: string };
     const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -350,7 +353,9 @@ describe('a row lock of the store', async () => {
   await Promise.all(files.map((file) => import(join(store, file))));
   const locks = [...compiledTexts()].filter(([, text]) => /\bfor (?:no key )?update|\bfor (?:key )?share/.test(text));
 
-  /** Executes every lock as a role, with nulls as parameters. Returns the names of the locks that the role may not take. */
+  /**
+   * Executes every lock as a role, with nulls as parameters. Returns the names of the locks that the role may not take.
+   */
   async function deniedTo(role: Role): Promise<string[]> {
     const denied: string[] = [];
     for (const [name, text] of locks) {

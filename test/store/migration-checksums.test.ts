@@ -33,7 +33,7 @@ describe('landed migrations', () => {
   });
 });
 
-/** The beginnings of the checksums of 0001 to 0021. The file that the test above uses does not contain them. */
+/** The first digits of the checksums of 0001 to 0021, which are not in the file that the test above uses. */
 const RELEASED: readonly string[] = [
   'beb933f6',
   'ed259fd6',

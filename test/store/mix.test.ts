@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { connect, type Ledger, openLedger, trialBalance, UNLIMITED } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
-/** The number of clients over both processes, and of calls by each client. */
+/** The number of clients of both processes together, and the number of calls by each client. */
 const CLIENTS = 64;
 const CALLS = 40;
 
@@ -13,7 +13,7 @@ const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  // There are no time limits, because on a slow machine they would end correct statements.
+  // The ledgers have no time limits, because on a slow machine they would end correct statements.
   const open = (): Ledger => openLedger(server.connection, undefined, undefined, UNLIMITED);
   ledgers = [open(), open()];
 });
@@ -22,7 +22,9 @@ afterAll(async () => {
   await Promise.all(ledgers.map((ledger) => ledger.close()));
 });
 
-/** Returns a generator of numbers below `limit` from a seed (mulberry32). The same seed gives the same numbers. */
+/**
+ * Returns a generator of numbers below `limit` from a seed (mulberry32). The same seed always gives the same numbers.
+ */
 function random(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {
@@ -36,7 +38,7 @@ function random(seed: number): (limit: number) => number {
 const CARDS = Array.from({ length: 8 }, (_, index) => `mix_${index}`);
 const PARAMETERS = { program_id: 'prog_019000000000700080000000000000de' };
 
-/** Returns a random call that takes locks. There are few cards, keys and references, so that calls collide. */
+/** Returns a random call that takes locks. The cards, keys and references are few, so that calls collide. */
 function someCall(pick: (limit: number) => number): readonly [OperationId, object, object] {
   const card_id = CARDS[pick(CARDS.length)];
   const amount = 1 + pick(50);
@@ -59,7 +61,7 @@ function someCall(pick: (limit: number) => number): readonly [OperationId, objec
   return kinds[pick(kinds.length)] ?? kinds[0];
 }
 
-test('any mix of operations from 64 clients over two processes ends without a deadlock or a fault', async () => {
+test('any mix of operations from 64 clients on two processes ends without a deadlock or a fault', async () => {
   for (const card_id of CARDS) await ledgers[0].call('create_card', { card_id });
   const faults: unknown[] = [];
   let answered = 0;

@@ -10,7 +10,7 @@ import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Tests that counters of limits are removed once nothing can read them or subtract from them.
+// Tests that limit counters are removed once nothing can read them or subtract from them.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -42,7 +42,7 @@ async function agesLeft(): Promise<readonly number[]> {
   return rows.map(({ age }) => age);
 }
 
-/** SQL for the first moment of the day this many days ago, in a time zone. */
+/** Returns SQL for the first moment of the day this many days ago, in a time zone. */
 const dayStart = (ago: number, zone = 'UTC') =>
   `((now() at time zone '${zone}')::date - ${ago})::timestamp at time zone '${zone}'`;
 
@@ -60,7 +60,7 @@ async function withinOneDay(run: () => Promise<void>): Promise<void> {
   }
 }
 
-test('removes every counter older than the last kept day in any time zone, and no others', async () => {
+test('every counter older than the last kept day in any time zone is removed, and no others', async () => {
   await withinOneDay(async () => {
     const days = [0, 30, 39, 41, 92, KEPT_COUNTER_DAYS - 1, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS + 1, 900];
     await countOn(...days.map((ago) => dayStart(ago)));
@@ -69,15 +69,15 @@ test('removes every counter older than the last kept day in any time zone, and n
     expect(await agesLeft()).toEqual([KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS - 1, 92, 41, 39, 30, 0]);
   });
   await client.query('truncate limit_counter');
-  // These zones are from fourteen hours ahead of UTC to twelve hours behind it. Each zone keeps two calendar days around
-  // the limit.
+  // These zones are from fourteen hours ahead of UTC to twelve hours behind it. Each zone keeps two calendar days
+  // around the limit.
   for (const zone of ['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kolkata']) {
     await countOn(dayStart(KEPT_COUNTER_DAYS - 1, zone), dayStart(KEPT_COUNTER_DAYS + 2, zone));
     expect(await deleteExpired(ledger.database)).toBe(1);
   }
 });
 
-test('keeps counters longer than any read period and any hold', async () => {
+test('counters are kept longer than any read period and any hold', async () => {
   const longest = MAX_HOLD_MILLISECONDS / 86_400_000;
   expect(longest).toBe(90);
   // A hold counts on a day that began up to 25 hours before it. A period is read back to its first day.
@@ -85,7 +85,7 @@ test('keeps counters longer than any read period and any hold', async () => {
   expect(KEPT_COUNTER_DAYS).toBeGreaterThan(READ_DAYS + 1);
 });
 
-/** Opens a hold, and moves the hold and the day of its counter into the past. Returns its transfer. */
+/** Opens a hold, and moves the hold and the day of its counter into the past. Returns the hold's transfer. */
 async function openHold(ago: { readonly counted: number; readonly ended: string }): Promise<TransferRecord> {
   const { body } = await ledger.call('create_transfer', { amount: 70, card_id: 'card_active', capture: 'manual' });
   const { rowCount } = await client.query(
@@ -131,13 +131,13 @@ test('a counter stays while a hold on it is open, and is removed after that', as
   expect(await counted()).toEqual([]);
 });
 
-/** Returns the used amount of the first limit on incoming transfers of the card. */
+/** Returns the used amount of the card's first limit on incoming transfers. */
 async function used(): Promise<unknown> {
   const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
   return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used;
 }
 
-test('shows exact used amounts even above the largest number in JSON', async () => {
+test('used amounts are exact even above the largest number in JSON', async () => {
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   await ledger.call('update_card', { limits: { in: { monthly_amount: 9 } } }, { params: { card_id: 'card_active' } });
   await client.query('update limit_counter set amount = 9007199254740991');
@@ -146,7 +146,7 @@ test('shows exact used amounts even above the largest number in JSON', async () 
   expect(await used()).toBe('9007199254740993');
 });
 
-test("removes no counter too early and changes no usage when a sandbox's clock moves forward and back", async () => {
+test("no counter is removed too early and no usage changes when a sandbox's clock moves forward and back", async () => {
   await ledger.call('update_card', { limits: { in: { monthly_count: 9 } } }, { params: { card_id: 'card_active' } });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   expect(await used()).toBe(1);
@@ -158,7 +158,7 @@ test("removes no counter too early and changes no usage when a sandbox's clock m
   expect(await used()).toBe(1);
 });
 
-test('does not wait for accounts, and does nothing while another process removes counters', async () => {
+test('the removal does not wait for accounts, and does nothing while another process removes counters', async () => {
   await countOn(dayStart(5 * KEPT_COUNTER_DAYS));
   const other = await connect(server.connection);
   try {
@@ -171,7 +171,7 @@ test('does not wait for accounts, and does nothing while another process removes
   }
 });
 
-test('removes many counters in portions during transfers, and begins no portion after a stop', async () => {
+test('many counters are removed in portions during transfers, and no portion begins after a stop', async () => {
   await client.query(
     `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
      select $1, gen_random_uuid(), 'out', ${dayStart(3 * KEPT_COUNTER_DAYS)}, 1, number

@@ -92,7 +92,7 @@ async function eventsOf(transferId: string): Promise<readonly string[]> {
   return rows.map(({ type }) => type);
 }
 
-/** Marks the attempt of a transfer as sent, as the service does before it sends the order. */
+/** Marks a transfer's attempt as sent, as the service does before it sends the order. */
 async function send(transferId: string): Promise<Attempt> {
   const ready = await attemptOf(ledger, transferId);
   const [row] = await ledger.database.write(markSent([ready], 30_000));
@@ -144,7 +144,7 @@ describe('a transfer with a card at a processor', () => {
       processorReference: 'theirs 1',
       nextAt: null,
     });
-    // The same report again changes nothing, in this process or in another.
+    // Repeating the report changes nothing, in this process or in another.
     for (const one of [ledger, other]) {
       expect(await codeOf(report(one, sent, step))).toBe('invalid_transfer_status');
       expect(await codeOf(report(one, await attemptOf(one, made.transfer_id), step))).toBe('invalid_transfer_status');
@@ -168,7 +168,7 @@ describe('a transfer with a card at a processor', () => {
     expect(await create({ amount: 1000, card_id: card })).toMatchObject({ status: 'pending' });
   });
 
-  test('stays on hold while the outcome is unknown, and the outcome is open again once the processor answers', async () => {
+  test('stays on hold while the outcome is unknown, and becomes open again once the processor answers', async () => {
     const card = await newCard();
     const made = await create({ amount: 500, card_id: card });
     const sent = await send(made.transfer_id);
@@ -234,7 +234,8 @@ describe('a transfer with a card at a processor', () => {
   test('ignores the outcome of the first order after the order was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The sending process is paused. Others consider the order lost, and the processor says that it does not know it.
+    // The sending process is paused. Other processes consider the order lost, and the processor says that it does not
+    // know it.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };
@@ -243,7 +244,8 @@ describe('a transfer with a card at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // The first process reports that it could not send: first at a time that would fail the transfer, then earlier.
+    // The first process reports that it could not send the order: first at a time that would fail the transfer, then at
+    // an earlier one.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
@@ -358,7 +360,7 @@ describe('a connector does not support', () => {
     expect(await codeOf(create({ amount: 10, ...members }))).toBe('connector_not_supported');
   });
 
-  test.each(['down', 'missing'] as const)('new transfers while its connector is %s', async (state) => {
+  test.each(['down', 'missing'] as const)('new transfers while it is %s', async (state) => {
     const card = await newCard();
     processors.state = state;
     expect(await codeOf(create({ amount: 10, card_id: card }))).toBe('processor_unavailable');
@@ -425,7 +427,7 @@ test('a due scheduled transfer waits while its processor is unreachable, and doe
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 1, failed: 0 });
     expect(await transferOf(local.transfer_id)).toMatchObject({ status: 'completed' });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });
-    // This process has not yet read that the connector works again. The other process has.
+    // This process has not yet read that the connector works again, but the other process has.
     await ledger.database.writeUnguarded(closeBreaker('simulator'));
     expect(await settleDue(ledger.service)).toMatchObject({ settled: 0, failed: 0 });
     expect(await transferOf(made.transfer_id)).toMatchObject({ status: 'scheduled' });

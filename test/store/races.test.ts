@@ -5,8 +5,8 @@ import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { useServer } from '../harness/use-ledger.ts';
 
 /**
- * The sizes of groups and the number of rounds for each. In this many rounds, every wrong order of locks and reads has
- * failed.
+ * The sizes of groups and the number of rounds for each. In tests, this many rounds were enough to make every wrong
+ * order of locks and reads fail.
  */
 const GROUPS = [
   { batch: 256, rounds: 100 },
@@ -16,7 +16,7 @@ const GROUPS = [
 ] as const;
 
 const server = await useServer();
-/** Two service processes for PostgreSQL, with separate connections and lanes. */
+/** Two processes from PostgreSQL's point of view, with separate connections and lanes. */
 let ledgers: readonly [Ledger, Ledger];
 
 afterEach(async () => {
@@ -117,7 +117,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     });
   });
 
-  test('make one transfer of 50 simultaneous requests with one key, and 50 equal responses', async () => {
+  test('create one transfer for 50 simultaneous requests with one key, and return 50 equal responses', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const card = await newCard(0);
       const idempotencyKey = randomUUID();
@@ -136,7 +136,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('execute one of two different requests with one key, and report to the other that the key exists', async () => {
+  test('execute one of two different requests with one key, and tell the other caller that the key exists', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const idempotencyKey = randomUUID();
       const answers = await Promise.all(
@@ -149,7 +149,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('decide the requests of a group in sequence: of ten unloads from a card with enough money for four, four succeed', async () => {
+  test('are decided in sequence: of ten unloads from a card with enough money for four, four succeed', async () => {
     const card = await newCard(450);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>

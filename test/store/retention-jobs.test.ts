@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { deleteExpired, maintainPartitions } from '../../server/background/jobs/retention.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Tests that a failure of one deletion does not stop the job's other deletions.
+// Tests that a failed deletion does not stop the job's other deletions.
 
 const server = await useServer();
 const { databases } = useLedger(server.connection);
@@ -23,7 +23,7 @@ async function without(kind: string, name: string, run: () => Promise<unknown>):
   }
 }
 
-test('drops old deliveries even if partitions cannot be created and errors cannot be dropped', async () => {
+test('old deliveries are dropped even if partitions cannot be created and errors cannot be dropped', async () => {
   await owner.query('select make_attempt_partition($1)', [OLD]);
   const retention = {
     errorRetentionDays: 30,
@@ -41,7 +41,7 @@ test('drops old deliveries even if partitions cannot be created and errors canno
   expect(rows).toEqual([{ found: null }]);
 });
 
-test('deletes old reports of errors even if counters cannot be deleted', async () => {
+test('old reports of errors are deleted even if counters cannot be deleted', async () => {
   await owner.query(
     `insert into error_report (program_id, code, count, reported_at)
       values (null, 'internal_error', 0, clock_timestamp() - interval '1 hour')`,
@@ -53,7 +53,7 @@ test('deletes old reports of errors even if counters cannot be deleted', async (
   expect(rows).toEqual([]);
 });
 
-test("removes operators' notes together with errors of the same age, but keeps who ended an attempt and when", async () => {
+test("operators' notes are removed together with errors of the same age, but the person who ended an attempt and the time are kept", async () => {
   const ages = [31, 29];
   for (const days of ages) {
     await owner.query(

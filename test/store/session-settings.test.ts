@@ -66,7 +66,7 @@ beforeAll(async () => {
   }
 });
 
-/** Creates an empty database for the role. Drops the previous one together with its settings. */
+/** Creates an empty database for the role, after dropping the previous one together with its settings. */
 async function makeDatabaseOf(owner: string): Promise<void> {
   await superuser.query(`drop database if exists ${owner}`);
   await superuser.query(`create database ${owner} owner ${owner}`);
@@ -74,7 +74,7 @@ async function makeDatabaseOf(owner: string): Promise<void> {
   const { rows } = await superuser.query("select from pg_settings where name = 'transaction_timeout'");
   const settings = { ...HOSTILE, ...(rows.length === 0 ? {} : { transaction_timeout: '2s' }) };
   for (const [name, value] of Object.entries(settings)) {
-    // If the role had the setting too, it would hide the database's setting.
+    // If the role also had the setting, it would hide the database's.
     const target = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
     await superuser.query(`alter ${target} set ${name} = ${superuser.escapeLiteral(value)}`);
   }
@@ -98,7 +98,7 @@ async function callAllOn(owner: string): Promise<Awaited<ReturnType<typeof callE
 const currentHour = () => Math.floor(Date.now() / 3_600_000);
 
 /**
- * Returns the results of the calls on both databases. Periods of limits and figures begin with an hour, so all calls run in
+ * Returns the results of the calls on both databases. Limit periods and figures begin with an hour, so all calls run in
  * the same hour.
  */
 async function callAllInOneHour() {
@@ -110,7 +110,7 @@ async function callAllInOneHour() {
   }
 }
 
-test('returns the same responses with any settings of the role and the database', async () => {
+test('responses are the same with any settings of the role and the database', async () => {
   const { plain, hostile } = await callAllInOneHour();
   // The comparison proves nothing if calls fail.
   const failed = plain.filter(({ came }) => (came as { Status?: number }).Status === 500);

@@ -4,7 +4,7 @@ import { REQUESTS } from '../../server/store/connection/connections.ts';
 import { Pool, PoolGroup } from '../../server/store/connection/pool.ts';
 import { Standby } from '../../server/store/connection/standby.ts';
 
-/** The test sends nothing to the database, so nothing needs a connection. */
+/** Returns a standby without a connection, because the test sends nothing to the database. */
 function unconnected(): Standby {
   return new Standby(new Pool(new pg.Pool(), { kind: 'writers', min: 0, max: 1 }, new PoolGroup(), REQUESTS));
 }

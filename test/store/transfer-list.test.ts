@@ -140,7 +140,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** Defines the meaning of a filter in a few lines. */
+/** Returns whether a filter should match a row, as defined in a few lines. */
 function isMeant(row: Sample, filter: TransferFilter): boolean {
   const status = row.expiresAt !== null && row.expiresAt <= NOW ? 'expired' : row.status;
   const { metadata } = filter;
@@ -194,7 +194,7 @@ const anyFilter = fc
 
 const TEXTS = new Map<string, string>();
 
-/** Returns the ids that a walk in chunks finds. */
+/** Returns the ids that are found by reading the list in chunks. */
 async function walk(filter: TransferFilter, first: Chunk): Promise<readonly string[]> {
   const found: string[] = [];
   let chunk = first;
@@ -211,7 +211,7 @@ async function walk(filter: TransferFilter, first: Chunk): Promise<readonly stri
   }
 }
 
-test('a walk in chunks of any size finds each matching transfer once, in order, for any filter', async () => {
+test('reading in chunks of any size finds each matching transfer once, in order, for any filter', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyFilter,
@@ -229,12 +229,12 @@ test('a walk in chunks of any size finds each matching transfer once, in order, 
     ),
     { numRuns: 800 },
   );
-  // There is one statement for each text, and a bounded number of both.
+  // Each text has one statement, and the number of both is bounded.
   expect(TEXTS.size).toBeGreaterThan(30);
   expect(TEXTS.size).toBeLessThan(70);
 });
 
-test('shows a transfer in the state that the filter matched', async () => {
+test('a transfer is shown in the state that the filter matched', async () => {
   for (const status of TRANSFER_STATUSES) {
     const filter: TransferFilter = { ...NO_FILTER, status };
     const chunk: Chunk = { order: 'newest_first', after: null, until: null, count: ROWS, maxExamined: ROWS };

@@ -134,7 +134,7 @@ function soon(seconds: number): string {
 }
 
 describe('a reversal', () => {
-  test('moves back all or parts, but never more than was captured, and has its own record', async () => {
+  test('moves back all or part of the amount, but never more than was captured, and has its own record', async () => {
     const card = await newCard();
     const made = await create({ amount: 1000, card_id: card });
     const first = bodyOf<ReversalRecord>(
@@ -275,7 +275,7 @@ describe('card to card', () => {
   });
 });
 
-test('stores an expired hold as expired before another transfer takes its reference', async () => {
+test('an expired hold is stored as expired before another transfer takes its reference', async () => {
   const [card, reference] = [await newCard(), randomUUID()];
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const hold = await create({ amount: 5, card_id: card, capture: 'manual', expires_at, reference });

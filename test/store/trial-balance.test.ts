@@ -8,7 +8,7 @@ const server = await useServer();
 const ledger = useLedger(server.connection);
 const owner = await useConnection(server.connection);
 
-test('returns exact sums that exceed the largest JSON number', async () => {
+test('a trial balance has exact sums that exceed the largest JSON number', async () => {
   const ids: string[] = [];
   for (const name of ['one', 'two']) {
     const { body } = await ledger.call('create_program', { name, currency: 'CHF' });
@@ -17,7 +17,7 @@ test('returns exact sums that exceed the largest JSON number', async () => {
     await ledger.call('create_deposit', { amount: 1 }, options);
     ids.push(fromWireId('prog', program_id) ?? '');
   }
-  /** Changes a table without the triggers that protect it. */
+  /** Returns a statement that changes a table without the triggers that protect it. */
   const set = (table: string, what: string) =>
     owner.query(`begin; alter table ${table} disable trigger user;
       update ${table} set ${what} where program_id in ('${ids.join("', '")}');

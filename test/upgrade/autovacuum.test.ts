@@ -20,7 +20,7 @@ const vacuums = async (): Promise<readonly number[]> => {
 };
 
 test('an autovacuum that would lock a table for minutes yields to a migration', async () => {
-  // A page takes a tenth of a second, and there are hundreds.
+  // A page takes a tenth of a second, and the table has hundreds of pages.
   await owner.query(`create table vacuumed (number int, filler text) with (autovacuum_vacuum_threshold = 0,
       autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1);
     insert into vacuumed select number, repeat('x', 500) from generate_series(1, 10000) as number;
@@ -28,7 +28,7 @@ test('an autovacuum that would lock a table for minutes yields to a migration', 
   await superuser.query("alter system set autovacuum_naptime = '1s'");
   await superuser.query('select pg_reload_conf()');
   try {
-    await waitFor('the autovacuum is under way', async () => (await vacuums()).length === 1);
+    await waitFor('the autovacuum is running', async () => (await vacuums()).length === 1);
     const [before] = await vacuums();
     let waits = 0;
     const applied = await migrate(server.connection, {

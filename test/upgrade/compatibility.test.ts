@@ -28,7 +28,7 @@ const refusal = () =>
     (error: unknown) => error,
   );
 
-describe('a schema with migrations that this program does not know', () => {
+describe('a schema with migrations that this program does not have', () => {
   test('is usable if the migrations say that this program can run on them', async () => {
     expect(await state()).toBe('current');
     expect(await migrate(connection, { migrations: await withPlanted(expand) })).toEqual([expand.name]);
@@ -42,7 +42,7 @@ describe('a schema with migrations that this program does not know', () => {
     expect(JSON.parse(made.body)).toMatchObject({ status: 'completed' });
   });
 
-  test('is refused, even by migrate, if one of them needs a migration that this program does not know', async () => {
+  test('is refused, even by migrate, if one of them needs a migration that this program does not have', async () => {
     await migrate(connection, { migrations: await withPlanted(expand, contract) });
     expect(await state()).toBe('newer_unusable');
     for (const attempt of [refusal(), migrate(connection).catch((error: unknown) => error)]) {
@@ -121,7 +121,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
   });
 });
 
-test('findSchemaState takes one statement, as every role of the service', async () => {
+test('findSchemaState takes one statement, with every role of the service', async () => {
   const databases = openDatabases(connection);
   try {
     for (const database of [databases.background, databases.authentication, databases.application.forProgram()]) {
@@ -141,7 +141,7 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
     return compareSchema(migrations, rows).state;
   };
 
-  test('are written on a ledger that begins with this version and refuses earlier versions', async () => {
+  test('are written on a ledger that this version created and that refuses earlier versions', async () => {
     await migrate(inSchema('made_by_this'));
     expect(await readSchema(inSchema('made_by_this'))).toMatchObject({ compactsPayloads: true });
     const before = (await readMigrations()).filter(({ name }) => name < '0046');
@@ -163,7 +163,7 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
 
 test('a disabled connector disables nothing for version 0.1.0, which does not know connectors', async () => {
   // These are the queries with which the transfers, jobs and status of 0.1.0 read the switch (server/store/program.ts,
-  // switch.ts, due.ts and figures.ts there).
+  // switch.ts, due.ts and figures.ts in that version).
   const read =
     'select program_id, transfer_type from switch where disabled and (until is null or until > service_now())';
   const processor = { connector_id: 'simulator', processor_token: 'sim_approve' };
@@ -185,7 +185,7 @@ test('a disabled connector disables nothing for version 0.1.0, which does not kn
   await present.call('change_switch', { ...scope, disabled: false });
 });
 
-test('a migration says in its first comment what it needs, and needs itself if it says nothing', () => {
+test('the first comment of a migration says what it needs, and a migration that says nothing needs itself', () => {
   const needs = (text: string) => toMigration('0042_x.sql', text).needs;
   expect(needs('-- A comment.\n-- Needs: 0040\n\nselect 1;\n')).toBe('0040');
   expect(needs('-- A comment.\nselect 1;\n')).toBe('0042');
@@ -202,7 +202,7 @@ test('a newer usable migration does not make up for an older unusable one', () =
   expect(compare(applied('0003_c.sql', '0001'), applied('0004_d.sql', '0002'))).toBe('newer_usable');
 });
 
-test('refuses a migration that was edited after it was applied, but accepts both forms of 0021', async () => {
+test('a migration that was edited after it was applied is refused, but both forms of 0021 are accepted', async () => {
   const setChecksum = (name: string, checksum: string) =>
     client.query('update schema_migration set checksum = $2 where name = $1', [name, checksum]);
   const { rows } = await client.query<{ readonly name: string; readonly checksum: string }>(

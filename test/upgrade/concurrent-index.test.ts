@@ -11,7 +11,7 @@ import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** A connection that writes to the table. This delays the end of the build, but not its beginning. */
+/** A connection that writes to the table. This delays the end of the build, but not its start. */
 const writer = await useConnection(server.connection);
 const { path } = await useDirectory();
 const settings = { DATABASE_URL: server.embedded.url, DATA_DIR: path };
@@ -81,14 +81,13 @@ test('if the server ends the build, migrate fails, the service runs, and the nex
   const [pid] = await builders();
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await ended).toBe(1);
-  // The program knows the migration, so it says that the schema is behind. It does not say that the unfinished index is
-  // foreign.
+  // The program knows the migration, so it reports that the schema is behind, not that the unfinished index is foreign.
   const checked = await runToEnd([next.administration, 'verify-books'], settings);
   expect(checked).toMatchObject({ exitCode: 1, errors: expect.stringContaining('schema-behind') });
   await expectRebuilt();
 });
 
-test('keeps a completed build that was not recorded', async () => {
+test('a completed build that was not recorded is kept', async () => {
   await client.query('create index planted_index on card (created_at)');
   const before = await findIndex();
   await migrate(server.connection, { migrations: await withPlanted(index) });

@@ -16,7 +16,8 @@ import { watchLocks } from './watch-locks.ts';
 const MOST = 500;
 
 /**
- * How long requests run before the first migration, in milliseconds. This period shows the longest pauses of this machine.
+ * How long requests run before the first migration, in milliseconds. This period shows the longest pauses of this
+ * machine.
  */
 const BEFORE = 10_000;
 
@@ -53,7 +54,8 @@ try {
 }
 
 /**
- * Fills a ledger with the released version. That version then serves requests while the migrations are applied one by one.
+ * Fills a ledger with the released version. Requests run against that version while the migrations are applied one by
+ * one.
  */
 async function measure(release: Release, newer: readonly Migration[], transfers: number): Promise<boolean> {
   const { stage, ledger, service } = await fillLedger(release, transfers);
@@ -88,7 +90,7 @@ type Measured = {
   readonly server: DatabaseServer;
   readonly database: string;
   readonly requests: Requests;
-  /** The requests without a migration. */
+  /** The requests while no migration runs. */
   readonly quiet: Pauses;
 };
 
@@ -135,7 +137,7 @@ async function fillLedger(release: Release, transfers: number) {
   const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
   const options = { stored } as Options;
   const given: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
-  // Version 0.1.0 has another name for the resources.
+  // Version 0.1.0 uses another name for the resources.
   const stage = { ...given, belongings: resources };
   const ledger = await ledgers.createLedger(stage);
   const started = performance.now();

@@ -5,13 +5,13 @@ import { findMigrationProblems } from '../../tools/migration-rules.ts';
 
 const migrations = await readMigrations();
 
-/** Returns the problems of a migration that follows the project's. */
+/** Returns the problems of a migration that follows the project's migrations. */
 const problemsOf = (sql: string, header = '-- Needs: 0018\n') =>
   findMigrationProblems([...migrations, { name: '9001_next.sql', text: `${header}${sql}\n` }])
     .filter(({ name }) => name === '9001_next.sql')
     .map(({ sentence }) => sentence);
 
-test('the migrations of the project keep the rules from 0019 on', () => {
+test("the project's migrations keep the rules from 0019 on", () => {
   expect(findMigrationProblems(migrations)).toEqual([]);
 });
 
@@ -81,16 +81,16 @@ test.each([
     'comments and texts about it',
     "-- update transfer set a;\ncomment on table card is 'create index a on card; commit;';",
   ],
-])('accepts %s', (_, sql) => {
+])('%s is accepted', (_, sql) => {
   expect(problemsOf(sql)).toEqual([]);
 });
 
-test('accepts building and dropping indexes outside a transaction', () => {
+test('building and dropping indexes outside a transaction is accepted', () => {
   const sql = 'create unique index concurrently a on transfer (card_id);\ndrop index concurrently if exists b;';
   expect(problemsOf(sql, NONE)).toEqual([]);
 });
 
-test('requires a line with the needed migration, which must exist', () => {
+test('a line with the needed migration is required, and that migration must exist', () => {
   for (const header of ['', '-- Needs: 8000\n', '-- Needs: 9002\n', '-- A comment\n\n-- Needs: 0018\n']) {
     expect(problemsOf('select 1;', header)).toEqual([expect.stringContaining('-- Needs: NNNN')]);
   }
@@ -99,7 +99,7 @@ test('requires a line with the needed migration, which must exist', () => {
   }
 });
 
-test('divides statements at the semicolons that end them', () => {
+test('statements are split at the semicolons that end them', () => {
   const sql = `select 'a;''b', E'c\\';', "d;e" -- f;\n; do $x$ begin; $y$; end $x$; /* g; */ select $$;$$`;
   expect(splitStatements(sql)).toEqual([
     `select 'a;''b', E'c\\';', "d;e"`,

@@ -18,8 +18,7 @@ const CLIENTS = 16;
 const SENT_AGAIN = 400;
 
 /**
- * The type of events for webhooks in strict order. Strict order allows one request in flight, so these webhooks get fewer
- * events.
+ * The type of events for webhooks in strict order. Such webhooks allow one request in flight, so they get fewer events.
  */
 const STRICT_TYPE = 'reversal.completed';
 
@@ -42,7 +41,7 @@ const { values } = parseArgs({
     transfers: { type: 'string', default: '500' },
   },
 });
-/** Transfers in each state of the upgrade, in addition to those during the kills. */
+/** The number of transfers in each state of the upgrade, in addition to those during the kills. */
 const STEP = Number(values.transfers);
 
 try {
@@ -61,8 +60,8 @@ try {
 }
 
 /**
- * Runs these versions under load, with kills in each state: the old one, the old one on the new schema, both, the new one,
- * both, the old one.
+ * Runs these versions under load, with kills in each state: the old version, the old one on the new schema, both, the
+ * new one, both, and the old one.
  */
 async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
   const directory = await temporaryDirectory();
@@ -155,7 +154,7 @@ async function killOne(fleet: Fleet, load: Load, index: number, main: string, ta
   tally.add('kills');
 }
 
-/** Makes changes as an operator at alternating processes. Each change adds an entry to the audit log. */
+/** Makes changes as an operator, on alternating processes. Each change adds an entry to the audit log. */
 function startOperators(fleet: Fleet): { readonly made: number; readonly stop: () => Promise<void> } {
   let isOver = false;
   let made = 0;
@@ -203,7 +202,7 @@ type ReadEvent = { readonly position: number; readonly type: string };
 
 type Webhook = { readonly arrivals: Arrivals; readonly after: number; readonly type: string | undefined };
 
-/** Creates one webhook in each order, for events of the program from now on. */
+/** Creates one webhook in each order, for all later events of the program. */
 function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
   const { client } = fleet.process(0);
   return Promise.all(
@@ -217,7 +216,7 @@ function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
   );
 }
 
-/** Checks that every event arrived at least once. Does not wait for events after the last read event. */
+/** Checks that every event arrived at least once. Does not wait for events after the last event that was read. */
 async function judgeArrivals(
   { arrivals, after, type }: Webhook,
   events: readonly ReadEvent[],

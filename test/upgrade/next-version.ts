@@ -13,7 +13,7 @@ export type NextVersion = {
   readonly migrate: (settings: Readonly<Record<string, string>>) => Promise<Ending>;
 };
 
-/** Copies the source and adds migrations to it. The copy is removed after the tests of the file. */
+/** Copies the source and adds migrations to it. The copy is removed after the file's tests. */
 export async function useNextVersion(...planted: readonly Migration[]): Promise<NextVersion> {
   const { path, remove } = await copySource();
   afterAll(remove);

@@ -1,23 +1,23 @@
 import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 
-/** The number of clients. Each sends its next transfer after each response. */
+/** The number of clients. Each one sends its next transfer after each response. */
 const CLIENTS = 12;
 
-/** The requests of a period. Times are in milliseconds. */
+/** Figures about the requests of a period. Times are in milliseconds. */
 export type Pauses = {
   readonly succeeded: number;
-  /** The longest time without a response to any request. */
+  /** The longest time in which no request got a response. */
   readonly pause: number;
-  /** The longest time to a response. */
+  /** The longest time that a response took. */
   readonly slowest: number;
   /** A sentence for each request that was refused or got no response. */
   readonly failures: readonly string[];
 };
 
-/** Requests that continue until `stop`. `take` returns the results since its last call. */
+/** Requests that continue until `stop`. `take` returns the figures since its last call. */
 export type Requests = { readonly take: () => Pauses; readonly stop: () => Promise<void> };
 
-/** Sends transfers to a service with the key of a card program. `card` names the cards. */
+/** Sends transfers to a service with a card program's key. `card` returns the names of the cards. */
 export function startRequests(url: string, key: string, card: (number: number) => string): Requests {
   const agent = keptConnections(CLIENTS);
   const fresh = () => ({ succeeded: 0, pause: 0, slowest: 0, failures: [] as string[] });
@@ -47,7 +47,7 @@ export function startRequests(url: string, key: string, card: (number: number) =
   });
   return {
     take: () => {
-      // A current pause counts with its length so far.
+      // A pause that is still running counts with its length so far.
       const taken = { ...found, pause: Math.max(found.pause, performance.now() - lastAt) };
       found = fresh();
       return taken;

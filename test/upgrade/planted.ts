@@ -5,7 +5,7 @@ const PLANTED = { expand: '9001', contract: '9002', index: '9003' } as const;
 
 const newest = (await readMigrations()).at(-1)?.name.slice(0, 4) ?? '';
 
-/** Migrations that a next version might have, by their effect. Each is the text of a file. */
+/** Migrations that a next version could have, by their effect. Each is the text of a file. */
 export const PLANTED_MIGRATIONS = {
   /** Adds a column and a table. The current version can run on it. */
   expand: toMigration(
@@ -14,7 +14,7 @@ export const PLANTED_MIGRATIONS = {
     alter table transfer add column planted text;
     create table planted (planted_id uuid primary key);`,
   ),
-  /** Drops a column. Only versions that know the previous migration can run on it. */
+  /** Drops a column. Only versions that have the previous migration can run on it. */
   contract: toMigration(
     `${PLANTED.contract}_contract.sql`,
     `-- Needs: ${PLANTED.expand}\nalter table transfer drop column planted;`,

@@ -2,13 +2,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Resources } from '../../bench/resources.ts';
 
-/** Settings of every process that sends webhooks to a receiver on this machine. */
+/** Settings for every process that sends webhooks to a receiver on this machine. */
 export const SENDS_WEBHOOKS = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
   WEBHOOK_KEY: Buffer.alloc(32, 'upgrade').toString('base64'),
 } as const;
 
-/** The events that a webhook sent: their positions in the order of arrival, with repetitions. */
+/** The events that a webhook sent: their positions in order of arrival, including repetitions. */
 export type Arrivals = { readonly url: string; readonly positions: readonly number[] };
 
 /** Starts a program that accepts every event. */

@@ -8,7 +8,7 @@ import { root } from '../../tools/command.ts';
 
 const run = promisify(execFile);
 
-/** Thrown if there is no version to upgrade from. The message says what is missing. */
+/** Thrown if no earlier version is available to upgrade from. The message says what is missing. */
 export class NoRelease extends Error {
   override readonly name = 'NoRelease';
 }
@@ -20,9 +20,9 @@ export type Release = {
   readonly path: string;
   /** The program to start with Node. */
   readonly main: string;
-  /** The names of its migrations, in order. */
+  /** The names of the version's migrations, in order. */
   readonly migrations: readonly string[];
-  /** Loads a module of the version, which works with its own program and schema. */
+  /** Loads a module of the version, which works with the version's own program and schema. */
   readonly load: <Module>(file: string) => Promise<Module>;
 };
 

@@ -8,12 +8,12 @@ export type LockTimes = {
   readonly waited: { readonly table: string; readonly milliseconds: number };
 };
 
-/** The time between two looks, in milliseconds. The results can be off by this much. */
+/** The time between two checks, in milliseconds. The results can be off by this much. */
 const INTERVAL = 5;
 
 /**
- * Finds locks of migrations' statements that conflict with a transfer's locks, on tables and indexes that existed before.
- * Locks on new tables and indexes delay no transfer.
+ * Finds locks of migrations' statements that conflict with a transfer's locks, on tables and indexes that already
+ * existed. Locks on new tables and indexes delay no transfer.
  */
 const LOCKS = `select pg_locks.virtualtransaction as transaction, relname as table, granted
   from pg_locks join pg_class on pg_class.oid = relation
@@ -48,7 +48,7 @@ export async function watchLocks(client: pg.Client): Promise<() => Promise<LockT
       for (const { transaction, table, granted } of found.rows) {
         const name = `${transaction} ${table} ${granted}`;
         seen.add(name);
-        // The lock may have been taken just after the last look.
+        // The lock may have been taken just after the last check.
         if (!since.has(name)) since.set(name, lookedAt);
         const milliseconds = now - (since.get(name) ?? now);
         const kind = granted ? 'held' : 'waited';

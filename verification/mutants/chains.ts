@@ -70,7 +70,7 @@ export const CHAINS: Mutants = {
         ],
       ],
     },
-    witnesses: [separate('counts a transfer towards the limit')],
+    witnesses: [separate('a transfer counts towards the limit')],
   },
   'groups-without-writes-counted': {
     mistake:
@@ -89,7 +89,7 @@ export const CHAINS: Mutants = {
         '&& error.accountsChanged',
       ],
     },
-    witnesses: [separate('captures a transfer that is executed while a group reads it')],
+    witnesses: [separate('a transfer that is executed while a group reads it is captured')],
   },
   'version-not-raised-by-cards': {
     mistake: 'a change of a card does not raise the version of its account',
@@ -154,7 +154,7 @@ export const CHAINS: Mutants = {
       $&`,
       ],
     },
-    witnesses: [chain('the response of its commit was lost')],
+    witnesses: [chain('the response to its commit was lost')],
   },
   'remembered-after-a-break': {
     mistake: 'a chain begins with the memory of a broken chain',

@@ -8,7 +8,7 @@ export const READINESSES: Mutants = {
   'any-schema-is-ready': {
     mistake: 'a service is ready on a schema that it must not run on',
     edits: { SCHEMA_REASONS: ['schema_too_new', 'schema_newer'] },
-    witnesses: [states('that this version cannot use')],
+    witnesses: [states('not usable by this version')],
   },
   'failed-commit-forgotten': {
     mistake: 'a service is ready although its last commit failed because the disk was full',
@@ -18,7 +18,7 @@ export const READINESSES: Mutants = {
   'change-logged-each-time': {
     mistake: 'every probe of a service that is not ready writes a log line',
     edits: { 'Check.find': ['reason !== before', "$& || reason !== 'ready'"] },
-    witnesses: [states('logs each change once')],
+    witnesses: [states('each change is logged once')],
   },
   'revoked-key-reads-status': {
     mistake: 'a revoked key is accepted for the status once the database fails',

@@ -15,7 +15,7 @@ export const RELAYS: Mutants = {
         "and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') $&",
       ],
     },
-    witnesses: [order('commits late after younger transactions'), AT_ONCE],
+    witnesses: [order('commits late comes after younger transactions'), AT_ONCE],
   },
   'relay-after-the-last-time': {
     mistake: 'the relay continues after the latest time that it has numbered, so it misses late commits',
@@ -25,7 +25,7 @@ export const RELAYS: Mutants = {
         "and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') $&",
       ],
     },
-    witnesses: [order('commits late after younger transactions'), AT_ONCE],
+    witnesses: [order('commits late comes after younger transactions'), AT_ONCE],
   },
   'relay-in-the-order-of-ids': {
     mistake: 'transactions are numbered in the order of their ids, which come from the clocks of the processes',
@@ -35,7 +35,7 @@ export const RELAYS: Mutants = {
         ['created_at, batch_id, is_shared', 'batch_id, is_shared'],
       ],
     },
-    witnesses: [order('no matter what their ids are')],
+    witnesses: [order('whatever their ids are')],
   },
   'relay-without-lock': {
     mistake: 'two relays number the same transactions',
@@ -74,7 +74,7 @@ export const RELAYS: Mutants = {
   'relay-never-searches-all': {
     mistake: 'the relay never looks for transactions that committed long after they began',
     edits: { relayEvents: ['withinSeconds, everyProgram', 'withinSeconds: withinSeconds ?? 300, everyProgram'] },
-    witnesses: [order('older than the bounded search')],
+    witnesses: [order('too old for the bounded search')],
   },
   'events-not-told-to-the-fence': {
     mistake: 'a batch with events counts as a batch without events',
@@ -116,6 +116,6 @@ export const RELAYS: Mutants = {
         'is_needed := false;',
       ],
     },
-    witnesses: [retention('all are numbered or abandoned')],
+    witnesses: [retention('all of them are numbered or abandoned')],
   },
 };

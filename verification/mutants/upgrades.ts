@@ -19,7 +19,9 @@ export const UPGRADES: Mutants = {
   'older-version-on-a-new-ledger': {
     mistake: "a version may run on a new ledger although it cannot read the ledger's events",
     edits: { migrate: ['needs: isNew ? numberOf(migration.name) : needs', 'needs'] },
-    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'are written on a ledger that begins' }],
+    witnesses: [
+      { file: 'test/upgrade/compatibility.test.ts', only: 'are written on a ledger that this version created' },
+    ],
   },
   'half-built-index-kept': {
     mistake: 'an index whose build was interrupted counts as built',

@@ -64,7 +64,7 @@ export const OUTBOUND: Mutants = {
     },
     witnesses: [
       answers('is not followed'),
-      { file: 'test/outbound/isolation.test.ts', only: 'a redirect of an endpoint' },
+      { file: 'test/outbound/isolation.test.ts', only: 'a redirect is not followed' },
     ],
   },
   'outbound-mapped-addresses-allowed': {
@@ -179,7 +179,7 @@ export const SENDING: Mutants = {
   'signature-of-an-expired-secret': {
     mistake: 'an expired secret still signs',
     edits: { headersOf: ['expiresAt > now', 'expiresAt > 0 * now'] },
-    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing with a secret as soon as it expires' }],
+    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'a secret signs no request after it expires' }],
   },
 };
 
@@ -193,7 +193,7 @@ export const ORDER: Mutants = {
   'webhook-cursor-before-the-answer': {
     mistake: 'the position moves past events that were sent but have no response yet',
     edits: { 'Places.add': ['isDone: false', 'isDone: true'] },
-    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'resends an event that has no response' }],
+    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'an event without a response is resent' }],
   },
   'webhook-sends-before-it-has-stored': {
     mistake: 'the next event is sent before the response to the previous event is stored',
@@ -232,7 +232,7 @@ export const ORDER: Mutants = {
   'webhook-redirect-counts': {
     mistake: 'a redirect, which is not followed, counts as delivered',
     edits: { judge: ['answer.status < 300', 'answer.status < 400'] },
-    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'a redirect of an endpoint' }],
+    witnesses: [{ file: 'test/outbound/isolation.test.ts', only: 'a redirect is not followed' }],
   },
 };
 

@@ -15,7 +15,7 @@ export function newKey(kid: string): Key {
 
 export type Claims = JWTPayload & Readonly<Record<string, unknown>>;
 
-/** A provider that returns whatever a test wants. It checks nothing. */
+/** A provider that returns whatever a test wants and checks nothing. */
 export type ForgingProvider = {
   readonly issuer: string;
   /** The provider's published keys, and the number of times that they were read. */
@@ -28,13 +28,13 @@ export type ForgingProvider = {
   /** How far the provider's clock is ahead in the Date of its responses. */
   aheadSeconds: number;
   readonly requests: string[];
-  /** Signs claims with a key. The defaults are those of a valid token. */
+  /** Signs claims with a key. The defaults are the values of a valid token. */
   readonly sign: (claims: Claims, key: Key, header?: Readonly<Record<string, unknown>>) => Promise<string>;
 };
 
 export const seconds = (): number => Math.floor(Date.now() / 1000);
 
-/** Starts a provider that forges tokens, on loopback. It ends with the file. */
+/** Starts a provider that forges tokens, on loopback. It stops at the end of the file. */
 export async function startForgingProvider(key: Key): Promise<ForgingProvider> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -23,7 +23,7 @@ const service = useOwnService('It has an OpenID provider.', {
 });
 const plain = useService();
 
-/** Calls an operation as the console does, with the cookies of a browser. */
+/** Calls an operation as the console does, with a browser's cookies. */
 async function callFrom(browser: Browser, id: 'get_session' | 'delete_session') {
   const { method, path } = OPERATIONS[id];
   const cookies = [...browser.cookiesOf(chosen.url)].map(([name, value]) => `${name}=${value}`).join('; ');

@@ -20,7 +20,7 @@ const provider = await startOpenidProvider(chosen.url, {
   ada: { name: 'Ada Lovelace', email: 'ada@bank.test', groups: ['everyone', 'card-support', 'card-ops'] },
   grace: { groups: ['lumen', 'nova'] },
   lin: { name: 'Lin', groups: ['lumen'] },
-  // Names with invisible characters, and one that reverses the text after it.
+  // Names with invisible characters, one of which reverses the text after it.
   ira: { name: '\u200b\u2060', email: 'ira\u202e@bank.test', groups: ['lumen'] },
   near: { name: 'Near', groups: ['Card-Ops', '/card-support'] },
   nobody: { name: 'Nobody' },
@@ -118,12 +118,12 @@ describe('a sign-in', () => {
     expect(service.people).toMatchObject([{ programId, roles: [{ role: 'viewer', programId }], scopes: ROLES.viewer }]);
   });
 
-  test('uses the first name that can be seen, without characters that would change how it reads', async () => {
+  test('uses the first visible name, without characters that would change how it reads', async () => {
     await new Browser().signIn(service, 'ira');
     expect(service.people).toMatchObject([{ name: 'ira @bank.test', email: 'ira @bank.test' }]);
   });
 
-  test('with roles in several card programs lets the person choose, and gives no operator scopes there', async () => {
+  test('with roles in several card programs lets the person choose one, and gives no operator scopes there', async () => {
     const browser = new Browser();
     const choice = await browser.signIn(service, 'grace', '?return=%2Fconsole%2Fcards');
     expect([choice.status, choice.headers.getSetCookie().length]).toEqual([200, 1]);
@@ -132,7 +132,7 @@ describe('a sign-in', () => {
     const page = await browser.signIn(service, 'grace', path.replaceAll('&amp;', '&').replace('/console/sign-in', ''));
     expect(page.text).toContain('content="0; url=/console/cards">');
     const scopes = ROLES.operator.filter((scope) => !/^operator|^switch/.test(scope));
-    // A person without a name is shown by the id of the provider.
+    // A person without a name is shown by the provider's id.
     expect(service.people).toMatchObject([
       { programId: fromWireId('prog', NOVA), name: 'grace', email: null, scopes: expect.arrayContaining(scopes) },
     ]);
@@ -142,7 +142,7 @@ describe('a sign-in', () => {
   test('that must be fresh asks for the password again, even if the person is signed in at the provider', async () => {
     const browser = new Browser();
     await browser.signIn(service, 'ada');
-    // There is no form, because the provider still knows the person.
+    // The provider shows no form, because it still knows the person.
     await browser.signIn(service, 'ada');
     const begun = await browser.visit(`${service.url}/console/sign-in?again=1`);
     const { searchParams } = new URL(begun.headers.get('location') ?? '');
@@ -203,7 +203,7 @@ describe('a sign-in is refused if it', () => {
     }
     jar.set(LOGIN, 'e');
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /no sign-in in progress/);
-    // The code verifier does not match the challenge at the provider.
+    // The code verifier does not match the provider's challenge.
     set({ ...login, codeVerifier: 'x'.repeat(43) });
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /invalid_grant/);
   });
@@ -239,7 +239,7 @@ describe('a sign-in is refused if it', () => {
     expect(service.refused).toMatchObject([{ reason: 'person_blocked' }]);
   });
 
-  test('has a program as its caller, which gets the error record', async () => {
+  test('comes from a program, which gets the error record', async () => {
     const { status, fields, headers } = await new Browser({}).visit(`${service.url}/console/sign-in/callback?state=a`);
     expect([status, fields.Code, headers.get('content-type')]).toEqual([
       400,
@@ -250,7 +250,7 @@ describe('a sign-in is refused if it', () => {
 });
 
 describe('with other settings', () => {
-  test('names a wrong client secret', async () => {
+  test('the error names a wrong client secret', async () => {
     const other = await startSignIn(await chooseUrl(), {
       ...settingsAt(provider.issuer, service.url),
       clientSecret: 'wrong',
@@ -262,7 +262,7 @@ describe('with other settings', () => {
     expectRefusal(page, 'sign_in_refused', 403, /'invalid_client'.*Check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET/);
   });
 
-  test('limits the cookies to this host over HTTPS, and refuses clear text', async () => {
+  test('cookies are limited to this host over HTTPS, and clear text is refused', async () => {
     const at = await chooseUrl();
     const https = 'https://cards.bank.test';
     await startSignIn(at, settingsAt(provider.issuer, https), { publicUrl: https, trustedProxies: 1 });
@@ -276,7 +276,7 @@ describe('with other settings', () => {
     expect([clear.status, clear.headers.get('error-code')]).toEqual([403, 'forbidden']);
   });
 
-  test('names a provider that is down, and uses the provider again when it is back', async () => {
+  test('the error names a provider that is down, and the service uses the provider again once it is back', async () => {
     const at = await chooseUrl();
     const first = await startOpenidProvider(at.url, { ada: { groups: ['card-ops'] } });
     const other = await startSignIn(at, settingsAt(first.issuer, at.url));

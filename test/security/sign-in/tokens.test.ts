@@ -31,7 +31,7 @@ const service = await startSignIn(chosen, settingsAt(provider.issuer, chosen.url
 
 type Forge = (claims: Claims, key: Key, header?: Readonly<Record<string, unknown>>) => Promise<string>;
 
-/** Begins a sign-in. Completes it with the token that `make` returns for the claims of a valid token. */
+/** Begins a sign-in, and completes it with the token that `make` returns for the claims of a valid token. */
 async function signInWith(
   make: (valid: Claims, sign: Forge) => Promise<string> | string,
   at: SignInService = service,
@@ -48,7 +48,7 @@ async function signInWith(
 
 const withClaims = (claims: Claims) => (valid: Claims, sign: Forge) => sign({ ...valid, ...claims }, key);
 
-/** Adds the claims that every token has. */
+/** Returns the claims with those that every token has. */
 const complete = (claims: Claims): Claims => ({
   ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300 },
   ...claims,
@@ -57,7 +57,7 @@ const complete = (claims: Claims): Claims => ({
 const withSecret = (claims: Claims, header: JWTHeaderParameters, secret: string | Buffer) =>
   new SignJWT(complete(claims)).setProtectedHeader(header).sign(createSecretKey(Buffer.from(secret)));
 
-/** JSON leaves these members out. */
+/** Returns the claims without some of them. JSON leaves out undefined members. */
 const without = (claims: Claims, ...names: readonly string[]): Claims => ({
   ...claims,
   ...Object.fromEntries(names.map((name) => [name, undefined])),
@@ -67,7 +67,7 @@ describe('an identity token', () => {
   test('is accepted if it is valid', async () => {
     expect((await signInWith(withClaims({}))).status).toBe(200);
     expect(service.people).toMatchObject([{ subject: 'ada', name: 'Ada', providerSession: null }]);
-    // The provider did not say when the person authenticated, so it may have been long ago.
+    // The provider did not say when the person authenticated, so it could have been long ago.
     expect(service.people[0]?.signedInAt).toEqual(new Date(0));
   });
 
@@ -169,7 +169,7 @@ test("the service's messages match the samples of the catalogue", async () => {
   expectSample(await signInWith((valid, sign) => sign(valid, newKey('other'))), 'identity_refused');
 });
 
-test('reads new keys of the provider once for an unknown id, and then not again for 30 seconds', async () => {
+test("is checked with the provider's new keys, which the service reads once for an unknown id and then not again for 30 seconds", async () => {
   const rotating = await startForgingProvider(key);
   const at = await chooseUrl();
   const other = await startSignIn(at, settingsAt(rotating.issuer, at.url));
@@ -194,7 +194,7 @@ test('reads new keys of the provider once for an unknown id, and then not again 
 });
 
 describe('a discovery document', () => {
-  /** Begins a sign-in at a service whose provider has this document. */
+  /** Begins a sign-in on a service whose provider has this document. */
   async function beginWith(discovery: object, change: (issuer: string) => string = (issuer) => issuer) {
     const odd = await startForgingProvider(key);
     odd.discovery = { ...discovery };

@@ -12,7 +12,7 @@ import { CLIENT_ID, CLIENT_SECRET, freePort } from '../../harness/openid-provide
 export const LUMEN = 'prog_0196f5c2d9a37d11b6e4f2a90c8d5e72';
 export const NOVA = 'prog_0196f5c2d9a37d11b6e4f2a90c8d5e73';
 
-/** The subject of a person whom the store refuses. */
+/** The subject of a person that the store refuses. */
 export const BLOCKED = 'mallory';
 
 export const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } as const;
@@ -23,7 +23,7 @@ function rolesOf(text: string): readonly RoleRule[] {
   return rules;
 }
 
-/** Returns the settings of sign-in at an issuer, for a service at a URL. */
+/** Returns the sign-in settings for an issuer and for a service at a URL. */
 export function settingsAt(issuer: string, publicUrl: string): SignInSettings {
   return {
     issuer,
@@ -38,7 +38,7 @@ export function settingsAt(issuer: string, publicUrl: string): SignInSettings {
   };
 }
 
-/** Everything that happened at a service since the beginning of the test. */
+/** Everything that happened on a service since the start of the test. */
 export type Noted = {
   readonly people: SignedInPerson[];
   readonly ended: EndedByProvider[];
@@ -49,13 +49,13 @@ export type Noted = {
 
 export type SignInService = Noted & { readonly url: string; readonly port: number };
 
-/** Chooses the URL of a service that starts later. Its provider must know the URL first. */
+/** Chooses the URL of a service that starts later, because the service's provider must know the URL first. */
 export async function chooseUrl(): Promise<{ readonly url: string; readonly port: number }> {
   const port = await freePort();
   return { port, url: `http://localhost:${port}` };
 }
 
-/** Starts the HTTP server of a service with sign-in, on a store of people in memory. It ends with the file. */
+/** Starts the HTTP server of a service with sign-in, which stores people in memory. It stops at the end of the file. */
 export async function startSignIn(
   { url, port }: { readonly url: string; readonly port: number },
   settings: SignInSettings,
@@ -103,7 +103,10 @@ export type Visited = {
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** A browser that keeps cookies by host. After a redirect from another site, it sends them as SameSite allows. */
+/**
+ * A browser that keeps cookies by host. After a redirect from another site, it sends only the cookies that SameSite
+ * allows.
+ */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>();
   readonly headers: Readonly<Record<string, string>>;
@@ -178,7 +181,7 @@ export function textOf({ text }: Visited): string {
     .replaceAll(/\s+/g, ' ');
 }
 
-/** Expects a browser's page for a refused sign-in, with its code. */
+/** Checks that the browser shows the page for a refused sign-in, with its code. */
 export function expectRefusal(visited: Visited, code: string, status: number, says: string | RegExp): void {
   expect(textOf(visited)).toMatch(says);
   expect([visited.status, visited.headers.get('error-code')]).toEqual([status, code]);
@@ -187,7 +190,7 @@ export function expectRefusal(visited: Visited, code: string, status: number, sa
   expect(visited.headers.getSetCookie().filter((line) => !/Max-Age=0/.test(line))).toEqual([]);
 }
 
-/** Expects the page to have exactly the message that the catalogue has for the sample of a code. */
+/** Checks that the page has exactly the message that the catalogue has for a code's sample. */
 export function expectSample(visited: Visited, code: keyof typeof SIGN_IN_ERRORS): void {
   const { status, sample } = SIGN_IN_ERRORS[code];
   expect(textOf(visited)).toContain(`You are not signed in ${sample.message} `);

@@ -27,7 +27,8 @@ type Check = {
 };
 
 /**
- * Returns the checks of the host that `doctor` prints, by name. Nothing listens at the URL, which is a separate problem.
+ * Returns the checks of the host that `doctor` prints, by name. Nothing listens at the URL, which is a separate
+ * problem.
  */
 async function examine(settings: Readonly<Record<string, string>>, url = 'http://127.0.0.1:1024') {
   const { exitCode, output } = await runCommand(['doctor', '--host', '--json', '--url', url], settings);
@@ -49,7 +50,7 @@ const live = (settings: Readonly<Record<string, string>> = {}) => ({
   ...settings,
 });
 
-test('finds no problem in a running sandbox, and names its database, schema, port and directory', async () => {
+test('doctor finds no problem in a running sandbox, and names its database, schema, port and directory', async () => {
   const { path, remove } = await ledgerDirectory();
   try {
     const service = await startService({ DATA_DIR: path });
@@ -73,7 +74,7 @@ test('finds no problem in a running sandbox, and names its database, schema, por
   }
 });
 
-test('finds no schema, then no operator key, then only hints, as a live service is set up', async () => {
+test('while a live service is set up, doctor finds no schema, then no operator key, then only hints', async () => {
   const first = await examine(live());
   expect(first.found.get('schema')).toMatchObject({ outcome: 'problem', runbook: 'docs/runbook/ledger-missing.md' });
   await runCommand(['migrate'], live());
@@ -103,7 +104,7 @@ test('finds no schema, then no operator key, then only hints, as a live service 
   expect((await examine(live({ TRUSTED_PROXIES: '1' }))).found.get('TLS')).toMatchObject({ outcome: 'ok' });
 });
 
-test('warns if requests need an approval but no one can approve them', async () => {
+test('doctor warns if requests need an approval but no one can approve them', async () => {
   const client = await connect({ ...embedded.connection, user: 'postgres', database: 'examined' });
   const settings = live();
   await runCommand(['migrate'], settings);
@@ -153,7 +154,7 @@ test('warns if requests need an approval but no one can approve them', async () 
   await client.end();
 });
 
-describe('reports with the page of the runbook', () => {
+describe('doctor reports with the page of the runbook', () => {
   test.each<[string, () => Record<string, string>, string, string, RegExp]>([
     ['an invalid setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
     [
@@ -197,7 +198,7 @@ describe('reports with the page of the runbook', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('finds another program on the port, and shows its process but not its arguments, which could be secret', async () => {
+  test('doctor finds another program on the port, and shows its process but not its arguments, which could be secret', async () => {
     const code =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {

@@ -46,7 +46,7 @@ const OBJECTS = `
 
 const objectsOf = async (database: string) => (await run(database, OBJECTS)).map(({ object }) => object);
 
-test('removes only what the service created in its schema, and the next start creates it again', async () => {
+test('a reset removes only what the service created in its schema, and the next start creates it again', async () => {
   await run(
     'trial',
     'create table mine (id int)',
@@ -73,11 +73,11 @@ test('removes only what the service created in its schema, and the next start cr
   await again.stop();
 });
 
-test('never deletes a live ledger, whether reset runs with live or sandbox settings', async () => {
+test('a reset never deletes a live ledger, whether it runs with live or sandbox settings', async () => {
   const live = settingsOf('earnest', 'live');
   expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
-  // A ledger becomes live at its first start. Until then its mode is unknown.
+  // A ledger becomes live at its first start. Until then, its mode is unknown.
   const unknown = await reset(settingsOf('earnest'));
   expect(unknown).toMatchObject({ exitCode: 1, errors: expect.stringContaining('It is not known whether') });
   const service = await startService(live);
@@ -92,7 +92,7 @@ test('never deletes a live ledger, whether reset runs with live or sandbox setti
   expect(await run('earnest', 'select count(*)::int4 from api_key')).toEqual([{ count: 1 }]);
 });
 
-test('refuses while a service is running in this data directory or with this database', async () => {
+test('a reset is refused while a service is running in this data directory or with this database', async () => {
   const settings = settingsOf('busy');
   const service = await startService(settings);
   const here = await reset(settings);
@@ -106,7 +106,7 @@ test('refuses while a service is running in this data directory or with this dat
   await service.stop();
 });
 
-test('removes nothing while other objects depend on the tables', async () => {
+test('a reset removes nothing while other objects depend on the tables', async () => {
   const settings = settingsOf('needed');
   await (await startService(settings)).stop();
   await run('needed', 'create view my_report as select card_id from card');
@@ -115,7 +115,7 @@ test('removes nothing while other objects depend on the tables', async () => {
   expect(await objectsOf('needed')).toEqual(before);
 });
 
-test('removes the embedded ledger of a data directory', async () => {
+test('a reset removes the embedded ledger of a data directory', async () => {
   const { path, remove } = await ledgerDirectory();
   try {
     const settings = { DATA_DIR: path };

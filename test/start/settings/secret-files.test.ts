@@ -24,7 +24,7 @@ test.each([
   ['no line break', ''],
   ['a line break', '\n'],
   ['a Windows line break', '\r\n'],
-])('reads a secret from its file, with %s at the end', async (_, end) => {
+])('a secret is read from its file, with %s at the end', async (_, end) => {
   const files = { DATABASE_URL_FILE: await fileOf(`${URL}${end}`), WEBHOOK_KEY_FILE: await fileOf(`${KEY}${end}`) };
   expect(readConfiguration(files)).toMatchObject({
     databaseUrl: URL,
@@ -34,7 +34,7 @@ test.each([
   });
 });
 
-test('runs with both files, and shows their paths but no secrets in its settings', async () => {
+test('a service runs with both files, and shows their paths but no secrets in its settings', async () => {
   const [DATA_DIR, other] = [await directoryForTest(), newPath()];
   await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -57,7 +57,7 @@ describe.each([
     expect([exitCode, output]).toEqual([1, '']);
   }
 
-  test(`if ${name} is set too`, async () => {
+  test(`if ${name} is also set`, async () => {
     const settings = { [name]: value, [`${name}_FILE`]: await fileOf(value) };
     await expectRefusal(settings, `${name} and ${name}_FILE are both set. Unset one of them.`);
   });
@@ -96,7 +96,7 @@ describe.each([
   });
 });
 
-test('refuses BACKUP_DIR if DATABASE_URL comes from a file', async () => {
+test('BACKUP_DIR is refused if DATABASE_URL comes from a file', async () => {
   const settings = { BACKUP_DIR: newPath(), DATABASE_URL_FILE: await fileOf(URL) };
   expect(() => readConfiguration(settings)).toThrow(/^BACKUP_DIR is .* but DATABASE_URL is set as well/);
 });

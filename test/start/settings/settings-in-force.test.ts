@@ -7,7 +7,8 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { useDirectory } from '../../harness/service.ts';
 
-// Tests that `config` prints the settings of the running services of a data directory, even if its own shell has others.
+// Tests that `config` prints the settings of a data directory's running services, even if its own shell has different
+// ones.
 
 const directory = await useDirectory(ledgerDirectory);
 let first: ServiceProcess;
@@ -62,7 +63,7 @@ test('config prints the settings of each running service, and shows and stores n
   expect((await stat(runningIn(2))).mode & 0o777).toBe(0o700);
 });
 
-test('ignores the file of a killed service, even if its process id is reused', async () => {
+test('config ignores the file of a killed service, even if its process id is reused', async () => {
   await second.kill();
   expect(JSON.parse(await readFile(join(runningIn(2), 'settings.json'), 'utf8'))).toMatchObject({
     processId: second.child.pid,

@@ -7,14 +7,14 @@ import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, moveToNoon } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
-// Each test interleaves a chain with another process in one way. It delays messages between the service and the database,
-// so no test depends on speed.
+// Each test interleaves a chain with another process in one way. It delays messages between the service and the
+// database, so no test depends on speed.
 
 const { proxy, other, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
 checkBalances(other);
 
-/** Groups with operators' requests are not chained. */
+/** Groups that contain operators' requests are not chained. */
 const OPERATOR: Partial<AnyCall> = {
   caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
 };
@@ -44,7 +44,10 @@ const change = (
   return outcomeOf(ledger.call(operation, body, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
 };
 
-/** Returns the events of a card program after a moment, in the order of their fences. Readers see them in this order. */
+/**
+ * Returns a card program's events after a moment, in the order of their fences, which is the order in which readers see
+ * them.
+ */
 async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
   const since = `join write_batch using (batch_id)
     where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`;
@@ -54,12 +57,15 @@ async function eventsSince(programId: string, moment: Date): Promise<readonly (r
 
 const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;
 
-/** Commits other changes in sequence. This gives requests in progress time to get as far as they can. */
+/** Commits other changes in sequence, which gives requests in progress time to get as far as they can. */
 async function doOtherThings(): Promise<void> {
   for (let count = 0; count < 25; count += 1) await other.call('create_card');
 }
 
-/** Sends two groups. The first is committed, but the service has no response yet. The second was decided on the first. */
+/**
+ * Sends two groups. The first is committed, but the service has no response yet. The second was decided on the result
+ * of the first.
+ */
 async function sendTwo(first: () => Promise<string>, second: () => Promise<string>) {
   const committed = holdAt('after_commit');
   const one = first();
@@ -204,7 +210,7 @@ describe('a group that was decided on the result of the previous group', () => {
   });
 });
 
-describe('when two processes change one transfer, the last event has the stored transfer:', () => {
+describe('if two processes change one transfer, the last event has the stored transfer:', () => {
   const CHANGES = ['capture_transfer', 'cancel_transfer', 'update_transfer'] as const;
   const inOrder = CHANGES.flatMap((first) => CHANGES.map((second) => [first, second] as const));
   const pairs = inOrder.filter((pair) => pair.includes('update_transfer'));
@@ -288,7 +294,7 @@ describe('the event program.updated shows the funding', () => {
   });
 });
 
-describe('when a group fails, the next ones', () => {
+describe('when a group fails, the next groups', () => {
   test('are decided again without it if it was not committed', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
@@ -303,7 +309,7 @@ describe('when a group fails, the next ones', () => {
     expect(await Promise.all([one, two])).toEqual(['failed', 'insufficient_funds']);
   });
 
-  test('are decided again with it if only the response of its commit was lost', async () => {
+  test('are decided again with it if only the response to its commit was lost', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     const locks = proxy.watch('lock_accounts_of_cards');
@@ -432,7 +438,7 @@ describe('a chain does not rely on its memory when', () => {
     await other.call('create_deposit', { amount: 1000 }, { params, idempotencyKey: randomUUID() });
     const send = () => transfer(ledger, 'ruled', { amount: 10 }, { programId });
     expect(await send()).toBe('made');
-    // Between two cards, no version of an account shows the changed rules.
+    // For transfers between two cards, no version of an account shows the changed rules.
     await other.call('create_card', { card_id: 'ruled-too' }, { programId });
     const between = { type: 'card_to_card', destination_card_id: 'ruled-too', amount: 2 } as const;
     const move = () => transfer(ledger, 'ruled', between, { programId });
@@ -502,7 +508,7 @@ test('a group outside a chain locks its accounts before it decides', async () =>
 describe('a chain whose recent groups did not use a card', () => {
   const FEW = { batch: 256, waiting: 4096, remembered: { accounts: 2, bytes: 1_000_000 } };
 
-  /** Loads some cards so that the chain remembers them. Returns a counter of later reads of cards. */
+  /** Loads some cards so that the chain remembers them. Returns a counter of later card reads. */
   async function rememberCards(count: number) {
     const ledger = openChain(FEW);
     const cards: string[] = [];

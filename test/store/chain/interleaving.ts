@@ -9,7 +9,8 @@ import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 /**
- * Sets up services, a proxy and a connection to interleave a chain with another transaction. Call it at the top of a file.
+ * Sets up services, a proxy and a connection to interleave a chain with another transaction. Call it at the top of a
+ * file.
  */
 export async function useInterleaving() {
   const server = await useServer();
@@ -20,7 +21,7 @@ export async function useInterleaving() {
 
   /** Opens a service process behind the proxy with a new chain. */
   function openChain(bounds?: LaneBounds): Ledger {
-    // There are no time limits, because tests delay messages for as long as they need.
+    // The ledger has no time limits, because tests delay messages for as long as they need.
     const ledger = openLedger({ ...server.connection, host: proxy.host }, bounds, undefined, STARTS);
     onTestFinished(async () => {
       proxy.traps.length = 0;
@@ -29,7 +30,7 @@ export async function useInterleaving() {
     return ledger;
   }
 
-  /** Stops messages at a place until they are released. */
+  /** Holds messages back at a place until they are released. */
   function holdAt(place: TrapPlace): {
     readonly reached: Promise<void>;
     readonly release: (how?: TrapOutcome) => void;
@@ -73,7 +74,7 @@ type Terms = {
   readonly capture?: 'manual';
 };
 
-/** Sends a transfer with its own key, so that a refusal is also written. */
+/** Sends a transfer with its own key, so that even a refusal is stored. */
 export function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
   const call = ledger.call('create_transfer', { card_id: card, ...terms }, { idempotencyKey: randomUUID(), ...more });
   return outcomeOf(call);

@@ -5,14 +5,14 @@ import { OperationFailure } from '../../../server/calls/call.ts';
 import { checkBalances } from '../../harness/use-ledger.ts';
 import { outcomeOf, transfer, useInterleaving } from './interleaving.ts';
 
-// A chained group locks no accounts, and reads them, their counters and transfers in several statements. Each test commits
-// something between two of the statements, as another process can.
+// A chained group locks no accounts, and reads them, their counters and transfers in several statements. Each test
+// commits something between two of the statements, as another process can.
 
 const { other, proxy, stranger, openChain, holdAt, untilWaiting } = await useInterleaving();
 
 checkBalances(other);
 
-test('counts a transfer towards the limit if another process makes it while a chain begins', async () => {
+test('a transfer counts towards the limit if another process creates it while a chain begins', async () => {
   const { body } = await other.call('create_program', { name: 'Counted', currency: 'USD' });
   const { program_id } = JSON.parse(body) as { readonly program_id: string };
   const programId = fromWireId('prog', program_id) ?? '';
@@ -22,12 +22,12 @@ test('counts a transfer towards the limit if another process makes it while a ch
   await other.call('update_program', { limits: { in: { daily_amount: 100 } } }, { params });
   expect(await transfer(other, 'counted', { amount: 10 }, { programId })).toBe('made');
   await stranger.query('begin');
-  // Only the read of cards needs this table. The group's other reads do not.
+  // Only the read of cards needs this table, so the group's other reads are not delayed.
   await stranger.query('lock table card in access exclusive mode');
   const outcome = transfer(openChain(), 'counted', { amount: 20 }, { programId });
   await untilWaiting();
-  // Writes what another process writes for a load of 80 in addition to the posting: the counter, and the version of the
-  // funding account.
+  // Writes what another process would write for a load of 80 in addition to the posting: the counter, and the version
+  // of the funding account.
   const funding = "account.owner_id = $1 and account.kind = 'funding'";
   const { rowCount } = await stranger.query(
     `update limit_counter set amount = amount + 80, count = count + 1 from account
@@ -40,7 +40,7 @@ test('counts a transfer towards the limit if another process makes it while a ch
   expect(await outcome).toBe('limit_exceeded');
 });
 
-test('remembers nothing that was rolled back, even if groups without changes have ended since', async () => {
+test('a chain remembers nothing that was rolled back, even if groups without changes have ended since', async () => {
   const ledger = openChain({ batch: 256, waiting: 4096, remembered: { accounts: 1, bytes: 1_000_000 } });
   const [locked, lost, another] = [randomUUID(), randomUUID(), randomUUID()] as const;
   for (const card of [locked, lost, another]) await other.call('create_card', { card_id: card });
@@ -56,11 +56,11 @@ test('remembers nothing that was rolled back, even if groups without changes hav
   // The guard of this group waits for the account, and then finds that the account has changed.
   const first = transfer(ledger, locked, { amount: 10 });
   await untilWaiting();
-  // This group is decided on the first. Its caller does not wait for a second decision.
+  // This group is decided on the result of the first. Its caller does not wait for a second decision.
   const decided = holdAt('before_early');
   let second: Promise<unknown> = Promise.resolve();
   let deadline = 0;
-  // If a slow machine reaches the deadline before the decision, tries again with more time.
+  // If a slow machine reaches the deadline before the decision, the test tries again with more time.
   for (let milliseconds = 2000, outcome: unknown; outcome !== 'decided'; milliseconds *= 2) {
     deadline = performance.now() + milliseconds;
     second = transfer(ledger, lost, { amount: 100 }, { deadline }).catch((error: unknown) => error);
@@ -85,7 +85,7 @@ test('remembers nothing that was rolled back, even if groups without changes hav
   expect(await transfer(ledger, lost, { amount: 100, type: 'unload' })).toBe('insufficient_funds');
 });
 
-test('captures a transfer that is executed while a group reads it', async () => {
+test('a transfer that is executed while a group reads it is captured', async () => {
   const card = randomUUID();
   await other.call('create_card', { card_id: card });
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
@@ -97,7 +97,7 @@ test('captures a transfer that is executed while a group reads it', async () => 
   const params = { transfer_id };
   const outcome = outcomeOf(openChain().call('capture_transfer', {}, { params, idempotencyKey: randomUUID() }));
   await untilWaiting();
-  // Writes what another process writes when it executes the transfer.
+  // Writes what another process would write when it executes the transfer.
   await stranger.query("update transfer set status = 'pending', updated_at = now() where transfer_id = $1", [id]);
   await stranger.query(
     `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)

@@ -61,7 +61,7 @@ async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> 
   } while ((await read('select from card_erasure where completed_at is null')).length > 0 && failures.length < 50);
 }
 
-/** Returns the tables with texts that contain a word. */
+/** Returns the tables in which a text contains a word. */
 async function traces(word: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of [
@@ -88,7 +88,7 @@ function refuse(error: unknown): never {
 
 const word = () => `word${randomUUID().replaceAll('-', '')}`;
 
-test('erases only the holder of a closed card of the program', async () => {
+test('only the holder of a closed card of the program is erased', async () => {
   const text = word();
   const { name } = await cardWith(text);
   await expect(erase(name)).rejects.toMatchObject({ code: 'card_not_closed' });
@@ -104,7 +104,7 @@ test('erases only the holder of a closed card of the program', async () => {
   expect(await traces(text)).toEqual([]);
 });
 
-test('erases each text once if processes stop after any batch or run at the same time', async () => {
+test('each text is erased once, even if processes stop after any batch or run at the same time', async () => {
   const text = word();
   const { name, ids } = await cardWith(text, 9);
   await call('reverse_transfer', { amount: 1, description: text }, { params: { transfer_id: ids[0] ?? '' } });
@@ -116,18 +116,19 @@ test('erases each text once if processes stop after any batch or run at the same
   }
   await Promise.all([finish(ledger, SMALL), finish(other, SMALL), finish(ledger, SMALL)]);
   expect(await traces(text)).toEqual([]);
-  // Includes the transfer that emptied the card. Each transfer and the reversal have one event each. The card has two.
+  // The counts include the transfer that emptied the card. Each transfer and the reversal have one event each, and the
+  // card has two.
   expect(await erase(name)).toMatchObject({ status: 'completed', transfers: 10, events: 13 });
   expect(await read("select from event where type = 'card.erased' and subject_id = $1", name)).toHaveLength(1);
 });
 
-test('erases metadata of a concurrent change, and refuses later changes', async () => {
+test('metadata of a concurrent change is erased, and later changes are refused', async () => {
   const text = word();
   const { name, ids } = await cardWith(text);
   const [transfer_id = ''] = ids;
   await close(name);
-  // An operator's change waits for the head of the audit log. It has written its event but not committed. On a slow machine
-  // the change may fail before the lock is released. Its texts must be gone in both cases.
+  // An operator's change waits for the head of the audit log. It has written its event but has not committed. On a slow
+  // machine, the change may fail before the lock is released. In both cases, its texts must be gone.
   await intruder.query('begin; select from audit_head for update');
   const change = { params: { transfer_id }, caller: CALLER };
   let hasEnded = false;
@@ -147,7 +148,7 @@ test('erases metadata of a concurrent change, and refuses later changes', async 
   await expect(again).rejects.toMatchObject({ code: 'card_erased' });
 });
 
-test('delays decisions on the transfers of the card, or causes a second decision', async () => {
+test("decisions on the card's transfers are delayed, or made a second time", async () => {
   const text = word();
   const { name } = await cardWith(text);
   await close(name);
@@ -169,7 +170,7 @@ test('delays decisions on the transfers of the card, or causes a second decision
   await finish();
 });
 
-test('restores no text when a scheduled transfer is settled during the erasure', async () => {
+test('no text returns when a scheduled transfer is settled during the erasure', async () => {
   for (let round = 0; round < 3; round += 1) {
     const text = word();
     const { name } = await cardWith(text, 1);
@@ -189,7 +190,7 @@ test('restores no text when a scheduled transfer is settled during the erasure',
   }
 });
 
-test('erases the texts of a transfer to another card for both cards, and no other texts', async () => {
+test('the texts of a transfer to another card are erased for both cards, but no other texts', async () => {
   const [mine, theirs] = [word(), word()];
   const [card, receiver] = [await cardWith(mine), await cardWith(theirs)];
   const between = { type: 'card_to_card', card_id: card.name, destination_card_id: receiver.name };
@@ -203,7 +204,7 @@ test('erases the texts of a transfer to another card for both cards, and no othe
   expect((await traces(mine)).filter((table) => table === 'transfer')).toHaveLength(3);
 });
 
-test('replays the transfer of a key without its texts, even if an earlier version stored the response', async () => {
+test('the transfer of a key is replayed without its texts, even if an earlier version stored the response', async () => {
   const text = word();
   const { name } = await cardWith(text, 0);
   const body = { amount: 5, card_id: name, description: text };
@@ -292,7 +293,7 @@ describe('an error about the card that is stored after the erasure has no texts:
     expect(await stored(errorWith({ programId: null, cardName: name }))).toEqual({ isErased: false });
   });
 
-  test('keeps no trace of the holder when the erasure is complete', async () => {
+  test('no trace of the holder remains when the erasure is complete', async () => {
     await finish();
     expect(await read('select from card_erasure where holder_hash is not null')).toEqual([]);
   });

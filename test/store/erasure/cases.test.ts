@@ -7,7 +7,7 @@ import { splitStatements } from '../../../server/store/migrations/migration-file
 import { ERASURE_SETTINGS, eraseInBatches } from '../../../server/subjects/cards/erase-in-batches.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 
-// Tests stored cases, including cases of earlier versions without the names of their cards.
+// Tests stored cases, including cases from earlier versions, which do not name their cards.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -40,7 +40,7 @@ type Planted = {
   readonly at?: string;
 };
 
-/** Stores a case with a message, both a minute old, and returns its id. */
+/** Stores a case with a message, both a minute old, and returns the case's id. */
 async function plant({ operation, transfer, request = {}, text = TEXT, at = '-1 min' }: Planted): Promise<string> {
   const caseId = randomUUIDv7();
   const snapshot = JSON.stringify({ summary: TEXT, error: { message: TEXT, request }, transfer: null });

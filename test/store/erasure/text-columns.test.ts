@@ -6,7 +6,7 @@ import { useConnection, useServer } from '../../harness/use-ledger.ts';
 const server = await useServer();
 const owner = await useConnection(server.connection);
 
-test('every column for texts has a rule for its writer, redaction, retention and erasure', async () => {
+test('every text column has a rule for its writer, redaction, retention and erasure', async () => {
   const { rows } = await owner.query<{ name: string }>(
     `select relname || '.' || attname as name
       from pg_attribute join pg_class on pg_class.oid = attrelid join pg_type on pg_type.oid = atttypid

@@ -6,8 +6,8 @@ import { connect } from '../../harness/ledger.ts';
 import { useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, relayOnce, writeEvents } from './relayed.ts';
 
-// Runs writers, two relays and readers at the same time, with transactions that end in every way. The counts are fixed, and
-// the checks do not depend on speed.
+// Runs writers, two relays and readers at the same time, with transactions that end in every way. The counts are fixed,
+// and the checks do not depend on speed.
 
 const server = await useServer();
 // Waits for the relay's lock without a time limit, because two loops and all writers need it.
@@ -53,7 +53,7 @@ function note(events: readonly { readonly programId: string | null; readonly sub
   for (const { programId, subjectId } of events) committed.get(programId ?? '')?.push(subjectId);
 }
 
-/** Reads a program, or all programs by number, until `isDone` and the end of the events. */
+/** Reads a program's events, or all programs' events by number, until `isDone` returns true and no events are left. */
 async function read(programId: string | undefined, isDone: () => boolean): Promise<readonly StoredEvent[]> {
   const seen: StoredEvent[] = [];
   for (;;) {
@@ -67,7 +67,7 @@ async function read(programId: string | undefined, isDone: () => boolean): Promi
   }
 }
 
-test('reads every committed event once, in order, and no other event', async () => {
+test('readers get every committed event once, in order, and no other event', async () => {
   const others = openDatabases(server.connection, undefined, STARTS);
   let isWritten = false;
   let isRelayed = false;

@@ -12,7 +12,7 @@ import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
 const { connection } = await useServer();
 const { database } = useLedger(connection);
 
-/** The length of the longest waits in milliseconds. Only a wait that nothing wakes lasts this long. */
+/** The duration of the longest waits in milliseconds. Only a wait that nothing wakes lasts this long. */
 const LONG = 200_000;
 
 const ends: AbortController[] = [];
@@ -31,13 +31,13 @@ function begin(news: EventNews, programId: string, position: number, millisecond
   return wait;
 }
 
-/** Commits an event and gives it its position without a notification. */
+/** Commits an event and gives it its position, without a notification. */
 async function publish(programId: string | null): Promise<void> {
   await commitEvents(database, [eventOf(programId, 'x')]);
   await relayOnce(database);
 }
 
-test('immediately wakes a reader that begins to wait after the event', async () => {
+test('a reader that begins to wait after the event is woken immediately', async () => {
   const programId = newProgram();
   await publish(programId);
   const news = new EventNews(database);
@@ -47,7 +47,7 @@ test('immediately wakes a reader that begins to wait after the event', async () 
   expect(news.waiting).toBe(1);
 });
 
-test('wakes only the readers that wait for an event of another process', async () => {
+test('an event of another process wakes only the readers that wait for it', async () => {
   const [mine, other] = [newProgram(), newProgram()];
   const news = new EventNews(database);
   const waits = [begin(news, mine, 0), begin(news, mine, 0)];
@@ -60,7 +60,7 @@ test('wakes only the readers that wait for an event of another process', async (
   expect(ofOther.isOver).toBe(false);
 });
 
-test('wakes a reader of all events for those of every program and of the service', async () => {
+test('a reader of all events is woken by the events of every program and of the service', async () => {
   const news = new EventNews(database);
   for (const programId of [newProgram(), null]) {
     const number = await lastNumber();
@@ -70,7 +70,7 @@ test('wakes a reader of all events for those of every program and of the service
   }
 });
 
-test('wakes readers immediately for events of its own relay, even while the database does not respond', async () => {
+test('readers are woken immediately by events of their own relay, even while the database does not respond', async () => {
   const own = await startServer();
   const ledger = openLedger(own.connection);
   try {
@@ -89,7 +89,7 @@ test('wakes readers immediately for events of its own relay, even while the data
   }
 });
 
-test('ends a wait at its time limit and when it is canceled', async () => {
+test('a wait ends at its time limit, or when it is canceled', async () => {
   const news = new EventNews(database);
   const program = newProgram();
   const [short, aborted] = [begin(news, program, 0, 50), begin(news, program, 0)];
@@ -100,7 +100,7 @@ test('ends a wait at its time limit and when it is canceled', async () => {
   expect(news.waiting).toBe(0);
 });
 
-test('shares one read between waits that one event wakes, even if some of their callers have disconnected', async () => {
+test('waits that one event wakes share one read, even if some of their callers have disconnected', async () => {
   const programId = newProgram();
   await publish(programId);
   let statements = 0;
@@ -137,7 +137,7 @@ test('shares one read between waits that one event wakes, even if some of their 
   const all = await Promise.all(Array.from({ length: 50 }, (_, at) => wait(undefined, () => at === 0)));
   expect(all).toEqual(Array(50).fill(alone));
   expect(statements).toBe(ofOne);
-  // Other filters, and a later wait with the same filter, need another read.
+  // Waits with other filters, and a later wait with the same filter, need another read.
   expect(
     (await Promise.all([wait(undefined, () => false), wait(['card.*'], () => false)])).map(
       ({ events }) => events.length,
@@ -146,7 +146,7 @@ test('shares one read between waits that one event wakes, even if some of their 
   expect(statements).toBe(3 * ofOne);
 });
 
-test('gives a wait that shares a read its own deadline', async () => {
+test('a wait that shares a read has its own deadline', async () => {
   const programId = newProgram();
   await publish(programId);
   const reading = Promise.withResolvers<void>();

@@ -34,7 +34,7 @@ async function waitsForLock(count = 1): Promise<boolean> {
   return rows.length >= count;
 }
 
-test('puts a transaction that commits late after younger transactions that already have numbers', async () => {
+test('a transaction that commits late comes after younger transactions that already have numbers', async () => {
   const programId = newProgram();
   await owner.query('begin');
   const batchId = await writeEvents(owner, [eventOf(programId, 'late')]);
@@ -51,7 +51,7 @@ test('puts a transaction that commits late after younger transactions that alrea
   expect((await readAll(background, { programId, after: 2 })).map(({ subjectId }) => subjectId)).toEqual(['late', 'c']);
 });
 
-test('puts a transaction after those that had committed when it began, no matter what their ids are', async () => {
+test('a transaction comes after those that had committed when it began, whatever their ids are', async () => {
   const programId = newProgram();
   // These ids come from processes whose clocks differ by a second.
   await commitEvents(background, [eventOf(programId, 'first')], idAt(Date.now() + 1000));
@@ -60,7 +60,7 @@ test('puts a transaction after those that had committed when it began, no matter
   expect(await subjectsOf(programId)).toEqual(['1 first', '2 second']);
 });
 
-test('gives no position to a transaction that is rolled back or abandoned', async () => {
+test('a transaction that is rolled back or abandoned gets no position', async () => {
   const programId = newProgram();
   await owner.query('begin');
   const [rolledBack, abandoned] = [await writeEvents(owner, [eventOf(programId, 'rolled back')]), newBatchId()];
@@ -75,7 +75,7 @@ test('gives no position to a transaction that is rolled back or abandoned', asyn
   }
 });
 
-test('numbers no event twice if a relay waited for another one', async () => {
+test('no event is numbered twice if a relay waited for another one', async () => {
   const programId = newProgram();
   await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query('begin');
@@ -92,7 +92,7 @@ test('numbers no event twice if a relay waited for another one', async () => {
   expect(all.map(({ number }) => number)).toEqual(all.map((_, at) => at + 1));
 });
 
-test('changes nothing if a relay ends before its commit', async () => {
+test('nothing changes if a relay ends before its commit', async () => {
   const programId = newProgram();
   await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query('begin');
@@ -105,7 +105,7 @@ test('changes nothing if a relay ends before its commit', async () => {
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('finds a fence older than the bounded search with an unbounded search', async () => {
+test('an unbounded search finds a fence that is too old for the bounded search', async () => {
   const programId = newProgram();
   const batchId = await commitEvents(background, [eventOf(programId, 'a')]);
   await owner.query("update write_batch set created_at = created_at - interval '10 minutes' where batch_id = $1", [
@@ -117,7 +117,7 @@ test('finds a fence older than the bounded search with an unbounded search', asy
   expect(await subjectsOf(programId)).toEqual(['1 a']);
 });
 
-test('creates partitions later if a reader holds a lock for a long time', async () => {
+test('partitions are created later if a reader holds a lock for a long time', async () => {
   const day = '2031-05-06';
   const countOf = async () => (await watcher.query("select from pg_class where relname = 'event_2031_05_06'")).rowCount;
   await owner.query('begin; lock table event, event_default in access share mode');
@@ -128,7 +128,7 @@ test('creates partitions later if a reader holds a lock for a long time', async 
   expect(await countOf()).toBe(1);
 });
 
-test('moves money, numbers events and reads them without any partition', async () => {
+test('money moves, and events are numbered and read, without any partition', async () => {
   const { rows } = await owner.query<{ name: string }>(
     `select inhparent::regclass || ' detach partition ' || inhrelid::regclass as name from pg_inherits
       join pg_class on pg_class.oid = inhrelid
@@ -142,7 +142,7 @@ test('moves money, numbers events and reads them without any partition', async (
   expect(made.status).toBe('completed');
   await relayOnce(background);
   expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
-  // Days with rows in the default partition stay there. The other days get their own partitions.
+  // Days with rows in the default partition stay there. All other days get their own partitions.
   await preparePartitions(background);
   await commitEvents(background, [eventOf(programId, 'c')]);
   await relayOnce(background);

@@ -28,7 +28,7 @@ async function expectSame(ranges: readonly (readonly [programId: string, after: 
   return together;
 }
 
-test('reads the same pages of several programs together and separately', async () => {
+test('pages of several programs are the same, read together or separately', async () => {
   for (const batch of [1, 2, 3]) {
     const names = [`${batch}-a`, `${batch}-b`, `${batch}-c`];
     await commitEvents(background, [
@@ -56,7 +56,7 @@ test('reads the same pages of several programs together and separately', async (
   ]);
 });
 
-test('includes an event that is shared by all programs in the page of each program', async () => {
+test('an event that all programs share is in the page of each program', async () => {
   await owner.query(
     `insert into program (program_id, name, currency, time_zone, created_at)
         select program_id, 'of events', 'USD', 'UTC', now()
@@ -74,7 +74,7 @@ test('includes an event that is shared by all programs in the page of each progr
   }
 });
 
-test('reads the other programs if events of one program are deleted or missing', async () => {
+test("the other programs can be read if one program's events are deleted or missing", async () => {
   const [old, broken, whole] = [newProgram(), newProgram(), newProgram()];
   const day = new Date(Date.now() - 60 * 86_400_000);
   await owner.query('select make_event_partition($1, $2)', ['event', day.toISOString().slice(0, 10)]);

@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll } from './relayed.ts';
 
-// Tests when the relay loop of a service begins a round, and what the loop does without the database.
+// Tests when a service's relay loop begins a round, and how the loop behaves without the database.
 
 const server = await useServer();
 const proxy = await useProxy(server);
@@ -22,8 +22,8 @@ afterEach(async () => {
 });
 
 /**
- * Starts the loop of another process. `announced` lists the programs that the loop has announced. There are no time limits,
- * so a slow database is not a failure.
+ * Starts the loop of another process. `announced` lists the programs that the loop has announced. The loop has no time
+ * limits, so a slow database is not a failure.
  */
 function startRelay(connection = server.connection, timeLimits: TimeLimits = STARTS) {
   const databases = openDatabases(connection, undefined, timeLimits);
@@ -42,7 +42,7 @@ function startRelay(connection = server.connection, timeLimits: TimeLimits = STA
 
 const countOf = async (programId: string) => (await readAll(background, { programId })).length;
 
-test('relays and announces events of this process and of others', async () => {
+test('events of this process and of others are relayed and announced', async () => {
   const relay = startRelay();
   const [own, others] = [newProgram(), newProgram()];
   await commitEvents(relay.databases.background, [eventOf(own, 'a')]);
@@ -53,7 +53,7 @@ test('relays and announces events of this process and of others', async () => {
   expect(relay.failures).toEqual([]);
 });
 
-test('relays more transactions than one round takes, in order', async () => {
+test('more transactions than one round takes are relayed in order', async () => {
   const programId = newProgram();
   for (let at = 0; at < 450; at += 1) await commitEvents(background, [eventOf(programId, String(at))]);
   startRelay();
@@ -62,7 +62,7 @@ test('relays more transactions than one round takes, in order', async () => {
   expect(subjects).toEqual(subjects.map((_, at) => String(at)));
 });
 
-test('takes fewer transactions after a round that took too long', async () => {
+test('a round that took too long is followed by rounds with fewer transactions', async () => {
   const programId = newProgram();
   await owner.query(`
     create function slow_position() returns trigger language plpgsql as $$
@@ -77,7 +77,7 @@ test('takes fewer transactions after a round that took too long', async () => {
   expect(relay.failures[0]).toMatchObject({ sqlState: '57014' });
 });
 
-test('survives a database outage and reports it once', async () => {
+test('a database outage is survived and reported once', async () => {
   const relay = startRelay({ ...server.connection, host: proxy.host });
   const [before, after] = [newProgram(), newProgram()];
   await commitEvents(background, [eventOf(before, 'a')]);
@@ -92,7 +92,7 @@ test('survives a database outage and reports it once', async () => {
   expect(relay.failures).toHaveLength(1);
 });
 
-test('leaves the events to the next round if its backend ends in the middle of a round', async () => {
+test("the next round takes the events if the loop's backend ends in the middle of a round", async () => {
   const programId = newProgram();
   const relay = startRelay();
   // A round has begun and waits for the head of the program, which it writes in the middle.
@@ -108,7 +108,7 @@ test('leaves the events to the next round if its backend ends in the middle of a
   expect(await countOf(programId)).toBe(1);
 });
 
-test('stops after the round in progress and begins no other', async () => {
+test('a stop ends the loop after the round in progress, and no other begins', async () => {
   const programId = newProgram();
   await owner.query(`begin; ${HOLD_RELAY.text}`);
   const relay = startRelay();

@@ -10,7 +10,7 @@ const ledger = useLedger(server.connection);
 const owner = await useConnection(server.connection);
 const { background } = ledger.databases;
 
-test('numbers the events of each program in the order of their transactions, and hides events without a position', async () => {
+test('events of each program are numbered in the order of their transactions, and events without a position are hidden', async () => {
   const [first, second] = [newProgram(), newProgram()];
   await commitEvents(background, [eventOf(first, 'a'), eventOf(second, 'b'), eventOf(first, 'c'), eventOf(null, 'd')]);
   await commitEvents(background, [eventOf(second, 'e'), eventOf(first, 'f')]);
@@ -46,7 +46,7 @@ test('numbers the events of each program in the order of their transactions, and
   expect((await relayOnce(background)).found).toBe(0);
 });
 
-test('gives an event for every program a position in each program, and no number', async () => {
+test('an event for every program gets a position in each program, and no number', async () => {
   const before = await readAll(background, {});
   const demo = await readAll(background, { programId: DEMO_PROGRAM_ID });
   await commitEvents(background, [eventOf(null, 'with the reason'), eventOf(EVERY_PROGRAM, 'without')]);
@@ -63,7 +63,7 @@ test('gives an event for every program a position in each program, and no number
   expect(after.slice(before.length).map(({ subjectId }) => subjectId)).toEqual(['with the reason']);
 });
 
-test('skips no event if a page ends within a transaction, in both directions', async () => {
+test('no event is skipped if a page ends within a transaction, in both directions', async () => {
   const programId = newProgram();
   for (let batch = 0; batch < 7; batch += 1) {
     await commitEvents(

@@ -27,7 +27,7 @@ export async function commitEvents(
   return batchId;
 }
 
-/** Writes a fence and events in the open transaction of a connection, as the service does. */
+/** Writes a fence and events in a connection's open transaction, as the service does. */
 export async function writeEvents(
   client: pg.ClientBase,
   events: readonly DomainEvent[],
@@ -47,7 +47,7 @@ export async function relayOnce(database: Database, withinSeconds: number | null
   return toRelayed(await database.underLock(HOLD_RELAY, relayEvents(withinSeconds)));
 }
 
-/** Returns all events of a program, or of all programs, after a position. Fails the test if events are deleted. */
+/** Returns all events after a position, of one program or of all programs. Fails the test if events are deleted. */
 export async function readAll(database: Database, range: { readonly programId?: string; readonly after?: number }) {
   const events: StoredEvent[] = [];
   let { after = 0 } = range;
@@ -60,5 +60,5 @@ export async function readAll(database: Database, range: { readonly programId?: 
   }
 }
 
-/** Returns a new program id. The relay and readers need no row of `program`. */
+/** Returns a new program id. The relay and readers need no row in `program`. */
 export const newProgram = (): string => randomUUID();

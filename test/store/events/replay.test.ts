@@ -5,7 +5,7 @@ import { KEY_TEXT } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from './relayed.ts';
 
-// Tests replays. The response to an idempotency key is stored as the payload of an event.
+// Tests replays. The response for an idempotency key is stored as the payload of an event.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -22,7 +22,7 @@ async function makeDays(from: number, to: number): Promise<void> {
   }
 }
 
-/** Makes everything that was written with a key some days older. */
+/** Makes everything that was written with a key a few days older. */
 async function age(key: string, days: number): Promise<void> {
   const { rows } = await owner.query(
     `update idempotency set created_at = created_at - make_interval(days => $2) where ${KEY_TEXT} = $1 returning batch_id`,
@@ -37,7 +37,7 @@ async function age(key: string, days: number): Promise<void> {
   }
 }
 
-test('replays a key with the current transfer if its event was dropped, and moves no money', async () => {
+test('if its event was dropped, a key is replayed with the current transfer, and no money moves', async () => {
   await makeDays(-45, -40);
   const [key, other] = [randomUUID(), randomUUID()];
   const first = await send(key);
@@ -59,7 +59,7 @@ test('replays a key with the current transfer if its event was dropped, and move
   expect(failed).toMatchObject({ name: 'OperationFailure', busy: false, moneyMoved: 'unknown' });
 });
 
-test('reads and locks only one of a hundred partitions for a replay', async () => {
+test('a replay reads and locks only one of a hundred partitions', async () => {
   await makeDays(1, 100);
   const key = randomUUID();
   const first = await send(key);

@@ -23,7 +23,7 @@ async function relayAll(): Promise<void> {
   while ((await relayOnce(background)).found > 0);
 }
 
-/** One time for the whole file, so that partitions keep their names if a day ends. */
+/** A single time for the whole file, so that partitions keep their names if a day ends. */
 const NOW = Date.now();
 
 const dayOf = (days: number): string => new Date(NOW - days * DAY).toISOString().slice(0, 10);
@@ -116,7 +116,7 @@ test('drops no events or fences while older events have no position', async () =
   expect(await dropOldEvents(background, 31)).toEqual([nameOf('event', 45)]);
 });
 
-test('drops a partition of fences if all are numbered or abandoned', async () => {
+test('drops a partition of fences if all of them are numbered or abandoned', async () => {
   const programId = newProgram();
   // The first partition contains every day before the migration. Without it, a day can have its own partition.
   const [first] = (await partitionsOf('write_batch')).filter((name) => name.includes('_until_'));
@@ -159,7 +159,7 @@ test('drops a month of positions once all their events are dropped', async () =>
   });
 });
 
-test('leaves a partition that is in use for the next run, and fails no transfer', async () => {
+test('leaves a partition that is in use for the next run, and makes no transfer fail', async () => {
   const programId = newProgram();
   await makeDay('event', 33);
   await commitOld(33, [eventOf(programId, '1')]);

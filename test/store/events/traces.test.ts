@@ -11,7 +11,7 @@ const client = await useConnection(server.connection);
 
 const traceOf = (index: number): string => `00-${String(index).padStart(32, 'a')}-00f067aa0ba902b7-01`;
 
-test('stores each event of a group with the trace of its request, or without one', async () => {
+test('each event of a group is stored with the trace of its request, or without one', async () => {
   const requests = Array.from({ length: 12 }, (_, index) => (index % 3 === 0 ? undefined : traceOf(index)));
   const created = await Promise.all(
     requests.map(async (traceparent) => {
@@ -31,7 +31,7 @@ test('stores each event of a group with the trace of its request, or without one
   expect(Math.max(...rows.map(({ size }) => Number(size)))).toBeGreaterThan(2);
 });
 
-test('leaves out the column of the trace if no event has one', () => {
+test("the trace's column is left out if no event has one", () => {
   const events = [eventOf(null, 'a'), { ...eventOf(null, 'b'), traceparent: undefined }];
   expect(insertEvents(newBatchId(), events, 1).name).toBe('insert_events');
   expect(insertEvents(newBatchId(), [...events, { ...eventOf(null, 'c'), traceparent: traceOf(3) }], 1).name).toBe(

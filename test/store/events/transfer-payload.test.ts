@@ -29,7 +29,7 @@ const error = fc.record({
   Type: fc.constant('Request Error'),
 });
 
-/** Mostly common values. Each field sometimes has a rare value. */
+/** Generates mostly common values. Each field sometimes has a rare value. */
 const transfer: fc.Arbitrary<Transfer> = fc
   .record({
     now: time,
@@ -70,14 +70,14 @@ const transfer: fc.Arbitrary<Transfer> = fc
   .map(({ now, amount: whole, own, other }) =>
     aTransfer({
       ...own,
-      // Usually the id that the service makes, with the time of creation. Sometimes another id.
+      // This is usually the id that the service creates, with the time of creation, and sometimes another id.
       transferId: own.transferId ?? idAt(now),
       ...{ amount: whole, capturedAmount: whole, createdAt: now, updatedAt: now, completedAt: now },
       ...(other as Partial<Transfer>),
     }),
   );
 
-/** Writes the payload in form 1, which the service no longer writes: with the time, and with ids as in the API. */
+/** Returns the payload in form 1, which the service no longer writes: with the time, and with ids as in the API. */
 function inFormOne(one: Transfer): string {
   const { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy } = one;
   const named = { programId, transferId, type, amount, currency, cardName, requestId, idempotencyKey, createdBy };
@@ -140,7 +140,7 @@ describe('the payload of an event about a transfer', () => {
     );
   });
 
-  test('has a fifth of the bytes', () => {
+  test('takes a fifth of the bytes', () => {
     const { cardId, createdAt } = aTransfer();
     const cardName = toWireId('card', cardId);
     const own = { transferId: idAt(createdAt), cardName, idempotencyKey: 'a'.repeat(32), createdBy: cardId };
@@ -148,7 +148,7 @@ describe('the payload of an event about a transfer', () => {
     expect(compactPayload(record).length * 5).toBeLessThan(JSON.stringify(record).length);
   });
 
-  test('fails if only later versions know its form', () => {
+  test('cannot be read if only later versions know its form', () => {
     const origin = { programId: null, subjectId: 'tr_1' };
     expect(() => fullPayload('[3,"load"]', origin)).toThrow(
       'this version cannot read the stored form of the event of tr_1',

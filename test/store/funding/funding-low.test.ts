@@ -12,8 +12,8 @@ import { checkBalances, useConnection, useLedger, useServer } from '../../harnes
 
 const server = await useServer();
 /**
- * Two service processes without time limits for locks. A request that has timed out once is retried alone, and then rarely
- * gets the lock of the funding account.
+ * Two service processes without time limits for locks. A request that has timed out once is retried alone, and then
+ * rarely gets the lock of the funding account.
  */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);
@@ -26,7 +26,7 @@ checkBalances(ledger);
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A card program with funding and a card, seen through one service. */
+/** A card program with funding and a card, accessed through one service. */
 class Program {
   readonly programId: string;
   readonly wireId: string;
@@ -55,7 +55,10 @@ class Program {
     this.call(at, 'create_withdrawal', { amount }, { program_id: this.wireId });
   update = (body: object, at = ledger) => this.call(at, 'update_program', body, { program_id: this.wireId });
 
-  /** Returns the events of the program in the order of their transactions. Several transactions can share a millisecond. */
+  /**
+   * Returns the program's events in the order of their transactions, because several transactions can share a
+   * millisecond.
+   */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
     const told = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
       this.programId,
@@ -144,7 +147,7 @@ describe('funding.low', () => {
     expect((await program.events()).at(-2)).toEqual({ type: 'funding.withdrawn', data: withdrawal });
   });
 
-  test('is sent by a threshold that is set above the funds, if they were not low before', async () => {
+  test('is sent by a threshold that is set above the funds, if the funds were not low before', async () => {
     const program = await makeProgram(1000, null);
     await program.update({ funding_low_threshold: 1000 });
     expect(await program.lows()).toEqual([]);
@@ -177,7 +180,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toEqual([]);
   });
 
-  test('is in the same transaction as its cause, and is not sent again by a replay', async () => {
+  test('is in the same transaction as its cause, and a replay does not send it again', async () => {
     const program = await makeProgram(1000, 500);
     const more = { programId: program.programId, idempotencyKey: 'once' };
     const first = await ledger.call('create_transfer', { card_id: 'card', amount: 600 }, more);
@@ -227,7 +230,7 @@ test('funding.low is sent exactly at each crossing, in chained groups of two ser
   const run = async (at: Ledger, of: readonly ((at: Ledger) => Promise<unknown>)[], count: number) => {
     for (let round = 0; round < count; round += 1) await of[Math.floor(Math.random() * of.length)]?.(at);
   };
-  // Thresholds near the funds, so that the funds often cross them.
+  // The thresholds are near the funds, so the funds often cross them.
   const thresholds = async () => {
     let threshold: number | null = 5_000;
     for (let round = 0; round < 40; round += 1) {

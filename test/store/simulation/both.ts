@@ -22,7 +22,7 @@ import type { Opening, OpeningProgram } from '../../../verification/model/comman
 import { Random } from '../../harness/random.ts';
 import { useConnection, useServer } from '../../harness/use-ledger.ts';
 
-// The simulation (verification/environments/memory) has its own store. Here PostgreSQL executes everything that the
+// The simulation (verification/environments/memory) has its own store. Here, PostgreSQL executes everything that the
 // simulation executes. Both must return the same rows and errors, and end with the same tables.
 
 /** Makes the service's clock in PostgreSQL show the time in this table. */
@@ -34,7 +34,7 @@ const FREEZE_CLOCK = `
     select now from frozen_clock
   $$`;
 
-/** Columns with the database's clock, which the simulation does not share. */
+/** Columns that contain times of the database's clock, which the simulation does not share. */
 const BY_CLOCK: ReadonlySet<string> = new Set([
   'relayed_at',
   'created_at of fence_batch',
@@ -46,7 +46,7 @@ type Result =
   | { readonly rows: readonly StoredRow[]; readonly command: string }
   | { readonly error: string | undefined };
 
-/** A session of both databases. */
+/** A session on both databases. */
 export class Pair {
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
   readonly on = () => this;
@@ -82,7 +82,7 @@ export class Pair {
     return theirs;
   }
 
-  /** Returns the result of the simulation. `error` is 55P03 if it would wait. */
+  /** Returns the simulation's result. `error` is 55P03 if the statement would wait. */
   async runOwn(query: Query): Promise<Result> {
     const answer = resultOf(this.own.query(query));
     while (this.own.canExecute) this.own.execute();
@@ -101,8 +101,8 @@ function resultOf(query: Promise<{ readonly rows: readonly StoredRow[]; readonly
 }
 
 /**
- * Returns a result without the values that only PostgreSQL has: its clock, the values of locks, and the rows that a write
- * returns.
+ * Returns a result without the values that only PostgreSQL has: its clock, the values of locks, and the rows that a
+ * write returns.
  */
 function comparable(statement: string, result: Result, found: Result): unknown {
   if ('error' in result || 'error' in found) return 'error' in result ? result : { rows: result.rows };
@@ -114,7 +114,7 @@ function comparable(statement: string, result: Result, found: Result): unknown {
   return result.rows.map((row) => pick(row, names)).sort();
 }
 
-/** Arrays without a defined order in PostgreSQL. */
+/** Arrays whose order PostgreSQL does not define. */
 const UNORDERED: ReadonlySet<string> = new Set(['disabled', 'used', 'program_ids']);
 
 function pick(row: StoredRow, names: readonly string[]): string {
@@ -135,7 +135,7 @@ function pick(row: StoredRow, names: readonly string[]): string {
   return JSON.stringify(names.map((name) => [name, shown(name)]));
 }
 
-/** Sets up the simulated store and a PostgreSQL with the same rows. The clocks of both stand still. */
+/** Sets up the simulated store and a PostgreSQL with the same rows. Both clocks stand still. */
 export async function useBoth(elsewhere?: ReadonlySet<string>) {
   const server = await useServer();
   const client = await useConnection(server.connection);
@@ -185,7 +185,7 @@ export async function useBoth(elsewhere?: ReadonlySet<string>) {
   return { server, client, now, time, opening, tables, bugs, simulated, compared, database, ...compare };
 }
 
-/** Programs in two time zones. The first has funds in two currencies. */
+/** Returns programs in two time zones. The first one has funds in two currencies. */
 function openingAt(now: number, elsewhere: ReadonlySet<string> | undefined): Opening {
   const [first, second] = [PLACES[1], PLACES[3]].map(
     (place) => plainOpening(now, place, undefined, elsewhere).programs,
@@ -215,8 +215,8 @@ async function copyOtherPrograms(client: pg.Client, tables: Tables, time: Simula
 let lastMoment = 0;
 
 /**
- * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their ids,
- * which are random within a millisecond. PostgreSQL uses the order of arrival.
+ * Waits for the next millisecond. The simulation's clock stands still, so its relay orders transactions only by their
+ * ids, which are random within a millisecond. PostgreSQL uses the order of arrival.
  */
 export async function nextMillisecond(): Promise<void> {
   while (databaseTime() === lastMoment) await new Promise((wake) => setTimeout(wake, 1));
@@ -225,7 +225,7 @@ export async function nextMillisecond(): Promise<void> {
 
 function compareRows(table: string, own: readonly StoredRow[], rows: readonly StoredRow[]): void {
   const names = Object.keys(own[0] ?? {}).filter((name) => !BY_CLOCK.has(name) && !BY_CLOCK.has(`${name} of ${table}`));
-  // Includes records about no program and about every program.
+  // Includes records that concern no program or every program.
   const ids = new Set<unknown>([
     null,
     undefined,

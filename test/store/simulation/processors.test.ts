@@ -46,7 +46,7 @@ import { connect } from '../../harness/ledger.ts';
 import { Random } from '../../harness/random.ts';
 import { nextMillisecond, useBoth } from './both.ts';
 
-// Runs attempts and the reports of processors in the simulated store and in PostgreSQL.
+// Runs attempts and processors' reports in the simulated store and in PostgreSQL.
 
 const { server, tables, simulated, bugs, compared, database, ...both } = await useBoth(CARDS_AT_PROCESSOR);
 const { pairWith, passTime, compareTable, time } = both;
@@ -119,7 +119,7 @@ function drawAnswer(): Answer {
   };
 }
 
-/** Claims due attempts, sends them and records an answer. */
+/** Claims due attempts, sends them and records an answer. Returns their number. */
 async function carryOut(): Promise<number> {
   const lease = { ready: 5, other: 40 };
   const claimed = (await database.writeUnguarded(claimAttempts([CONNECTOR_ID], 100, lease))).map(toClaimedAttempt);
@@ -184,7 +184,7 @@ async function notify(number: number): Promise<void> {
   }
 }
 
-/** Reports on an outdated attempt. Such a decision is not written. */
+/** Reports on an outdated attempt. The resulting decision is not written. */
 async function reportLate(): Promise<void> {
   const before = drawAttempt();
   const stale = { ...before, looks: before.looks + 1 };

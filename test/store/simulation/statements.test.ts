@@ -40,7 +40,7 @@ const { server, client, now, time, opening, tables, bugs, simulated, compared, d
 const { pairWith, passTime, compareTable } = both;
 const service = openService(database, { batch: 64, waiting: 64 });
 
-/** Makes a request. Returns the code of its refusal, or the id of the new transfer or webhook. */
+/** Sends a request. Returns the code of its refusal, or the id of the new transfer or webhook. */
 async function ask(wanted: Request, key: string | null): Promise<{ readonly code?: string; readonly id?: string }> {
   const own = { ...service, database: database.forProgram(programOf(wanted.program).programId) };
   const deadline = performance.now() + 240_000;
@@ -53,7 +53,7 @@ async function ask(wanted: Request, key: string | null): Promise<{ readonly code
     return id === undefined ? {} : { id };
   } catch (error) {
     if (error instanceof Refusal) return { code: error.code };
-    // PostgreSQL refuses the row of this request.
+    // PostgreSQL refuses this request's row.
     if (wanted.does === 'create' && wanted.isPoison) return { code: 'poison' };
     throw error;
   }
@@ -110,7 +110,7 @@ test('random histories have the same results in PostgreSQL', async () => {
   const transferId = String(transfer?.transfer_id);
   await database.writeUnguarded(lockAccounts([], [{ programId: String(transfer?.program_id), transferId }], 'skip'));
   await database.read(readTransfer(String(transfer?.program_id), transferId));
-  // Just before the end of a day, in both time zones. The shown time must be on that day.
+  // Moves to just before the end of a day in each time zone. The shown time must be on that day.
   const ids = PROGRAMS.map(({ programId }) => programId);
   for (const { zone } of opening.programs) {
     await passTime(nextPeriodAfter(time.clock, 'day', zone) - time.clock - 0.4);
@@ -217,7 +217,7 @@ const card = (number: number) => ({
 });
 const name = (text: string) => ({ programId: card(0).programId, kind: 'reference', name: text }) as const;
 
-/** A webhook that the histories do not use. They may delete other webhooks. */
+/** A webhook that the histories do not use, because they may delete other webhooks. */
 const webhookId = PROGRAMS[0]?.webhookId ?? '';
 
 /** Statements with locks. The second statement waits for the lock, skips the locked rows, or continues. */

@@ -10,7 +10,7 @@ import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts
 import { CALLER } from '../../security/audited-actions.ts';
 
 const server = await useServer();
-/** Two service processes for PostgreSQL. */
+/** Two processes from PostgreSQL's point of view. */
 const [ledger, other] = [useLedger(server.connection), useLedger(server.connection)];
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
@@ -28,8 +28,8 @@ async function call(
 const rowsOf = async (text: string, ...values: unknown[]) => (await client.query(text, values)).rows;
 
 /**
- * Waits until this many connections are waiting for a lock, or one of the calls has ended. On a slow machine a call may
- * time out first.
+ * Waits until this many connections are waiting for a lock, or one of the calls has ended. On a slow machine, a call
+ * may time out first.
  */
 async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]): Promise<void> {
   let ended = 0;
@@ -49,7 +49,7 @@ async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]
     .toBe(true);
 }
 
-/** Makes a closed card and its transfer, with a text about its holder. */
+/** Creates a closed card and its transfer, with a text about the card's holder. */
 async function cardOf(text: string) {
   const { card_id = '' } = await call(ledger, 'create_card', { holder_reference: text });
   const made = await call(ledger, 'create_transfer', { amount: 5, card_id, description: text });
@@ -80,10 +80,10 @@ test('a case about a transfer that fails later is as urgent as the error of that
   expect(partsOf(Number(row?.urgency))).toEqual({ byError: 'request_error', severity: 'normal' });
 });
 
-/** Operators' requests write everything before they wait for the head of the audit log. */
+/** Operators' requests write everything else before they wait for the head of the audit log. */
 const AS_OPERATOR = { caller: CALLER };
 
-test('two concurrent create_case for one request make one case, and both return it', async () => {
+test('two concurrent create_case calls for one request create one case, and both return it', async () => {
   const { request_id } = await cardOf('somebody');
   const open = (of: Ledger, more = {}) => call(of, 'create_case', { request_id }, more);
   // The first request has written its case when the second one begins.
@@ -114,7 +114,7 @@ test.each([
   await untilWaiting(2, writing, erasing);
   await holder.query('rollback');
   await Promise.all([writing, erasing]);
-  // Repeats the request in case it waited too long.
+  // Repeats the request, because it may have waited too long.
   await call(other, 'erase_card_holder', {}, { params: { card_id } });
   expect(await tracesOf(text)).toEqual([]);
 });

@@ -19,7 +19,7 @@ import { sendRaw } from '../../harness/raw-request.ts';
 import { useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 const server = await useServer();
-// There are no time limits, because transactions wait for each other and for a lock that a test holds.
+// The ledger has no time limits, because transactions wait for each other and for a lock that a test holds.
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const client = await useConnection(server.connection);
 const holder = await useConnection(server.connection);
@@ -42,7 +42,7 @@ const newIncident = async (members: object = {}): Promise<string> =>
 const endIncident = (incident_id: string) =>
   call('resolve_incident', { text: 'A server was replaced.', outcome: 'retry' }, { params: { incident_id } });
 
-/** Inserts open cases about an error. Their ids are ascending. */
+/** Inserts open cases about an error, with ascending ids. */
 async function insertCases(
   count: number,
   more: { incident?: string; code?: string; urgency?: string } = {},
@@ -99,7 +99,7 @@ test('a case about a request that took six seconds waits until its error is stor
       idempotencyKey: null,
       deadline: performance.now() + seconds * 1000,
     });
-  // The request does not wait until its deadline either.
+  // Nor does the request wait until its deadline.
   await expect(openCase(1)).rejects.toMatchObject({ code: 'request_not_found' });
   expect(lookUps).toBe(1);
   expect(await openCase(240)).toMatchObject({ record: { request_id: found.request_id } });
@@ -112,7 +112,7 @@ describe('the end of an incident', () => {
     await insertCases(500, { incident });
     await endIncident(incident);
     const inner = fromWireId('inc', incident) ?? '';
-    // Two batches succeed. The backend of the third ends before its COMMIT.
+    // Two batches succeed. The third one's backend ends before its COMMIT.
     await settleBatch(ledger.database, inner);
     await settleBatch(ledger.database, inner);
     expect(await countsOf(incident)).toEqual({ resolved: 200, events: 200, subjects: 200 });
@@ -169,7 +169,7 @@ describe('the end of an incident', () => {
   });
 });
 
-test('proposes cases by code and time, attaches them, and does not propose them again', async () => {
+test('cases are proposed by code and time, attached, and not proposed again', async () => {
   const code = 'unknown_list_cards';
   await insertCases(1, { code: 'unknown_get_card' });
   const incident = await newIncident({ codes: [code], started_at: '2020-01-01T00:00:00Z' });
@@ -201,7 +201,7 @@ test('proposes cases by code and time, attaches them, and does not propose them 
   });
 });
 
-test('shows an incident to keys in its reach, without its internal text, and with its events', async () => {
+test('keys see an incident that concerns them, without its internal text, and with its events', async () => {
   const { program_id } = await call('create_program', { name: randomUUID(), currency: 'USD' });
   const own = await newIncident({ scope: 'program', program_id, internal_text: 'secret disk' });
   const all = await newIncident({ internal_text: 'secret disk' });
@@ -277,7 +277,7 @@ describe('the headers of errors', () => {
   });
 });
 
-test("closes cases 30 days after their resolution, and removes their texts after the error log's retention", async () => {
+test("cases close 30 days after their resolution, and lose their texts after the error log's retention", async () => {
   await insertCases(2, { code: 'unknown_get_card' });
   const of = "where code = 'unknown_get_card'";
   await client.query(
@@ -292,7 +292,7 @@ test("closes cases 30 days after their resolution, and removes their texts after
   expect(rows.every(({ code, text, has_texts }) => code !== null && text === null && has_texts === false)).toBe(true);
 });
 
-test('reads the queue of 10,000 open cases and the cases of a request by index', async () => {
+test('the queue of 10,000 open cases and the cases of a request are read by index', async () => {
   await insertCases(10_000, { urgency: '(number % 40)::smallint' });
   await client.query('analyze support_case');
   const filter = { programId: null, status: 'open', code: null, incidentId: null } as const;

@@ -10,14 +10,15 @@ const server = await useServer();
 const { database } = useLedger(server.connection);
 const programId = newProgram();
 
-/** Makes an event and gives it its number. */
+/** Creates an event and gives it its number. */
 async function make(subjectId: string): Promise<void> {
   await commitEvents(database, [eventOf(programId, subjectId)]);
   await relayOnce(database);
 }
 
 /**
- * Opens a cursor over the events of all programs that looks for one event. `more` resolves when there may be more events.
+ * Opens a cursor over the events of all programs that looks for one event. `more` resolves when the cursor may find
+ * more events.
  */
 function open(feed: EventFeed, start: number, subjectId: string) {
   const more = Promise.withResolvers<void>();
@@ -26,7 +27,7 @@ function open(feed: EventFeed, start: number, subjectId: string) {
   return { cursor: new EventCursor(feed, new Places(start), wants, reports), more: more.promise };
 }
 
-test('finds an event announced during a read that another read overtakes', async () => {
+test('a cursor finds an event announced during a read that another read overtakes', async () => {
   const start = (await readAll(database, {})).at(-1)?.number ?? 0;
   await make('first');
   const feed = new EventFeed(database, null, new FeedReader(database));
@@ -40,7 +41,7 @@ test('finds an event announced during a read that another read overtakes', async
   expect(quick.cursor.take()).toBeUndefined();
   await quick.more;
   expect(quick.cursor.take()?.found.event.subjectId).toBe('first');
-  // The cursor reads the page of the other cursor while its own read is still in progress.
+  // The cursor reads the other cursor's page while its own read is still in progress.
   expect(slow.cursor.take()).toBeUndefined();
   await make('second');
   feed.noteNews();

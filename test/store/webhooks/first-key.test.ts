@@ -9,8 +9,8 @@ const ledger = useLedger(server.connection, undefined, undefined, STARTS);
 const connection = await useConnection(server.connection);
 const watcher = await useConnection(server.connection);
 
-test('recognises the first key if another request creates and uses it during the check', async () => {
-  // Uses the key of the test server, which this process has not read yet.
+test('the first key is recognized if another request creates and uses it during the check', async () => {
+  // Uses the test server's key, which this process has not read yet.
   await ledger.call('create_webhook', { url: 'https://hooks.example/' });
   let keys: readonly Buffer[] = [];
   const read = () => keys;

@@ -36,7 +36,7 @@ beforeEach(async () => {
   await owner.query('update webhook_shard set owner = null, expires_at = null');
 });
 
-/** Creates a webhook with a running replay and two failed events. Returns it with its state. */
+/** Creates a webhook with a running replay and two failed events. Returns the webhook and its state. */
 async function createWebhook() {
   const created = await ledger.call('create_webhook', { url: 'http://receiver.test/', after: 0 });
   const webhookId = fromWireId('wh', JSON.parse(created.body).webhook_id) ?? '';
@@ -117,7 +117,7 @@ describe("a process's writes for a webhook", () => {
   });
 });
 
-test('renews an expired lease unless another process has claimed the shard', async () => {
+test('an expired lease is renewed unless another process has claimed the shard', async () => {
   const held = await claim(first);
   expect(held).toHaveLength(16);
   await expire();
@@ -131,7 +131,7 @@ test('renews an expired lease unless another process has claimed the shard', asy
   expect(await background.inOnePacket([renew])).toEqual([[]]);
 });
 
-test('ends leases when the clock is set back, and does not count the processes that held them', async () => {
+test('leases end when the clock is set back, and the processes that held them are not counted', async () => {
   const ahead = (time: string) =>
     owner.query(`update webhook_shard set expires_at = clock_timestamp() + interval '${time}' where owner is not null`);
   const held = await claim(first);
@@ -152,7 +152,7 @@ test('ends leases when the clock is set back, and does not count the processes t
   expect((await owner.query('select owner from webhook_worker')).rows).toEqual([{ owner: second }]);
 });
 
-test('gives each shard to one of two processes that claim at the same time', async () => {
+test('each shard goes to one of two processes that claim at the same time', async () => {
   const taken = (await Promise.all([claim(first), claim(second), claim(first), claim(second)])).flat();
   expect(taken.map(({ shard }) => shard).toSorted((a, b) => a - b)).toEqual(
     Array.from({ length: 16 }, (_, shard) => shard),

@@ -11,7 +11,7 @@ const ledger = useLedger(server.connection);
 const connection = await useConnection(server.connection);
 const { background } = ledger.databases;
 
-test('writes webhook.failing once, and again after a success', async () => {
+test('webhook.failing is written once, and again after a success', async () => {
   const { webhook_id } = JSON.parse((await ledger.call('create_webhook', { url: 'https://hooks.example/' })).body);
   const webhookId = fromWireId('wh', webhook_id) ?? '';
   const owner = randomUUID();

@@ -14,7 +14,7 @@ const ledger = useLedger(server.connection);
 const { database } = ledger;
 const owner = await useConnection(server.connection);
 
-/** Makes events of a program in separate transactions. Each has failed at a webhook and is due again. */
+/** Creates events of a program in separate transactions. Each has failed at a webhook and is due again. */
 async function failedEvents(count: number) {
   const programId = DEMO_PROGRAM_ID;
   const { webhook_id } = JSON.parse((await ledger.call('create_webhook', { url: 'https://hooks.example/' })).body);
@@ -36,7 +36,7 @@ async function failedEvents(count: number) {
   return { programId, webhookId, eventIds: events.map(({ eventId }) => eventId) };
 }
 
-/** Opens the retries of a webhook. Also returns the result of the next look for due retries. */
+/** Opens a webhook's retries. Also returns the result of the next search for due retries. */
 function open({ programId, webhookId }: { readonly programId: string; readonly webhookId: string }) {
   let settle = Promise.withResolvers<void>();
   const retries = new Retries(0, {
@@ -60,18 +60,18 @@ function open({ programId, webhookId }: { readonly programId: string; readonly w
   return { retries, look };
 }
 
-test('reads the events of fifty retries together', async () => {
+test('the events of fifty retries are read together', async () => {
   const failed = await failedEvents(50);
   const { look } = open(failed);
   const read = vi.spyOn(database, 'read');
   onTestFinished(() => read.mockRestore());
   const items = await look();
   expect(items.map(({ eventId }) => eventId)).toEqual(failed.eventIds);
-  // The reads are: the rows, the events with their positions in one packet, and the rows of the next look.
+  // The reads are: the rows, the events with their positions in one packet, and the rows of the next search.
   expect(read.mock.calls.length).toBeLessThanOrEqual(3);
 });
 
-test('keeps retries due if their events could not be read', async () => {
+test('retries stay due if their events could not be read', async () => {
   const failed = await failedEvents(2);
   const { retries, look } = open(failed);
   const failing = vi.spyOn(database, 'inOnePacket').mockRejectedValue(new StoreFailure(new Error('lost')));
@@ -82,7 +82,7 @@ test('keeps retries due if their events could not be read', async () => {
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
 
-test('lets other webhooks continue if a webhook is dropped while its oldest retry is for a deleted event', async () => {
+test('other webhooks continue if a webhook is dropped while its oldest retry is for a deleted event', async () => {
   const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
   await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
     dropped.webhookId,
