@@ -3,7 +3,7 @@ import type { Operation } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 import { includesScope } from './scope.ts';
 
-// Invariant: What a scope can do is derived from the definitions of the operations
+// Invariant: The abilities of a scope are derived from the definitions of the operations
 // Tested by: `contract/abilities.test.ts`
 
 export type Ability = (typeof ABILITIES)[number];

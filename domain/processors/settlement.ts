@@ -88,7 +88,7 @@ export function dueAt(approvedAt: number, withinHours: number): number {
   return approvedAt + withinHours * HOUR;
 }
 
-// Invariant: An order is missing only if a file has arrived that should have it
+// Invariant: An order is missing only if a file has arrived that should contain it
 // Kept by: `ordersDue`
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/unsettled.test.ts`
 

@@ -18,7 +18,7 @@ import {
   WRITER_SETTINGS,
 } from './session-settings.ts';
 
-// Invariant: A start and a command wait for a slow database without a limit, and say what they wait for
+// Invariant: Starts and commands wait indefinitely for a slow database, and say what they wait for
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 
