@@ -138,7 +138,7 @@ describe('live mode on an empty directory', () => {
       [expired.key, 'expired'],
     ] as const) {
       const response = async () => (await get(TRANSFERS, bearer(key))).fields;
-      await waitFor(`the key is ${word}`, async () => (await response()).Status === 401);
+      await waitFor(`the key to be ${word}`, async () => (await response()).Status === 401);
       expect(await response()).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining(word) });
     }
   });
@@ -267,7 +267,7 @@ describe('live mode on an empty directory', () => {
       if (status !== 200) expect(unanswered).toContain(`${fields.Status} ${fields.Code}`);
     }
     for (const key of fresh) {
-      await waitFor('the database is back', async () => (await get(TRANSFERS, bearer(key))).status === 200);
+      await waitFor('the database to be back', async () => (await get(TRANSFERS, bearer(key))).status === 200);
     }
   });
 

@@ -8,7 +8,7 @@ import { expectBalancedBooks, refusalOf, useDirectory, useOwnService } from '../
 import { setClock } from './transfers/limited.ts';
 
 const settings = { OPERATOR_DAILY_LIMITS: 'USD 10.00' };
-const running = useOwnService('It has limits for operators, and moves the clock.', settings);
+const running = useOwnService('It sets limits for operators, and moves the clock.', settings);
 const { path: otherDirectory } = await useDirectory();
 /** A second process on the same ledger. */
 let other: ServiceProcess;

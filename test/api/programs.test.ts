@@ -7,7 +7,7 @@ import { operatorKey, withSecret } from '../harness/keys.ts';
 import { expectBalancedBooks, refusalOf, useOwnService } from '../harness/service.ts';
 import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 
-const running = useOwnService('It reads which program is the newest.');
+const running = useOwnService('It reads the newest program.');
 const client = () => running().client;
 const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
 /** Repeats a refused PATCH, because a busy machine refuses some and the client does not repeat a PATCH. */

@@ -12,7 +12,7 @@ const client = () => service().client;
 /** Sends a request that is refused, waits until its error is stored, and returns the request id. */
 async function refused(call: () => Promise<unknown>): Promise<string> {
   const { requestId } = await refusalOf(call());
-  await waitFor('the error is stored', () =>
+  await waitFor('the error to be stored', () =>
     client()
       .errors.inspect(requestId)
       .then(Boolean, () => false),
@@ -169,7 +169,7 @@ describe('the screen of a request', () => {
     await service().database.stop();
     const { requestId } = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active' }));
     await service().database.start();
-    await waitFor('the error is stored', () =>
+    await waitFor('the error to be stored', () =>
       client()
         .errors.inspect(requestId)
         .then(Boolean, () => false),

@@ -313,7 +313,7 @@ describe('one transfer', () => {
     await page.getByRole('dialog').getByText('has 0.00 USD available').waitFor();
     await page.getByRole('dialog').getByText('No money moved.').waitFor();
     await pressKeys(page, 'Escape');
-    await waitFor('the refusal is in the timeline', async () => {
+    await waitFor('the refusal to appear in the timeline', async () => {
       return (await page.locator('.timeline > li').filter({ hasText: 'insufficient_funds' }).count()) === 1;
     });
   });

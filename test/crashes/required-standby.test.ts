@@ -131,7 +131,7 @@ test('a transfer is acknowledged only when a standby has it, even if PostgreSQL 
   const waiting = ledger.call('create_transfer', CARD, { idempotencyKey: key }).finally(() => {
     isAnswered = true;
   });
-  await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+  await waitFor('COMMIT to wait for the standby', async () => (await pair.commitsWaiting()) > 0);
   await pair.setNames('');
   await waitFor('the commit', async () => (await written([key]))[1] === 1);
   const brief = ledger.call('create_transfer', CARD, { idempotencyKey: key, deadline: performance.now() + BRIEF });

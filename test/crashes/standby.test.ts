@@ -122,7 +122,7 @@ describe('with a synchronous standby', () => {
     expect(data.length).toBeGreaterThan(0);
     await pair.takeAway();
     const lost = failureOf(send(randomUUID(), performance.now() + BRIEF));
-    await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+    await waitFor('COMMIT to wait for the standby', async () => (await pair.commitsWaiting()) > 0);
     await relay();
     await lost;
     await relay();
@@ -148,7 +148,7 @@ describe('with a synchronous standby', () => {
       settled = true;
     });
     lost.catch(() => undefined);
-    await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+    await waitFor('COMMIT to wait for the standby', async () => (await pair.commitsWaiting()) > 0);
     await pair.crash();
 
     // Recovery has made the transfer visible, but only on this server.
@@ -201,7 +201,7 @@ describe('with a synchronous standby', () => {
     try {
       // The previous test promoted the standby, so no standby acknowledges the old primary's commits.
       const lost = failureOf(ask(performance.now() + 60_000));
-      await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+      await waitFor('COMMIT to wait for the standby', async () => (await pair.commitsWaiting()) > 0);
       await pair.endWaits();
       expect(await lost).toMatchObject({ moneyMoved: 'unknown' });
       // Leaves a connection to the old primary open, which has the transfer.

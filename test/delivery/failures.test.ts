@@ -346,7 +346,7 @@ test('ends the pause after a success while the service is reading the change', a
   await makeDue(world(), webhookId, { next_probe_at: "clock_timestamp() + interval '1 hour'" });
   // The service has read the changed webhook, but not yet its secrets.
   const waits = `select from pg_locks where relation = 'webhook_secret'::regclass and not granted`;
-  await waitFor('the reading of the secrets', async () => (await sql(waits)).length > 0);
+  await waitFor('the read of the secrets', async () => (await sql(waits)).length > 0);
   accept?.();
   const success = 'select from webhook_state where webhook_id = $1 and last_success_at > last_failure_at';
   await waitFor('the success', async () => (await sql(success, id)).length > 0);

@@ -49,7 +49,7 @@ test("all errors are recorded except those of the console's background requests"
   for (const one of own) hidden.push(await fail(one));
   for (const one of others) shown.push(await fail(one));
   // Errors are stored in order, so all earlier errors are stored too.
-  for (const requestId of shown) await waitFor('the error is recorded', () => isRecorded(requestId));
+  for (const requestId of shown) await waitFor('the error to be recorded', () => isRecorded(requestId));
   expect(await Promise.all(hidden.map(isRecorded))).toEqual(own.map(() => false));
   const overview = await client().status.overview();
   expect(overview.proposed_incidents.map(({ code }) => code)).not.toContain('unknown_get_switch');

@@ -128,7 +128,7 @@ describe('a primary that is stopped', () => {
       const before = outcomes.length;
       await waitFor('requests at the stopped primary', async () => outcomes.length > before + 20);
       await pair.promote();
-      await waitFor('the new primary is used', async () => usedHost() === standbyName());
+      await waitFor('the new primary to be used', async () => usedHost() === standbyName());
       const after = randomUUID();
       await waitFor('a transfer', async () => (await outcomeOf(after, send(after))).transferId !== undefined);
     } finally {
@@ -199,7 +199,7 @@ describe('while a replaced primary still accepts writes', () => {
     await reached.promise;
     // The old primary remains reachable and writable, because it does not notice the promotion.
     await pair.promote();
-    await waitFor('the new primary is used', async () => {
+    await waitFor('the new primary to be used', async () => {
       hostsOf({ connectionString: url })?.doubt();
       return usedHost() === standbyName();
     });

@@ -13,7 +13,7 @@ export type Exemption = {
 const CLONE = 'It needs a clone. The guides are tested with the packages.';
 const DISK = 'It needs a second disk, another machine or a service that keeps running.';
 const PERSON = 'It needs a person who has signed in.';
-const ROOT = 'It needs root, systemd and a PostgreSQL on the machine.';
+const ROOT = 'It needs root, systemd and PostgreSQL on the machine.';
 
 /**
  * The commands that no test runs. `coverage.test.ts` requires an exemption for each of them, and refuses exemptions for
@@ -194,7 +194,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
   ),
   ...exempt(
     'managed-postgresql',
-    'It needs the database of a provider, or of a distribution.',
+    'It needs a database from a provider or a distribution.',
     'tools/verify/database-guides.ts, on a PostgreSQL 15 of Debian',
     [
       'npx transfer-service migrate',

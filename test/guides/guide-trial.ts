@@ -55,7 +55,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
   const file = trial.file ?? GUIDES.find((guide) => guide.slug === slug)?.file ?? `docs/${slug}.md`;
   const text = readFileSync(join(ROOT, file), 'utf8');
   const service =
-    trial.startsService === true ? undefined : useOwnService('A guide is read with a new sandbox.', trial.settings);
+    trial.startsService === true ? undefined : useOwnService('A guide assumes a new sandbox.', trial.settings);
   const ports = new Map<string, string>();
   let folder: ReaderFolder | undefined;
   let runner: GuideRunner | undefined;

@@ -180,7 +180,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   const refused = await client.cards.get('none').catch((error: unknown) => error);
   const requestId = (refused instanceof TransferServiceError && refused.requestId) || '';
   // Errors are recorded a moment after the response.
-  await waitFor('the error is recorded', () => errors.get(requestId).then(Boolean, () => false));
+  await waitFor('the error to be recorded', () => errors.get(requestId).then(Boolean, () => false));
   for (const q of ['one', '4242', '12.34', 'first', 'insufficient_funds', id])
     await call(`search ${q.split('_')[0]}`, () => client.search.find({ q }));
   await call('inspect_error', () => errors.inspect(requestId));

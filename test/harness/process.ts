@@ -93,7 +93,7 @@ export async function startService(environment: ServiceSettings, main?: string):
   // 'close' comes after all output.
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
+    const timer = setTimeout(() => reject(new Error(`no banner appeared in time:\n${output}`)), START_TIME);
     let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
@@ -229,7 +229,7 @@ export async function isRunning(processId: number): Promise<boolean> {
 export async function waitFor(what: string, condition: () => Promise<boolean>, most = START_TIME): Promise<void> {
   const deadline = performance.now() + most;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out waiting for: ${what}`);
     await new Promise((wake) => setTimeout(wake, 20));
   }
 }

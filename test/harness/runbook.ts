@@ -48,5 +48,5 @@ export function followRunbook(errors: string): void {
   if (!title.startsWith('# ')) throw new Error(`the page ${page} has no title`);
   const found = pagesOf(errors);
   if (found.includes(page)) return;
-  throw new Error(`docs/runbook/README.md has no part of this message for the page ${page}:\n${errors}`);
+  throw new Error(`docs/runbook/README.md lists no part of this message for the page ${page}:\n${errors}`);
 }

@@ -124,7 +124,7 @@ async function crash(embedded: EmbeddedPostgres): Promise<void> {
       // The wait has already ended.
     }
   }
-  await waitFor('the primary has recovered', async () => {
+  await waitFor('the primary to recover', async () => {
     const isNew = embedded.state() === 'running' && embedded.processId() !== killed;
     return isNew && (await asSuperuser(embedded, 'select 1').then(Boolean, () => false));
   });
@@ -136,7 +136,7 @@ async function setNames(embedded: Pick<EmbeddedPostgres, 'connection'>, names: s
   await asSuperuser(embedded, 'select pg_reload_conf()');
   // A new session gets the settings of the main process, which signals all other sessions once it has read the
   // settings.
-  await waitFor('the names are in force', async () => {
+  await waitFor('the names to be in force', async () => {
     const [row] = await asSuperuser(embedded, "select current_setting('synchronous_standby_names') as names");
     return row?.names === names;
   });

@@ -281,7 +281,7 @@ describe('a caller of an export', () => {
     });
     const started = await serve(source);
     const connection = await started.connect(GET);
-    await waitFor('a beginning', async () => connection.received.length > 20_000);
+    await waitFor('a start', async () => connection.received.length > 20_000);
     connection.close();
     await waitFor('the end of the export', async () => source.returned);
     const { asked } = source;
@@ -298,7 +298,7 @@ describe('while the service closes', () => {
     });
     const started = await serve(source);
     const connection = await started.connect(GET);
-    await waitFor('a beginning', async () => connection.received.includes('1,2'));
+    await waitFor('a start', async () => connection.received.includes('1,2'));
     await started.server.close();
     expect(readChunked(await connection.rest())).toMatchObject({ isWhole: true, after: '' });
     expect(started.reports).toEqual([]);
@@ -315,7 +315,7 @@ describe('while the service closes', () => {
     const started = await serve(source, { maxDrainMilliseconds: 200, readTimeoutMilliseconds: 600_000 });
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
-    await waitFor('a beginning', async () => source.asked > 3);
+    await waitFor('a start', async () => source.asked > 3);
     // The close completes, which shows that the close ended the export and not the read timeout.
     await started.server.close();
     connection.socket.resume();

@@ -4,7 +4,7 @@ import { readBook } from '../../simulator/book.ts';
 import { waitFor } from '../harness/process.ts';
 import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 
-const service = useOwnService('It reads the whole book of the simulator.');
+const service = useOwnService("It reads the simulator's whole book.");
 
 test('a sandbox starts its simulator when a card at a processor is first loaded', async () => {
   const { client, directory } = service();

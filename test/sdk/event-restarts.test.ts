@@ -52,8 +52,8 @@ test('streams yield every event once, in order, across kills and restarts of the
   await service.goThroughTrouble();
   const last = await service.settle();
   const hasRead = ({ events }: typeof all) => (events.at(-1)?.position ?? 0) >= last;
-  await waitFor('the streams have read everything', async () => hasRead(all) && hasRead(filtered));
-  await waitFor('all programs have been read', async () => everywhere.numbers.length >= last);
+  await waitFor('the streams to read everything', async () => hasRead(all) && hasRead(filtered));
+  await waitFor('all programs to be read', async () => everywhere.numbers.length >= last);
   await Promise.all([all.end(), filtered.end(), everywhere.end()]);
   expect(everywhere.numbers).toEqual(everywhere.numbers.map((_, index) => index + 1));
   const upToLast = all.events.filter(({ position }) => position <= last);

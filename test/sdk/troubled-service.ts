@@ -65,7 +65,7 @@ export async function useTroubledService(): Promise<TroubledService> {
       transferIds.push(transfer_id);
       // An event gets its position a moment after the response.
       let position: number | undefined;
-      await waitFor('the last transfer has its event', async () => {
+      await waitFor('the last transfer to have its event', async () => {
         position = (await client.events.list({ subject_id: transfer_id })).data[0]?.position;
         return position !== undefined;
       });

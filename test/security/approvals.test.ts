@@ -500,7 +500,7 @@ describe('a key', () => {
       decided_by: ofLena.id,
     });
     await ada.ask(OPERATIONS.block_person.path.replace('{person_id}', lena.id), 'POST');
-    await waitFor('the key is refused', async () => (await ofLena.ask(about(asked))).status === 401);
+    await waitFor('the key to be refused', async () => (await ofLena.ask(about(asked))).status === 401);
     expect((await decideOn(olivia, asked, 'approve')).fields).toMatchObject({
       Code: 'invalid_approval_status',
       Message:

@@ -69,7 +69,7 @@ const UNDECIDED: ReadonlySet<unknown> = new Set(['service_unavailable', 'unknown
 
 /** Waits until every process refuses the key, because a process remembers a key for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
-  waitFor('the key is refused', async () => {
+  waitFor('the key to be refused', async () => {
     const responses = await Promise.all(services.map((service) => ask(service, key)));
     return responses.every(({ status }) => status === 401);
   });
@@ -250,7 +250,7 @@ describe('a key ends', () => {
       }
     };
     const revokeUnderLoad = async (): Promise<void> => {
-      await waitFor('every caller was accepted', async () => hammers.every(({ seen }) => seen.length >= 10));
+      await waitFor('every caller to be accepted', async () => hammers.every(({ seen }) => seen.length >= 10));
       await operator.keys.revoke(made.key_id);
       revokedAt = performance.now();
     };
@@ -274,7 +274,7 @@ describe('a key ends', () => {
       expect((await ask(second, made.key)).status).toBe(200);
       return made;
     });
-    await waitFor('the key has expired', async () => Date.now() >= Date.parse(expires_at ?? ''));
+    await waitFor('the key to expire', async () => Date.now() >= Date.parse(expires_at ?? ''));
     for (const service of [first, second]) {
       expect((await ask(service, key)).fields).toMatchObject({
         Status: 401,
@@ -298,7 +298,7 @@ describe('rolling', () => {
     });
     const listed = (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === old.key_id);
     expect(listed).toMatchObject({ replaced_by: made.key_id, expires_at: previous_until });
-    await waitFor('the old key has ended', async () => Date.now() >= Date.parse(previous_until));
+    await waitFor('the old key to end', async () => Date.now() >= Date.parse(previous_until));
     for (const service of [first, second]) {
       expect((await ask(service, old.key)).status).toBe(401);
       expect((await ask(service, made.key)).status).toBe(200);
@@ -348,7 +348,7 @@ describe('background records', () => {
     expect(await lastUse()).toBeNull();
     const before = Date.now();
     await Promise.all([first, second].flatMap((service) => Array.from({ length: 10 }, () => ask(service, made.key))));
-    await waitFor('the use is written', async () => (await lastUse()) !== null);
+    await waitFor('the use to be written', async () => (await lastUse()) !== null);
     const noted = await lastUse();
     expect(Date.parse(noted ?? '')).toBeGreaterThanOrEqual(before);
     expect(Date.parse(noted ?? '')).toBeLessThanOrEqual(Date.now());
@@ -359,7 +359,7 @@ describe('background records', () => {
     await Promise.all([first, second].map((service, index) => ask(service, others[index]?.key ?? '')));
     const isUsed = async (id: string) =>
       (await operator.keys.list({ limit: 100 })).data.some(({ key_id, last_used_at }) => key_id === id && last_used_at);
-    await waitFor('later uses are written', async () => {
+    await waitFor('later uses to be written', async () => {
       const used = await Promise.all(others.map(({ key_id }) => isUsed(key_id)));
       return used.every(Boolean);
     });

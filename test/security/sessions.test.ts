@@ -301,7 +301,7 @@ test('get an error if they sign out without a session', async () => {
 test('a job deletes sessions that are too old', async () => {
   const { key_id, sessionId } = await newSession();
   await ageSession(sessionId, 'created_at', '13 hours');
-  await waitFor('the row is gone', async () => {
+  await waitFor('the row to be gone', async () => {
     await deleteExpired(ledger.database);
     return (await countSessions(key_id)) === 0;
   });

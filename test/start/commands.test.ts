@@ -138,7 +138,7 @@ describe('while a service is running on the embedded database', () => {
     await holder.query('begin; lock table posting');
     const ending = runCommand(['verify-books'], { DATA_DIR });
     const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%from posting%'";
-    await waitFor('the command waits for the table', async () => (await watcher.query(waits)).rows.length > 0);
+    await waitFor('the command to wait for the table', async () => (await watcher.query(waits)).rows.length > 0);
     await service.kill();
     // The killed service leaves its database running. The next service stops that database.
     service = await startService({ DATA_DIR });

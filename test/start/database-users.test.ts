@@ -194,7 +194,7 @@ describe('a database that the service does not own', () => {
       expect(problem).toMatchObject({ page: 'migration-locked', message: expect.stringMatching(NAMED) });
       expect(waits).toHaveLength(2);
       const ending = runCommand(['migrate'], busy);
-      await waitFor('the command waits for the lock', async () => {
+      await waitFor('the command to wait for the lock', async () => {
         const { rowCount } = await maker.query('select from pg_locks where not granted');
         return rowCount !== 0;
       });

@@ -11,7 +11,7 @@ import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 // Tests the readiness states of a service with its embedded server, each with a real cause. test/faults tests states
 // with other databases: a standby, and too few connections.
 
-const service = useOwnService('It kills the PostgreSQL of the service.');
+const service = useOwnService("It kills the service's PostgreSQL.");
 const files = (): string => join(service().directory, 'postgresql');
 const isLive = async (): Promise<boolean> => (await fetch(`${service().url}/health/live`)).status === 200;
 
@@ -106,7 +106,7 @@ test('a hanging database is reported as silent, while the service stays alive', 
   // so that no new child starts and no child's id is reused.
   process.kill(processId, 'SIGSTOP');
   const status = () => readFile(`/proc/${processId}/stat`, 'utf8');
-  await waitFor('the main process is stopped', async () => / T /.test(await status()));
+  await waitFor('the main process to be stopped', async () => / T /.test(await status()));
   const read = await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8');
   const children = read.trim().split(' ').filter(Boolean).map(Number);
   for (const child of children) process.kill(child, 'SIGSTOP');

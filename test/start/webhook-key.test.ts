@@ -95,7 +95,7 @@ describe('without WEBHOOK_KEY', () => {
       const { Status, requestId } = await refusalOf(call());
       expect(Status).toBe(500);
       const { errors } = first.client;
-      await waitFor('the error is recorded', () => errors.inspect(requestId).then(Boolean, () => false));
+      await waitFor('the error to be recorded', () => errors.inspect(requestId).then(Boolean, () => false));
       const { causes } = await errors.inspect(requestId);
       expect(JSON.stringify(causes)).toContain('Set WEBHOOK_KEY to that key');
     }

@@ -144,7 +144,7 @@ describe('when the current host is lost', () => {
     first.mute(true);
     await second.listen(false);
     const connected = databases.background.alone((client) => client.query('select 1 as one'));
-    await waitFor('both cannot be used', async () => {
+    await waitFor('both hosts to be unusable', async () => {
       return hostsOf({ connectionString: url })?.describe()?.includes('no response within') === true;
     });
     await second.listen(true);

@@ -195,7 +195,7 @@ test('the loop of a running service removes counters, and ends when it is stoppe
   await countOn(dayStart(5 * KEPT_COUNTER_DAYS));
   const failures: unknown[] = [];
   const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), { firstDelayMilliseconds: 0 });
-  await waitFor('the counter is gone', async () => (await counted()).length === 0);
+  await waitFor('the counter to be gone', async () => (await counted()).length === 0);
   await loop.stop();
   expect(failures).toEqual([]);
 });

@@ -28,7 +28,7 @@ test('an autovacuum that would lock a table for minutes yields to a migration', 
   await superuser.query("alter system set autovacuum_naptime = '1s'");
   await superuser.query('select pg_reload_conf()');
   try {
-    await waitFor('the autovacuum is running', async () => (await vacuums()).length === 1);
+    await waitFor('the autovacuum to run', async () => (await vacuums()).length === 1);
     const [before] = await vacuums();
     let waits = 0;
     const applied = await migrate(server.connection, {

@@ -48,7 +48,7 @@ async function startBuilding() {
   });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   await waitFor(
-    'the build has begun',
+    'the build to begin',
     async () => (await findIndex())?.valid === false && (await builders()).length === 1,
   );
   return { child, ended };
@@ -99,7 +99,7 @@ test('two processes that migrate at once do not deadlock', async () => {
   const migrations = await withPlanted(index);
   await writer.query('begin; lock table card in row exclusive mode');
   const both = Promise.all([1, 2].map(() => migrate(server.connection, { migrations })));
-  await waitFor('one of them builds', async () => (await builders()).length === 1);
+  await waitFor('one of them to build', async () => (await builders()).length === 1);
   await writer.query('rollback');
   expect((await both).flat()).toEqual([index.name]);
   expect(await findIndex()).toMatchObject({ valid: true });

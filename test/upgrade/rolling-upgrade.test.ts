@@ -71,7 +71,7 @@ test('this version runs on the schema of the next version, alone and next to it,
       errors: expect.stringMatching(/9002_contract\.sql[\s\S]*runbook\/schema-too-new\.md/),
     });
     // A process that is still running must also report this.
-    await waitFor('no process is ready', async () => (await isReady()).every((status) => status === 503));
+    await waitFor('no process to be ready', async () => (await isReady()).every((status) => status === 503));
     await fleet.end();
   } finally {
     await resources.endAll(() => undefined);

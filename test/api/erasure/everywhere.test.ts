@@ -271,8 +271,8 @@ async function erasure(): Promise<Record<string, unknown>> {
 async function untilAllIsStored(client: TransferService, webhookId: string): Promise<void> {
   // Errors are stored in order, so all earlier errors are stored too.
   const { requestId } = await refusalOf(client.cards.get('card-of-no-one'));
-  await waitFor('the errors are stored', () => client.errors.inspect(requestId).then(Boolean, () => false));
-  await waitFor('the attempts are stored', async () =>
+  await waitFor('the errors to be stored', () => client.errors.inspect(requestId).then(Boolean, () => false));
+  await waitFor('the attempts to be stored', async () =>
     (await rowsWith(MARKER)).some((row) => row.startsWith('webhook_attempt')),
   );
   // A delivery that ends after the last round of the erasure would store the receiver's response.
@@ -297,18 +297,18 @@ test('erases everything that identifies the holder of a card, and leaves everyth
 
   expect(await client.cards.erase(CARD)).toMatchObject({ card_id: CARD, status: 'running', completed_at: null });
   // The database is stopped, so errors about the card wait in a file.
-  await waitFor('the first round is over', async () => (await erasure()).round === 2);
+  await waitFor('the first round to end', async () => (await erasure()).round === 2);
   await client.sandbox.stopDatabase();
   await client.transfers
     .create({ amount: 1, card_id: CARD, description: MARKER }, { idempotencyKey: randomUUID() })
     .catch(() => undefined);
-  await waitFor('the error is in a file', async () => (await filesWith(MARKER)).length > 0);
+  await waitFor('the error to be in a file', async () => (await filesWith(MARKER)).length > 0);
   await client.sandbox.startDatabase();
   await database.end();
   database = await connect();
-  await waitFor('the file is loaded', async () => (await filesWith(MARKER)).length === 0);
+  await waitFor('the file to be loaded', async () => (await filesWith(MARKER)).length === 0);
   await database.query('update card_erasure set next_at = clock_timestamp()');
-  await waitFor('the erasure is complete', async () => (await erasure()).completed_at !== null);
+  await waitFor('the erasure to be complete', async () => (await erasure()).completed_at !== null);
 
   expect(await rowsWith(MARKER)).toEqual([]);
   expect(await filesWith(MARKER)).toEqual([]);

@@ -16,7 +16,7 @@ const traceOf = async (making: Promise<Made>) => client().requests.inspect(await
 /** Returns the trace of a refused request, once its error is stored. */
 async function traceOfRefused(making: Promise<unknown>) {
   const { requestId } = await refusalOf(making);
-  await waitFor('the error is stored', () =>
+  await waitFor('the error to be stored', () =>
     client()
       .errors.inspect(requestId)
       .then(Boolean, () => false),
@@ -51,7 +51,7 @@ describe('inspect_request explains', () => {
     );
     // get_event returns the same events.
     const [event] = trace.events;
-    await waitFor('the event has a position', () =>
+    await waitFor('the event to have a position', () =>
       client()
         .events.get(event?.event_id ?? '')
         .then(Boolean, () => false),
@@ -152,7 +152,7 @@ describe('inspect_request explains', () => {
       { ...row(201), card_id: 'card_none' },
     ]);
     const { requestId = '' } = batch.response;
-    await waitFor('the error is stored', () =>
+    await waitFor('the error to be stored', () =>
       client()
         .errors.inspect(requestId)
         .then(Boolean, () => false),
@@ -285,7 +285,7 @@ describe('get_request, for a key of the card program', () => {
 
   test('shows a refusal without its checks, causes and kind of caller', async () => {
     const { requestId } = await refusalOf(own.transfers.create({ amount: 99_999_999, card_id }));
-    await waitFor('the error is stored', () => own.errors.get(requestId).then(Boolean, () => false));
+    await waitFor('the error to be stored', () => own.errors.get(requestId).then(Boolean, () => false));
     const trace = await own.requests.get(requestId);
     expect(trace).toMatchObject({ outcome: 'failed', status: 409, money_moved: 'no', transfers: [] });
     expect(trace.error).toEqual({ ...(await own.errors.get(requestId)) });

@@ -46,7 +46,7 @@ describe('search', () => {
       ),
     );
     made.refused = refused.requestId;
-    await waitFor('the error is recorded', () =>
+    await waitFor('the error to be recorded', () =>
       client()
         .errors.inspect(refused.requestId)
         .then(Boolean, () => false),
@@ -61,7 +61,7 @@ describe('search', () => {
           .catch(() => undefined)
       )?.webhook_id ?? '';
     // Events get their positions shortly after the commit.
-    await waitFor('the event has a position', async () => {
+    await waitFor('the event to have a position', async () => {
       const [event] = (await client().events.list({ type: 'transfer.completed' }, shop)).data;
       made.event = event?.event_id ?? '';
       return event !== undefined;
@@ -273,7 +273,7 @@ describe('search', () => {
 
   test('stores no search texts in the error log', async () => {
     const refused = await refusalOf(client().search.find({ q: 'employee 71', program_id: 'shop' }));
-    await waitFor('the error is recorded', () =>
+    await waitFor('the error to be recorded', () =>
       client()
         .errors.inspect(refused.requestId)
         .then(Boolean, () => false),

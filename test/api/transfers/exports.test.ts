@@ -35,7 +35,7 @@ function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   const lines: string[][] = [[]];
   while (fields.lastIndex < text.length) {
     const found = fields.exec(text);
-    if (found === null) throw new Error('This is not comma-separated values to its end.');
+    if (found === null) throw new Error('The text is not valid comma-separated values.');
     const [, quoted, plain = '', end] = found;
     lines.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
     if (end === '\r\n') lines.push([]);
@@ -216,7 +216,7 @@ describe('a long export', () => {
       client()
         .errors.inspect(cut.requestId ?? '')
         .catch(() => undefined);
-    await waitFor('the error is logged', async () => (await look()) !== undefined);
+    await waitFor('the error to be logged', async () => (await look()) !== undefined);
     expect(await look()).toMatchObject({
       code: 'unknown_export_transfers',
       operation: 'export_transfers',

@@ -56,7 +56,7 @@ describe('list_transfers', () => {
     await make('failed', { amount: 5000, card_id: cards.first, type: 'unload', scheduled_for: ahead(IN_AN_HOUR / 2) });
     await make('scheduled', { amount: 120, card_id: cards.second, scheduled_for: ahead(100 * IN_AN_HOUR) });
     await client().sandbox.moveClock({ seconds_ahead: IN_AN_HOUR / 1000 });
-    await waitFor('the scheduled transfer has failed', async () => {
+    await waitFor('the scheduled transfer to fail', async () => {
       const { status } = await client().transfers.get(idOf('failed'), { programId });
       return status === 'failed';
     });

@@ -84,7 +84,7 @@ describe('get_transfer_timeline', () => {
     const late = await refusalOf(client().transfers.capture(id));
     const other = await made(client(), card, 30);
     await refusalOf(client().transfers.capture(other));
-    await waitFor('the errors are stored', async () => {
+    await waitFor('the errors to be stored', async () => {
       return stepsOf(await client().transfers.timeline(id), 'error').length === 2;
     });
     const timeline = await timelineWith(id, 2);
@@ -110,7 +110,7 @@ describe('get_transfer_timeline', () => {
     const options = { idempotencyKey: `key-${card}` };
     const { transfer_id: id } = await client().transfers.create({ amount: 33, card_id: card }, options);
     const again = await refusalOf(client().transfers.create({ amount: 34, card_id: card }, options));
-    await waitFor('the error is stored', async () => {
+    await waitFor('the error to be stored', async () => {
       return stepsOf(await client().transfers.timeline(id), 'error').length === 1;
     });
     const timeline = await timelineWith(id, 1);
@@ -129,7 +129,7 @@ describe('get_transfer_timeline', () => {
       /^No money has moved: 0.70 USD will move/,
     );
     await client().sandbox.moveClock({ seconds_ahead: 3600 });
-    await waitFor('the jobs have handled all', async () => {
+    await waitFor('the jobs to handle everything', async () => {
       const found = await Promise.all([failed, expired, late].map((id) => client().transfers.get(id)));
       return found.map(({ status }) => status).join() === 'failed,expired,pending';
     });

@@ -69,7 +69,7 @@ describe('update_transfer', () => {
       const found = await client().transfers.list({ metadata_name: name, metadata_value: '2', card_id: card });
       expect(found.data).toEqual([{ ...after }]);
       const about = async () => (await client().events.list({ subject_id: transfer_id })).data;
-      await waitFor('the events have positions', async () => (await about()).length === 2);
+      await waitFor('the events to have positions', async () => (await about()).length === 2);
       expect((await about()).map(({ data }) => data)).toMatchObject([{ metadata }, { metadata }]);
     },
   );

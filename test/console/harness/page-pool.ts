@@ -97,7 +97,7 @@ export class PagePool {
   /** Resets a page. Rejects if a test has opened or closed pages, or if the page has left the service. */
   async #clean(context: BrowserContext): Promise<void> {
     const [page, ...others] = context.pages();
-    if (page === undefined || others.length > 0) throw new Error('not the one page');
+    if (page === undefined || others.length > 0) throw new Error('the context does not have exactly one page');
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();

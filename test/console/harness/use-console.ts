@@ -65,7 +65,7 @@ export function useConsole({
     await sharedBrowser();
   });
   afterEach(async () => {
-    expect(await pages?.takeBack(), 'problems of the pages of this test').toEqual([]);
+    expect(await pages?.takeBack(), "problems on this test's pages").toEqual([]);
   });
   afterAll(async () => {
     await pages?.close();

@@ -19,7 +19,7 @@ describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {
   const steps = readGuide(text);
   /** Maps the ids in the guide to the ids of this run. */
   const ids = new Map<string, string>();
-  const service = useOwnService('Its guides are read with a new sandbox.');
+  const service = useOwnService('Its guides assume a new sandbox.');
 
   /** Sends a command to this run's service, with this run's ids and a future date. */
   async function send({ method, url, headers: own, body, shown }: GuideStep): Promise<string> {

@@ -43,13 +43,13 @@ test("the guide's loop hands over every event once, even if the loop and the ser
     const before = handedOver().length;
     const runner = await start();
     // The loop hands over nothing while the service is down.
-    await waitFor('the loop hands over events', async () => handedOver().length > before + kill);
+    await waitFor('the loop to hand over events', async () => handedOver().length > before + kill);
     await runner.end('SIGKILL');
   }
   const runner = await start();
   await isTroubled;
   const last = await service.settle();
-  await waitFor('the loop hands over the last event', async () => (handedOver().at(-1) ?? 0) >= last);
+  await waitFor('the loop to hand over the last event', async () => (handedOver().at(-1) ?? 0) >= last);
   await runner.end('SIGKILL');
   const positions = handedOver();
   expect(positions).toEqual(positions.map((_, index) => index + 1));

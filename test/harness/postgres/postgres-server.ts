@@ -163,7 +163,7 @@ export async function provision({ connection }: Pick<StockPostgres, 'connection'
     await superuser.query(`create role ${SERVICE} login`);
     await superuser.query(`create database scratch owner ${SERVICE}`);
     const refused = await migrate({ ...connection, database: 'scratch' }).catch((error: unknown) => error);
-    if (!(refused instanceof StartupProblem)) throw new Error(`migrate asked for no statements: ${refused}`);
+    if (!(refused instanceof StartupProblem)) throw new Error(`migrate printed no statements: ${refused}`);
     const [statements] = /CREATE ROLE .*;/.exec(refused.message) ?? [];
     if (statements === undefined) throw new Error(`no statements in: ${refused.message}`);
     await superuser.query(statements);
