@@ -43,7 +43,7 @@ export type ReceivedEvent<Event> = {
   readonly text: string;
 };
 
-/** A connection that was lost, or could not be made. */
+/** A connection that was lost or could not be established. */
 export type StreamRetry = {
   /** A ConnectionFailure, a TransferServiceError or an UnexpectedResponse. */
   readonly error: Error;

@@ -17,7 +17,7 @@ const MAX_SECRET_BYTES = 64;
 /** The size of a SHA-256 digest, which is within the bounds. */
 const NEW_SECRET_BYTES = 32;
 
-/** A key that signs and verifies, made from a secret. */
+/** A key that signs and verifies, derived from a secret. */
 export type SigningKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /**

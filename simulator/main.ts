@@ -16,7 +16,7 @@ export type SimulatorSettings = {
   readonly directory: string;
   /** The URL for notices, or null to send none. */
   readonly notice_url: string | null;
-  /** `whsec_…`. If omitted, a new one is made. */
+  /** `whsec_…`. If omitted, a new one is generated. */
   readonly secret?: string;
 };
 
