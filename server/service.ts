@@ -84,7 +84,7 @@ export type RunningService = {
 };
 
 export type StartReports = {
-  /** Called with a sentence for each step that delays the start. */
+  /** Called with a sentence for each step that delays the startup. */
   readonly onProgress: (line: string) => void;
   readonly onListening: (about: {
     readonly mode: string;
@@ -94,7 +94,7 @@ export type StartReports = {
 };
 
 /**
- * Runs the service on an open database: migrates the schema, connects the parts and listens. If the start fails, closes everything
+ * Runs the service on an open database: migrates the schema, connects the parts and listens. If this fails, closes everything
  * that it has opened, including the port and the database, and then rejects.
  */
 export async function runService(

@@ -4,8 +4,8 @@ import { IS_CLONE, ROOT } from '../../installation.mjs';
 // Tested by: `server/host/start/runbook.test.ts`; `test/harness/process.ts` follows each refusal that a test causes
 
 /**
- * The pages of the runbook: the file name in docs/runbook/, without `.md`, and the title. There is a page for each kind of problem
- * that prevents a start, for each alert, and for each state that the readiness or the status names.
+ * The pages of the runbook: the file name in docs/runbook/, without `.md`, and the title. There is a page for each kind of
+ * problem that prevents the service from starting, for each alert, and for each state that the readiness or the status names.
  */
 export const RUNBOOK = {
   'approval-waiting': 'A request has waited for an approval for an hour',

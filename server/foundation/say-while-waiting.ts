@@ -1,8 +1,8 @@
 const SAY_EVERY_MILLISECONDS = 5_000;
 
 /**
- * Runs work that a start or a command waits for, without a time limit. During the wait, calls `say` at intervals with the number
- * of seconds so far, so that it can tell the operator the reason.
+ * Runs work that the startup or a command waits for, without a time limit. During the wait, calls `say` at intervals with the
+ * number of seconds so far, so that it can tell the operator the reason.
  */
 export async function sayWhileWaiting<Result>(
   say: (seconds: number) => void,

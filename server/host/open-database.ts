@@ -71,7 +71,7 @@ export function waitForDatabase<Result>(
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
-  /** Called with problems that do not prevent the start. If omitted, they are not checked. */
+  /** Called with problems that do not prevent the service from starting. If omitted, they are not checked. */
   readonly onWarning?: (sentence: string) => void;
 };
 
@@ -191,7 +191,7 @@ async function openOwn(
   return { databases, close };
 }
 
-/** Returns a function that closes only once. If a start is stopped while it fails, both would close the database. */
+/** Returns a function that closes only once. Otherwise, a stop during a failing startup would close the database twice. */
 function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined;
   return () => {

@@ -218,8 +218,8 @@ async function replaceDirectory(from: string, to: string, isDone: () => Promise<
 }
 
 /**
- * Removes unfinished copies of killed starts. A recent one is kept, because it may belong to a start that is working on another
- * data directory.
+ * Removes unfinished copies that processes left behind when they were killed during startup. A recent copy is kept, because it
+ * may belong to a process that is starting in another data directory.
  */
 async function removeAbandonedCopies(directory: string, prefix: string): Promise<void> {
   const abandonedBefore = Date.now() - 600_000;

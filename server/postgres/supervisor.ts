@@ -226,8 +226,8 @@ export class Supervisor {
     const { serverLog } = this.#setup;
     const tail = await readTail(serverLog, logBegin);
     const words = lastReasonIn(tail);
-    // If a start fails because the disk is full, the message is in the middle of the log. A server that was running may have
-    // recovered from a full disk, so only failed starts are checked.
+    // If the server fails to start because the disk is full, the message is in the middle of the log. A server that was running
+    // may have recovered from a full disk, so only failed starts are checked.
     if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
       return 'the disk is full';
     return words;

@@ -20,7 +20,7 @@ import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './ro
 /** Twice a day. Partitions are created at least a week ahead, so a failed round can be retried many times. */
 const PARTITION_INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
-/** The first round of both jobs waits until the busy phase after a start has passed. */
+/** The first round of both jobs waits until the busy phase after startup has passed. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 export type Retention = {

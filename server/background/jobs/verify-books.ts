@@ -9,7 +9,8 @@ import {
 import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 
 /**
- * How often this process checks whether a verification is due. The first check waits until the busy phase after a start has passed.
+ * How often this process checks whether a verification is due. The first check waits until the busy phase after startup has
+ * passed.
  */
 const CHECK_MILLISECONDS = 60_000;
 

@@ -75,7 +75,9 @@ function isRefused({ sandboxBehavior, processorToken }: Order): boolean {
   return (sandboxBehavior ?? processorToken.replace(/^sim_/, '')) === REFUSED;
 }
 
-/** Returns the answer for an error of the start. Calls to the running simulator never reject. */
+/**
+ * Returns the answer for an error that occurred while the simulator was starting. Calls to the running simulator never reject.
+ */
 function notStarted(error: unknown): Answer {
   const detail = String(error instanceof Error ? error.message : error).slice(0, 300);
   return { outcome: 'not_sent', processorReference: null, code: null, retryAfterSeconds: null, detail };

@@ -24,13 +24,16 @@ export type SimulatorParts = {
 };
 
 export type SimulatorProcess = {
-  /** Starts the simulator unless it is running, and again after it died. Rejects with a sentence if the start fails. */
+  /**
+   * Starts the simulator unless it is running, and restarts it after a crash. Rejects with a message for people if it does not
+   * start.
+   */
   readonly running: () => Promise<RunningSimulator>;
   /** Ends the simulator if it is running, and waits until it has ended. Afterwards it does not start again. */
   readonly stop: () => Promise<void>;
 };
 
-/** A start waits for the previous simulator, which ends within moments, and then reads the book. */
+/** At startup, the simulator waits until the previous one has ended, which takes a moment, and then reads its book. */
 const MAX_START_MILLISECONDS = 60_000;
 /** The simulator only has to close its book. */
 const MAX_STOP_MILLISECONDS = 3_000;

@@ -30,8 +30,8 @@ import {
 } from './values.ts';
 
 // Invariant: A setting is defined once: its allowed values, default, unit and readers
-// Kept by: SETTINGS, the source of the configuration and its type, `config`, the messages of a refused start, docs/configuration.md
-//   and `start --help`
+// Kept by: SETTINGS, the source of the configuration and its type, `config`, the messages of a service that refuses to start,
+// docs/configuration.md and `start --help`
 // Tested by: `test/security/settings.test.ts`, `server/foundation/configuration/settings.test.ts`
 
 const days = (min: number) => numberOf('days', { min, max: 3_650 });

@@ -45,7 +45,7 @@ test('logs start and stop depending on LOG_LEVEL', async () => {
   expect(await silent.logged()).toEqual([]);
 });
 
-test('logs nothing before a start', async () => {
+test('logs nothing if the service is stopped before it has started', async () => {
   const lifecycle = new Lifecycle(new LineWriter(new PassThrough()));
   await expect(lifecycle.stop('SIGTERM', async () => undefined)).resolves.toBeUndefined();
 });

@@ -14,8 +14,8 @@ export class Lifecycle {
   }
 
   /**
-   * Logs the first line. Called when nothing can prevent the start any more. A refused start has no line, and writes its reason to
-   * standard error for people.
+   * Logs the first line. Called when nothing can prevent the service from starting any more. A service that refuses to start
+   * logs nothing, and writes its reason to standard error for people.
    */
   start(
     log: Log,

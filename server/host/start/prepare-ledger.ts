@@ -14,7 +14,7 @@ import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';
 
-/** The longest duration of a Node timer, 24 days. A start has no deadline. */
+/** The longest duration of a Node timer, 24 days. Startup has no deadline. */
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
 export type PreparedLedger = SchemaFacts & {
@@ -24,7 +24,7 @@ export type PreparedLedger = SchemaFacts & {
 };
 
 /**
- * Prepares the ledger before the service accepts requests, on connections without time limits. So on a slow machine, the start
+ * Prepares the ledger before the service accepts requests, on connections without time limits. So on a slow machine, startup
  * takes longer but does not fail.
  *
  * @throws StartupProblem if the service must not run on the ledger.

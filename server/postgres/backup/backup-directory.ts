@@ -126,8 +126,8 @@ async function makePrivate(path: string): Promise<void> {
 }
 
 /**
- * Tests the directory by writing a file, because permissions do not show whether a network file system allows it. A full disk does
- * not prevent the start.
+ * Tests the directory by writing a file, because permissions do not show whether a network file system allows it. The service
+ * starts even if the disk is full.
  */
 async function tryToWrite(directory: string): Promise<void> {
   const path = join(directory, `.try-${process.pid}`);

@@ -66,7 +66,9 @@ export async function readControlFile(
   }
 }
 
-/** Throws {@link StartupProblem} if a start would create a new ledger although there are backups of a ledger. */
+/**
+ * Throws {@link StartupProblem} if the service would create a new ledger although the directory contains backups of a ledger.
+ */
 export async function refuseNewLedger({ path }: BackupDirectory, dataDirectory: string): Promise<void> {
   if ((await readArchiveState(path)) === undefined) return;
   throw new StartupProblem(

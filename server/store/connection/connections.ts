@@ -18,7 +18,7 @@ import {
   WRITER_SETTINGS,
 } from './session-settings.ts';
 
-// Invariant: Starts and commands wait indefinitely for a slow database, and say what they wait for
+// Invariant: `start` and the other commands wait for a slow database without a limit, and print what they wait for
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 

@@ -13,8 +13,8 @@ import {
 
 /**
  * Classes of SQLSTATEs whose cause an operator can change. They concern the server, its settings or the rights of the user:
- * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted data.
- * Any other class during a start is a bug in the service, and is reported with its stack.
+ * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted
+ * data. Any other class during startup is a bug in the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 
@@ -25,8 +25,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Converts the error that ended a start or a command on the host to a sentence for the operator. Returns a bug unchanged, so that
- * it ends the process with its stack.
+ * Converts an error that stopped the startup, or a command on the host, into a sentence for the operator. Returns a bug
+ * unchanged, so that it ends the process with its stack.
  */
 export function explainStartFailure(error: unknown): unknown {
   if (error instanceof StartupProblem) return error;
