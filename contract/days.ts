@@ -156,7 +156,7 @@ const PATH = '/api/v0.1/operator/program/{program_id}/day';
 const NOTE = 'Compared with the statement of the bank, their ticket 4711.';
 
 const OPENING = { funding: 5_000_000, cards: 0, suspense: 0, loss: 0 } as const;
-const CLOSED = {
+export const EXAMPLE_DAY = {
   day: '2026-01-30',
   begins_at: '2026-01-30T00:00:00.000Z',
   ends_at: '2026-01-31T00:00:00.000Z',
@@ -198,7 +198,7 @@ export const DAYS = [
     reply: DayRecord,
     errors: ['program_not_found'],
     failure: 'The day could not be read',
-    example: { reply: CLOSED },
+    example: { reply: EXAMPLE_DAY },
   }),
   operation({
     id: 'export_day',
@@ -214,7 +214,14 @@ export const DAYS = [
     failure: 'The day could not be exported',
     example: {
       reply: {
-        ...{ day: CLOSED.day, status: CLOSED.status, adds_up: true, line: 'opening', postings: null, ...OPENING },
+        ...{
+          day: EXAMPLE_DAY.day,
+          status: EXAMPLE_DAY.status,
+          adds_up: true,
+          line: 'opening',
+          postings: null,
+          ...OPENING,
+        },
         ...{ connector_id: null, opening: null, approved: null, settled: null, resolved: null, closing: null },
       },
     },
@@ -232,7 +239,7 @@ export const DAYS = [
     audit: 'always',
     errors: ['idempotency_key_exists', 'program_not_found'],
     failure: 'The day could not be closed',
-    example: { body: { day: CLOSED.day, note: NOTE }, reply: CLOSED },
+    example: { body: { day: EXAMPLE_DAY.day, note: NOTE }, reply: EXAMPLE_DAY },
   }),
 ] as const;
 

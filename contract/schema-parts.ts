@@ -218,15 +218,17 @@ export const SUM = { anyOf: SUMS, description: `A sum of amounts in minor units;
 export const Sum = (description: string) =>
   Type.Unsafe<number | string>({ anyOf: SUMS, 'x-checked': listed('Sum'), description });
 
-/** Whether a schema describes a sum. */
-export const isSum = (schema: SchemaShape): boolean => schema['x-checked']?.$ref === listed('Sum').$ref;
-
 /** A sum of amounts in a reply, or null. */
 export const sumOrNull = (description: string) =>
   Type.Unsafe<number | string | null>({
     anyOf: [...SUMS, { type: 'null' }],
-    description: `${description}; ${PAST_INTEGERS}`,
+    'x-checked': { anyOf: [listed('Sum'), { type: 'null' }] },
+    description,
   });
+
+/** Whether it is the schema of a sum, or of a sum or null. */
+export const isSum = ({ 'x-checked': checked }: SchemaShape): boolean =>
+  checked !== undefined && JSON.stringify(checked).includes(JSON.stringify(listed('Sum')));
 
 /** An amount or a bound in minor units in a query or in limits. */
 export const amountFrom = (minimum: 0 | 1, description: string) =>

@@ -8,6 +8,7 @@ import { CARD_EVENTS } from './cards.ts';
 import type { EventDefinition } from './definition.ts';
 import { ERROR_EVENTS } from './errors.ts';
 import { PROGRAM_EVENTS } from './programs.ts';
+import { SETTLEMENT_EVENTS } from './settlement.ts';
 import { SUPPORT_EVENTS } from './support.ts';
 import { TRANSFER_EVENTS } from './transfers.ts';
 import { WEBHOOK_EVENTS } from './webhooks.ts';
@@ -16,6 +17,7 @@ const DEFINITIONS = {
   ...TRANSFER_EVENTS,
   ...CARD_EVENTS,
   ...PROGRAM_EVENTS,
+  ...SETTLEMENT_EVENTS,
   ...ACCESS_EVENTS,
   ...APPROVAL_EVENTS,
   ...ERROR_EVENTS,

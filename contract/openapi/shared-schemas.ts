@@ -42,7 +42,24 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
   });
   const components = membersOf(whole.components);
   const schemas = withBases({ ...membersOf(components.schemas), ...named });
-  return { ...whole, components: { ...components, schemas } };
+  return withoutSingleUses({ ...whole, components: { ...components, schemas } }, Object.keys(named));
+}
+
+/** Puts components back to where they are used, if only one reference to them is left because a record extends another one. */
+function withoutSingleUses(document: JsonObject, names: readonly string[]): JsonObject {
+  const text = JSON.stringify(document);
+  const components = membersOf(document.components);
+  const all = membersOf(components.schemas);
+  const isSingle = (name: string) => text.split(JSON.stringify(reference('schemas', name))).length === 2;
+  const single = new Map<Json | undefined, JsonObject>(
+    names.filter(isSingle).map((name) => [reference('schemas', name).$ref, membersOf(all[name])]),
+  );
+  const others = Object.entries(all).filter(([name]) => !single.has(reference('schemas', name).$ref));
+  const visit: Visit = (schema, name, inner) => {
+    const only = single.get(schema.$ref);
+    return only === undefined ? inner() : mapInner(only, name, visit);
+  };
+  return mapDocument({ ...document, components: { ...components, schemas: Object.fromEntries(others) } }, visit);
 }
 
 /** The minimum number of fields of a record that other records extend. */

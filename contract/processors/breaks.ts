@@ -90,7 +90,7 @@ export const CloseBreakBody = Type.Object(
 
 const PATH = '/api/v0.1/operator/break';
 
-const OPEN = {
+export const EXAMPLE_BREAK = {
   break_id: 'brk_0196f5c2d9a67d51b0c7e18f42d965a3',
   kind: 'late_approval',
   connector_id: 'increase',
@@ -124,7 +124,7 @@ export const BREAKS = [
     }),
     reply: pageOf(BreakRecord),
     failure: 'The breaks could not be listed',
-    example: { reply: OPEN },
+    example: { reply: EXAMPLE_BREAK },
   }),
   operation({
     id: 'close_break',
@@ -147,7 +147,7 @@ export const BREAKS = [
         amount: 1000,
       },
       reply: {
-        ...OPEN,
+        ...EXAMPLE_BREAK,
         closed_at: EXAMPLE_LATER,
         closed_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
         note: 'The holder keeps the money (ticket 4711 of the processor).',

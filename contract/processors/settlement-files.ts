@@ -145,7 +145,7 @@ const RECEIVING = {
   totals: [],
   note: null,
 } as const;
-const MATCHED = {
+export const EXAMPLE_FILE = {
   ...RECEIVING,
   status: 'matched',
   lines_received: 2,
@@ -224,7 +224,7 @@ export const SETTLEMENT_FILES = [
     }),
     reply: pageOf(SettlementFileRecord),
     failure: 'The settlement files could not be listed',
-    example: { reply: MATCHED },
+    example: { reply: EXAMPLE_FILE },
   }),
   operation({
     id: 'get_settlement_file',
@@ -236,7 +236,7 @@ export const SETTLEMENT_FILES = [
     reply: SettlementFileRecord,
     errors: ['settlement_file_not_found'],
     failure: 'The settlement file could not be read',
-    example: { reply: MATCHED },
+    example: { reply: EXAMPLE_FILE },
   }),
   operation({
     id: 'withdraw_settlement_file',
@@ -254,7 +254,7 @@ export const SETTLEMENT_FILES = [
     example: {
       body: { note: NOTE },
       reply: {
-        ...MATCHED,
+        ...EXAMPLE_FILE,
         status: 'withdrawing',
         withdrawn_at: EXAMPLE_LATER,
         withdrawn_by: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',

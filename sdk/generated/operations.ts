@@ -641,11 +641,9 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer; a
-       * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
-       * exact.
+       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
-      readonly used: number | string | null;
+      readonly used: Sum | null;
       /**
        * Left in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
@@ -684,11 +682,9 @@ export type CardLimitsRecord = {
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
       /**
-       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer; a
-       * string of its digits beyond 9,007,199,254,740,991 (2^53 - 1) or its negative, where not every JSON parser is
-       * exact.
+       * Used in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
-      readonly used: number | string | null;
+      readonly used: Sum | null;
       /**
        * Left in the current period: minor units, or a number of transfers; null for a limit of a single transfer.
        */
@@ -4884,6 +4880,12 @@ export type EventData = {
   readonly 'funding.withdrawn': FundingMovementRecord;
   /** A program's available funds fell below its funding_low_threshold. */
   readonly 'funding.low': FundingLowRecord;
+  /** A processor disagrees with the books, or a settlement file or one of its orders is missing. */
+  readonly 'break.opened': BreakRecord;
+  /** All lines of a settlement file were compared with the books. */
+  readonly 'settlement.matched': SettlementFileRecord;
+  /** A day of a card program was closed. */
+  readonly 'day.closed': DayRecord;
   /**
    * Transfers were disabled or enabled: in the whole service, in a card program, of one type, or at one
    * connector.
@@ -6996,6 +6998,9 @@ export const EVENT_TYPES = [
   'funding.deposited',
   'funding.withdrawn',
   'funding.low',
+  'break.opened',
+  'settlement.matched',
+  'day.closed',
   'switch.changed',
   'key.created',
   'key.rolled',

@@ -1,9 +1,18 @@
+import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type Attempt, isContradicted, isEnded } from '../../../domain/processors/attempt.ts';
-import { type Finding, findingOf, lineInWords, settles } from '../../../domain/processors/settlement.ts';
+import {
+  type Finding,
+  findingOf,
+  type LineOutcome,
+  lineInWords,
+  settles,
+} from '../../../domain/processors/settlement.ts';
+import { toFileRecord } from '../../calls/records/processor.ts';
 import { transact } from '../../commit/transaction.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Statement } from '../../store/connection/database.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
 import { MAX_FOUND_CHARACTERS } from '../../store/processors/contradiction.ts';
 import {
   beginLines,
@@ -125,12 +134,21 @@ async function compareClaimed(
   );
   const attemptIds = settled.map(({ attemptId }) => attemptId);
   const marks = [markSettled({ fileId, sent: settled }), settleMissing({ connectorId, attemptIds })];
-  const isWritten = await changeUnlessChanged(parts, file, settled, () => [
-    writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
-    ...(settled.length === 0 ? [] : marks),
-    ...breaksOf(file, compared),
-    updateSettlementFile({ ...file, linesExamined, status }),
-  ]);
+  const isWritten = await changeUnlessChanged(parts, file, settled, (known, now, batchId) => {
+    const after = {
+      ...withOutcomes(known, compared),
+      linesExamined,
+      status,
+      matchedAt: status === 'matched' ? now : null,
+    };
+    return [
+      writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
+      ...(settled.length === 0 ? [] : marks),
+      ...breaksOf(file, compared),
+      updateSettlementFile(after),
+      ...(status === 'matched' ? [insertEvents(batchId, [matchedEvent(after)], now)] : []),
+    ];
+  });
   if (!isWritten) await parts.database.write(releaseSettlementFile({ fileId }));
 }
 
@@ -152,6 +170,24 @@ async function carryOut(
   };
   await Promise.all(Array.from({ length: IN_PARALLEL }, work));
   return !signal.aborted;
+}
+
+/** The file with the outcomes of more lines. */
+function withOutcomes(file: SettlementFile, compared: readonly Compared[]): SettlementFile {
+  const count = (outcome: LineOutcome): number => compared.filter(({ finding }) => finding.outcome === outcome).length;
+  return {
+    ...file,
+    matched: file.matched + count('matched'),
+    reported: file.reported + count('reported'),
+    differs: file.differs + count('differs'),
+    duplicate: file.duplicate + count('duplicate'),
+    missingInLedger: file.missingInLedger + count('missing_in_ledger'),
+  };
+}
+
+function matchedEvent(file: SettlementFile): DomainEvent {
+  const record = toFileRecord(file);
+  return { type: 'settlement.matched', programId: null, subjectId: record.file_id, payload: JSON.stringify(record) };
 }
 
 const leavesWork = ({ finding: { outcome } }: Compared): boolean => outcome === 'reported' || outcome === 'differs';
@@ -291,7 +327,7 @@ function changeUnlessChanged(
   { database }: ReportParts,
   { fileId, connectorId, status, linesExamined }: SettlementFile,
   attempts: readonly Attempt[],
-  writes: () => readonly Statement[],
+  writes: (file: SettlementFile, now: number, batchId: string) => readonly Statement[],
 ): Promise<boolean> {
   const corrected = new Map(attempts.map(({ attemptId, correctedAmount }) => [attemptId, correctedAmount]));
   const attemptIds = [...corrected.keys()];
@@ -301,12 +337,17 @@ function changeUnlessChanged(
     attempts: attemptIds.length === 0 ? null : lockComparedAttempts({ attemptIds }),
   };
   const deadline = performance.now() + DEADLINE_MILLISECONDS;
-  return transact<boolean, keyof typeof load>(database, deadline, load, ({ files: [row], attempts: locked }) => {
-    const known = row === undefined ? undefined : toSettlementFile(row);
-    const isUnchanged = locked.map(toCorrected).every((now) => corrected.get(now.attemptId) === now.correctedAmount);
-    if (known?.status !== status || known.linesExamined !== linesExamined || !isUnchanged) {
-      return { result: false, writes: [], readsOnly: true };
-    }
-    return { result: true, writes: writes() };
-  });
+  return transact<boolean, keyof typeof load>(
+    database,
+    deadline,
+    load,
+    ({ files: [row], attempts: locked }, batchId) => {
+      const known = row === undefined ? undefined : toSettlementFile(row);
+      const isUnchanged = locked.map(toCorrected).every((now) => corrected.get(now.attemptId) === now.correctedAmount);
+      if (row === undefined || known?.status !== status || known.linesExamined !== linesExamined || !isUnchanged) {
+        return { result: false, writes: [], readsOnly: true };
+      }
+      return { result: true, writes: writes(known, (row.now as Date).getTime(), batchId) };
+    },
+  );
 }

@@ -1,11 +1,13 @@
 import type { OperatorAttemptRecord, ProcessorAttemptRecord } from '../../../contract/processors/attempts.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
+import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
 import { toWireId } from '../../../domain/identifier.ts';
-import { toWire } from '../../../domain/ledger/money.ts';
+import { toWire, toWireSum } from '../../../domain/ledger/money.ts';
 import { isEnded } from '../../../domain/processors/attempt.ts';
 import { bookingsOf } from '../../../domain/processors/break.ts';
 import type { Break } from '../../store/processors/break.ts';
 import type { ShownAttempt } from '../../store/processors/read-attempts.ts';
+import type { SettlementFile } from '../../store/processors/settlement-file.ts';
 
 export function toAttemptRecord({ attempt, cardName }: ShownAttempt): ProcessorAttemptRecord {
   const breakId = attempt.breakId ?? attempt.contradictionBreakId;
@@ -73,6 +75,41 @@ export function toBreakRecord(found: Break, now: number): BreakRecord {
       ...{ from, to },
       amount: toWire(amount),
     })),
+  };
+}
+
+export function toFileRecord(file: SettlementFile): SettlementFileRecord {
+  return {
+    file_id: toWireId('stl', file.fileId),
+    connector_id: file.connectorId,
+    name: file.name,
+    sha256: file.sha256,
+    status: file.status,
+    line_count: file.lineCount,
+    lines_received: file.linesReceived,
+    lines_examined: file.linesExamined,
+    outcomes: {
+      matched: file.matched,
+      reported: file.reported,
+      differs: file.differs,
+      duplicate: file.duplicate,
+      missing_in_ledger: file.missingInLedger,
+    },
+    totals: Object.entries(file.totals)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([currency, { pushed, pulled, reversed, fees }]) => ({
+        currency,
+        pushed: toWireSum(BigInt(pushed)),
+        pulled: toWireSum(BigInt(pulled)),
+        reversed: toWireSum(BigInt(reversed)),
+        fees: toWireSum(BigInt(fees)),
+      })),
+    created_at: new Date(file.createdAt).toISOString(),
+    created_by: file.createdBy,
+    matched_at: momentOf(file.matchedAt),
+    withdrawn_at: momentOf(file.withdrawnAt),
+    withdrawn_by: file.withdrawnBy,
+    note: file.withdrawalNote,
   };
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import type { OnFailure } from '../../background/jobs/rounds.ts';
+import { startAnnouncingBreaks } from '../../background/processors/announce-breaks.ts';
 import { startFindingMissing } from '../../background/processors/find-missing.ts';
 import { openHttpConnector } from '../../background/processors/http-connector.ts';
 import { startMatchingSettlements } from '../../background/processors/match-settlements.ts';
@@ -123,7 +124,7 @@ export function openConnectors(
     verifyNotice: noticeVerifier((connectorId) => known.get(connectorId)?.secrets ?? []),
     admits: (connectorId, programId) => admits(known.get(connectorId), programId),
     obedient: new Set([SIMULATOR_ID]),
-    jobs: [startMatchingSettlements, startFindingMissing],
+    jobs: [startMatchingSettlements, startFindingMissing, startAnnouncingBreaks],
     onFailure,
     onCall: metrics?.onConnectorCall,
     onOpened: (connectorId, reason) => log.warn({ event: 'connector', connectorId, reason }, CONNECTOR_IS_DOWN),

@@ -7,6 +7,7 @@ import {
   CURRENCY,
   columns,
   INTEGER,
+  many,
   NUMBER,
   nullable,
   type RowOf,
@@ -112,6 +113,29 @@ export const lockBreak = statement(
   `${SELECT} where break_id = :breakId for no key update of processor_break`,
 );
 
+/** SQL: whether the event of a break is still to be written. */
+const IS_NEW = 'closed_at is null and announced_at is null';
+
+/** Reads, as `due`, whether the event of a break is still to be written. */
+export const READ_WHETHER_BREAKS_ARE_NEW: Statement = {
+  name: 'read_whether_breaks_are_new',
+  text: `select exists (select from processor_break where ${IS_NEW}) as due`,
+  values: [],
+};
+
+/** Locks and reads breaks whose event is still to be written, oldest first. Skips those that another process has locked. */
+export const lockNewBreaks = statement(
+  'lock_new_breaks',
+  { count: INTEGER },
+  `${SELECT} where ${IS_NEW} order by break_id limit :count for no key update of processor_break skip locked`,
+);
+
+export const markBreaksAnnounced = statement(
+  'mark_breaks_announced',
+  { breakIds: many(UUID) },
+  'update processor_break set announced_at = service_now() where break_id = any (:breakIds)',
+);
+
 /**
  * Locks and reads the accounts that the difference of a break can be booked between: the card program's accounts in that currency,
  * and the card's account.
@@ -146,7 +170,7 @@ const CLOSE = statement(
   },
   `with closed as (
       update processor_break set closed_at = :closedAt, closed_by = :closedBy, resolution = :resolution,
-        booked_against = :bookedAgainst
+        booked_against = :bookedAgainst, announced_at = null
       where break_id = :breakId
       returning *
     ), settled as (

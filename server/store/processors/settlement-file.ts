@@ -76,7 +76,7 @@ export const readSettlementFile = statement(
 export const lockSettlementFile = statement(
   'lock_settlement_file',
   { fileId: UUID },
-  `${SELECT} where file_id = :fileId for no key update`,
+  `select ${FILE.names}, service_now() as now from settlement_file where file_id = :fileId for no key update`,
 );
 
 /** Reads the file of a connector with these contents that was not withdrawn: one row, or none. */
@@ -102,10 +102,10 @@ export function listSettlementFiles(connectorId: string | null, after: string | 
 /** Stores the progress of a file. */
 export const updateSettlementFile = statement(
   'update_settlement_file',
-  FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined', 'totals').columns,
+  FILE.pick('fileId', 'status', 'linesReceived', 'linesExamined', 'totals', 'matchedAt').columns,
   `update settlement_file
     set status = :status, lines_received = :linesReceived, lines_examined = :linesExamined, claimed_until = null,
-      totals = :totals, matched_at = case when :status = 'matched' then service_now() else matched_at end
+      totals = :totals, matched_at = :matchedAt
     where file_id = :fileId`,
 );
 
@@ -405,7 +405,7 @@ export const closeBreaksOfFile = statement(
       select break_id from processor_break where settlement_file_id = :fileId and closed_at is null
       order by break_id limit :count for no key update
     )
-    update processor_break set closed_at = service_now(), closed_by = :closedBy, resolution = :note
+    update processor_break set closed_at = service_now(), closed_by = :closedBy, resolution = :note, announced_at = null
     from ordered where processor_break.break_id = ordered.break_id
     returning processor_break.break_id`,
 );

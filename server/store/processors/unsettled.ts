@@ -35,7 +35,9 @@ export const toFilesReceived = RECEIVED.read;
 const SERVICE = 'service';
 
 /** SQL: closes breaks, unless they are closed already. */
-export const closedByService = (resolution: string): string => `closed_at = coalesce(closed_at, service_now()),
+export const closedByService = (
+  resolution: string,
+): string => `closed_at = coalesce(closed_at, service_now()), announced_at = null,
       resolution = case when closed_at is null then ${resolution} else resolution end,
       closed_by = coalesce(closed_by, '${SERVICE}')`;
 

@@ -4,13 +4,13 @@ import { isJsonObject, type JsonValue } from '../../../contract/reading/json.ts'
 import { readFields } from '../../../contract/reading/read-fields.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
-import { isCurrency, toWireSum } from '../../../domain/ledger/money.ts';
+import { isCurrency } from '../../../domain/ledger/money.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
 import { requireConnector } from '../../calls/processors.ts';
 import { readRows } from '../../calls/read-rows.ts';
-import { momentOf } from '../../calls/records/processor.ts';
+import { toFileRecord } from '../../calls/records/processor.ts';
 import { transact } from '../../commit/transaction.ts';
 import { transactUnderKey } from '../../commit/under-key.ts';
 import { idAt } from '../../foundation/ids.ts';
@@ -247,39 +247,4 @@ function requireFile({ params: { file_id: sentId } }: InFile, [row]: readonly Ro
 async function readRecord({ database }: Service, fileId: string): Promise<SettlementFileRecord> {
   const call = { params: { file_id: toWireId('stl', fileId) } };
   return toFileRecord(requireFile(call, await readRows(database, readSettlementFile({ fileId }))));
-}
-
-function toFileRecord(file: SettlementFile): SettlementFileRecord {
-  return {
-    file_id: toWireId('stl', file.fileId),
-    connector_id: file.connectorId,
-    name: file.name,
-    sha256: file.sha256,
-    status: file.status,
-    line_count: file.lineCount,
-    lines_received: file.linesReceived,
-    lines_examined: file.linesExamined,
-    outcomes: {
-      matched: file.matched,
-      reported: file.reported,
-      differs: file.differs,
-      duplicate: file.duplicate,
-      missing_in_ledger: file.missingInLedger,
-    },
-    totals: Object.entries(file.totals)
-      .sort(([left], [right]) => (left < right ? -1 : 1))
-      .map(([currency, { pushed, pulled, reversed, fees }]) => ({
-        currency,
-        pushed: toWireSum(BigInt(pushed)),
-        pulled: toWireSum(BigInt(pulled)),
-        reversed: toWireSum(BigInt(reversed)),
-        fees: toWireSum(BigInt(fees)),
-      })),
-    created_at: new Date(file.createdAt).toISOString(),
-    created_by: file.createdBy,
-    matched_at: momentOf(file.matchedAt),
-    withdrawn_at: momentOf(file.withdrawnAt),
-    withdrawn_by: file.withdrawnBy,
-    note: file.withdrawalNote,
-  };
 }

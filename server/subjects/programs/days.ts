@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DayRecord } from '../../../contract/days.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
+import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type DayLine, drawUpDay } from '../../../domain/ledger/day.ts';
 import { toWireSum } from '../../../domain/ledger/money.ts';
@@ -13,6 +14,7 @@ import { transactUnderKey } from '../../commit/under-key.ts';
 import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Row } from '../../store/connection/database.ts';
 import { COMMIT_MILLISECONDS } from '../../store/connection/standby.ts';
+import { insertEvents } from '../../store/events/insert-events.ts';
 import {
   type DayBounds,
   insertClosedDay,
@@ -85,7 +87,7 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
     programId,
     names: [{ programId, kind: 'day', name: day }],
     load: { bounds: named },
-    decide: ({ bounds: rows }, { now }) => {
+    decide: ({ bounds: rows }, { batchId, now }) => {
       const known = closedIn(requireBounds(rows));
       if (known !== undefined) return { record: known, subjectId: programId, writes: [] };
       const closedBy = actorOf(call.caller);
@@ -95,7 +97,8 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
       const details = JSON.stringify(withoutHolderValues({ day, adds_up: record.adds_up, note }));
       const audited = { programId, subjectId: record.program_id, details };
       const stored = insertClosedDay({ programId, day, report: record });
-      return { record, subjectId: programId, writes: [stored, ...auditOf(call, audited)] };
+      const told = insertEvents(batchId, [closedEvent(record)], now, call);
+      return { record, subjectId: programId, writes: [stored, told, ...auditOf(call, audited)] };
     },
     recall: async () => {
       const known = closedIn(requireBounds(await readRows(service.database, named)));
@@ -103,6 +106,12 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
       return known;
     },
   });
+}
+
+/** The event has no note, like all events. */
+function closedEvent(record: DayRecord): DomainEvent {
+  const payload = JSON.stringify({ ...record, note: null });
+  return { type: 'day.closed', programId: null, subjectId: record.program_id, payload };
 }
 
 /** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
