@@ -172,6 +172,11 @@ describe('close_day', () => {
     expect(new Set(closed.map(({ note }) => note)).size).toBe(1);
     const { data } = await client().audit.list({ program_id: programId, action: 'close_day' });
     expect(data.filter(({ details }) => (details as { day?: string }).day === day)).toHaveLength(1);
+    const events = await client().events.search({ type: 'day.closed', limit: 100 });
+    const { response: _, ...report } = closed[0] as DayRecord & { response?: unknown };
+    expect(events.data.map((event) => event.data).filter((told) => (told as DayRecord).day === day)).toEqual([
+      { ...report, note: null },
+    ]);
   });
 
   test('returns the first response again for the same key', async () => {

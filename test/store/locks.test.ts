@@ -331,6 +331,7 @@ const NOT_OF_PROGRAMS = [
   'lock_incident',
   'lock_key',
   'lock_key_of_session',
+  'lock_new_breaks',
   'lock_person',
   'lock_provider_sessions',
   'lock_session',

@@ -22,7 +22,7 @@ const DEADLINE_MILLISECONDS = 5_000;
 
 // Invariant: A break that opens or reopens has one event break.opened, unless it is closed within a second
 // Kept by: `announced_at`, which is set in the transaction of the event, under the lock of the break. Closing a break clears it
-// Tested by: `test/api/processors/settlement-events.test.ts`
+// Tested by: `test/api/processors/settlement.test.ts`
 
 /** Writes the events break.opened. Several processes may do this at once. */
 export function startAnnouncingBreaks(

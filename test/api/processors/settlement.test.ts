@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { LineOutcome } from '../../../domain/processors/settlement.ts';
+import { startAnnouncingBreaks } from '../../../server/background/processors/announce-breaks.ts';
 import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { answered, report, stepFor } from '../../fixtures/processors.ts';
 import { Random } from '../../harness/random.ts';
@@ -306,6 +307,35 @@ test(
   60_000 + FILES * 2_000,
 );
 
+/** Cuts all connections of the service several times. */
+async function cutConnections(): Promise<void> {
+  for (let cut = 0; cut < 15; cut += 1) {
+    await client.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+/** Writes the events of all new breaks, in two processes. */
+const announce = (meanwhile?: () => Promise<void>): Promise<void> =>
+  runJob(
+    startAnnouncingBreaks,
+    async () =>
+      (await client.query('select from processor_break where closed_at is null and announced_at is null')).rowCount ===
+      0,
+    meanwhile,
+  );
+
+/** The data of the events about these records. */
+const eventsOf = async (type: string, ids: readonly string[]): Promise<readonly { readonly break_id: string }[]> => {
+  const text = 'select payload from event where type = $1 and subject_id = any ($2) and program_id is null';
+  return (await client.query(text, [type, ids])).rows.map(({ payload }) => JSON.parse(payload));
+};
+
+const byId = (left: { readonly break_id: string }, right: { readonly break_id: string }): number =>
+  left.break_id < right.break_id ? -1 : 1;
+
 test('counts every line once while connections are cut and two processes compare the same file', async () => {
   const attempts = await Promise.all(
     Array.from({ length: 60 }, (_, index) => attempt(index % 3 === 0 ? 'declined' : 'approved')),
@@ -316,21 +346,35 @@ test('counts every line once while connections are cut and two processes compare
   const { file_id: fileId } = await createFile(lines);
   await add(fileId, 1, lines);
   const before = new Set(await foundBreaks());
-  await match(async () => {
-    for (let cut = 0; cut < 15; cut += 1) {
-      await client.query(
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      );
-      await new Promise((resolve) => setTimeout(resolve, 15));
-    }
-  });
-  const { outcomes, lines_examined: examined } = await show(fileId);
+  await match(cutConnections);
+  const { response: _, ...file } = Object(await show(fileId));
+  expect(await eventsOf('settlement.matched', [fileId])).toEqual([file]);
+  const { outcomes, lines_examined: examined } = file;
   const duplicates = lines.length - attempts.length;
   const declined = attempts.filter(({ status }) => status === 'declined').length;
   expect(examined).toBe(lines.length);
   expect(outcomes).toMatchObject({ reported: declined, matched: attempts.length - declined, duplicate: duplicates });
   const after = (await foundBreaks()).filter((one) => !before.has(one));
   expect(after).toHaveLength(declined + duplicates);
+});
+
+test('sends one event for each time that a break opens, even if it reopens', async () => {
+  const order = { ...lineOf(await attempt('approved')), attempt_id: `ours-${randomUUID()}` };
+  const lines = Array.from({ length: 40 }, (_, index) => ({ ...order, attempt_id: `${order.attempt_id}-${index}` }));
+  const { file_id: fileId } = await settle(lines);
+  const opened = (await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(fileId));
+  const ids = opened.map(({ break_id: id }) => id);
+  await announce(cutConnections);
+  const events = await eventsOf('break.opened', ids);
+  expect(events.map((event) => ({ ...event, age_seconds: 0 })).sort(byId)).toEqual(
+    opened.map((one) => ({ ...one, age_seconds: 0 })).sort(byId),
+  );
+  // The same break again, from another file.
+  await withdraw(fileId);
+  await match();
+  await settle(lines.slice(0, 3));
+  await announce();
+  expect(await eventsOf('break.opened', ids)).toHaveLength(ids.length + 3);
 });
 
 test('stops counting a withdrawn file, and closes its breaks', async () => {
