@@ -10,7 +10,8 @@ import {
   startErrorRecorder,
   UnauthenticatedBudget,
 } from '../../server/subjects/errors/error-recorder.ts';
-import { UNHURRIED } from '../harness/ledger.ts';
+import { reportErrors } from '../../server/subjects/errors/report-errors.ts';
+import { UNHURRIED, UNLIMITED } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { linesOf, printFigure, spoolOf } from './log-reader.ts';
@@ -391,4 +392,51 @@ test('prints the cost of a report and the number of errors stored per second', a
   const seconds = (performance.now() - started) / 1000;
   await recorder.stop();
   printFigure('stored without a pause', 20_000 / seconds, 'errors a second');
+});
+
+/** The key of the lock at which a process waits before it writes an event. */
+const GATE = 7_400;
+
+describe('the events of errors', () => {
+  test('are written once by two processes, and count every error that is stored meanwhile', async () => {
+    const code = 'unknown_create_transfer';
+    const failed = (): Report => report({ code, status: 500, type: 'Server Error' });
+    const { recorder } = await start();
+    for (let count = 0; count < 3; count += 1) recorder.record(failed());
+    await waitFor('the errors to be stored', async () => (await stored()) === 3);
+    await admin.query(`
+      create function wait_at_gate() returns trigger language plpgsql as $$
+        begin perform pg_advisory_xact_lock_shared(${GATE}); return null; end $$;
+      create trigger wait_at_gate after insert on event for each row execute function wait_at_gate()`);
+    await admin.query('select pg_advisory_lock($1)', [GATE]);
+    const waiting = async (type: string): Promise<number> => {
+      await admin.query('select pg_stat_clear_snapshot()');
+      const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and wait_event = $1`;
+      return (await admin.query(text, [type])).rowCount ?? 0;
+    };
+    const [one, other] = [1, 2].map(() => openDatabases(server.connection, undefined, UNLIMITED));
+    if (one === undefined || other === undefined) throw new Error('a database is missing');
+    opened.push(one, other);
+    const first = reportErrors(one.background);
+    await waitFor('the first process to write', async () => (await waiting('advisory')) === 1);
+    let isDone = false;
+    const second = reportErrors(other.background).then(() => {
+      isDone = true;
+    });
+    await waitFor(
+      'the second process to write, too, or to end',
+      async () => isDone || (await waiting('advisory')) === 2,
+    );
+    recorder.record(failed());
+    await admin.query('select pg_advisory_unlock($1)', [GATE]);
+    await Promise.all([first, second]);
+    await recorder.stop();
+    await admin.query('drop function wait_at_gate cascade');
+    const { rows } = await admin.query(
+      "select payload::json -> 'count' as count from event where type = 'error.recorded'",
+    );
+    expect(rows).toEqual([{ count: 3 }]);
+    const { rows: pending } = await admin.query('select count::int from error_report where code = $1', [code]);
+    expect(pending).toEqual([{ count: 1 }]);
+  });
 });

@@ -5,7 +5,7 @@ import type { RecordedErrors } from '../../contract/events/errors.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
-import { refusalOf, startForTest, useOwnService } from '../harness/service.ts';
+import { refusalOf, useOwnService } from '../harness/service.ts';
 
 const service = useOwnService('This file counts the errors of the ledger.');
 const opened: pg.Client[] = [];
@@ -198,34 +198,4 @@ describe('error.recorded', () => {
     expect(events.reduce((sum, { data }) => sum + data.count, 0)).toBe(7);
     expect(events.at(-1)?.data.request_id).toBe(ids.at(-1));
   });
-});
-
-test('is written once by several services, without losing a count', async () => {
-  const code = 'unknown_get_trial_balance';
-  const path = '/api/v0.1/operator/trial-balance';
-  const { databaseUrl } = await embeddedServerOf(service().directory);
-  const others = [
-    await startForTest({ DATA_DIR: service().directory, DATABASE_URL: databaseUrl }),
-    await startForTest({ DATA_DIR: service().directory, DATABASE_URL: databaseUrl }),
-  ];
-  const urls = [service().url, ...others.map(({ url }) => url)];
-  const each = 40;
-  let isSending = true;
-  // Keeps ending minutes, so that all services have something to write.
-  const minutes = (async () => {
-    while (isSending) await endMinute(code);
-  })();
-  await Promise.all(
-    urls.map(async (url) => {
-      for (let count = 0; count < each; count += 1) await provoke(code, path, url);
-    }),
-  );
-  const told = async () => (await eventsOf(code)).reduce((sum, { data }) => sum + data.count, 0);
-  await waitFor('every error to be reported', async () => (await told()) >= each * urls.length);
-  isSending = false;
-  await minutes;
-  expect(await told()).toBe(each * urls.length);
-  expect(await pending(code)).toBe(0);
-  const events = await eventsOf(code);
-  expect(new Set(events.map(({ subjectId }) => subjectId)).size).toBe(events.length);
 });

@@ -53,7 +53,7 @@ export const EVENTS_SENT: Mutants = {
   'errors-told-by-two': {
     mistake: 'errors to report are read without a lock, so two processes report them',
     edits: { LOCK_DUE_ERRORS: [' for no key update skip locked', ''] },
-    witnesses: [REPORTS],
+    witnesses: [{ file: 'test/errors/recorder.test.ts', only: 'are written once by two processes' }],
   },
   'reason-told-to-programs': {
     mistake: 'card programs see why the switch was changed, and by whom',
