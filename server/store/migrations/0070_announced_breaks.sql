@@ -1,4 +1,4 @@
--- Needs: 0040
+-- Needs: 0021
 -- When the event of an open break was written. Null if it is still to be written, and for a closed break, which may reopen.
 alter table processor_break add column announced_at timestamptz;
 update processor_break set announced_at = created_at where closed_at is null;
