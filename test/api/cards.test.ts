@@ -341,7 +341,7 @@ describe('closing a card', () => {
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
   });
 
-  test('ignores limits, and does not count towards them', async () => {
+  test('ignores limits, and does not count toward them', async () => {
     const cardId = await card(50);
     const limits = { out: { maximum_amount: 1, daily_amount: 2, daily_count: 0, monthly_amount: 3 } };
     await update(cardId, { limits });
@@ -445,7 +445,7 @@ describe('order of refusals', () => {
     }
   });
 
-  test('reports a schema error first, and says that no money moved', async () => {
+  test('reports a schema error first, and reports that no money moved', async () => {
     const refused = await sendRaw(running().url, {
       method: 'PATCH',
       path: '/api/v0.1/core/card/card_full',

@@ -106,7 +106,7 @@ describe('get_day', () => {
     }
   });
 
-  test('shows yesterday if no day is given, and says that today is not over', async () => {
+  test('shows yesterday if no day is given, and reports that today is not over', async () => {
     const yesterday = await client().days.get(programId);
     expect(dayOf(yesterday.ends_at)).toBe(TODAY);
     const today = await client().days.get(programId, { day: TODAY });

@@ -54,7 +54,7 @@ describe('get_overview', () => {
     await waitFor('the counts of the hour', async () => (await counted()) === 2);
   });
 
-  test('shows all processes together, and says which of them are running', async () => {
+  test('shows all processes together, and marks the running ones', async () => {
     const { client: caller } = running();
     const database = ledger.database;
     const minute = (members: object) => ({

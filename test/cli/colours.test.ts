@@ -22,7 +22,7 @@ test.each([
   [false, { FORCE_COLOR: '1' }, true],
   [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
-])('terminal: %s, environment: %j, colours: %s', (isTerminal, variables, expected) => {
+])('terminal: %s, environment: %j, colors: %s', (isTerminal, variables, expected) => {
   expect(wantsColour(isTerminal, variables)).toBe(expected);
 });
 
@@ -40,7 +40,7 @@ async function show(commandLine: string, environment: Readonly<Record<string, st
   }
 }
 
-test('colours headings and statuses on a terminal, and prints no line wider than the terminal', async () => {
+test('colors headings and statuses on a terminal, and prints no line wider than the terminal', async () => {
   service.play(LIST);
   const shown = await show('transfers list');
   expect(shown).toContain(`${ESCAPE}[1mtransfer_id`);
@@ -52,23 +52,23 @@ test('colours headings and statuses on a terminal, and prints no line wider than
   expect(unpainted(shown)).not.toContain('destination_card_id');
 });
 
-test("prints an error's message first, and its code in the colour of its type", async () => {
+test("prints an error's message first, and its code in the color of its type", async () => {
   service.play(errorResponse({ Status: 500, Code: 'unknown_get_card', Type: 'Server Error' }, { 'money-moved': 'no' }));
   const shown = await show('cards get card_active');
   expect(shown).toContain(`${ESCAPE}[31merror:${ESCAPE}[39m ${ESCAPE}[1mSomething specific.`);
   expect(shown).toContain(`${ESCAPE}[31munknown_get_card (Server Error, 500)${ESCAPE}[39m`);
 });
 
-test('colours the headings of the help', async () => {
+test('colors the headings of the help', async () => {
   expect(await show('--help')).toContain(`${ESCAPE}[1mOptions:`);
 });
 
-test('prints no colours with NO_COLOR', async () => {
+test('prints no colors with NO_COLOR', async () => {
   service.play(LIST);
   expect(await show('transfers list', { NO_COLOR: '1' })).not.toContain(ESCAPE);
 });
 
-test('prints no colours in JSON or to a pipe, except with FORCE_COLOR', async () => {
+test('prints no colors in JSON or to a pipe, except with FORCE_COLOR', async () => {
   service.play(LIST);
   expect(await show('transfers list --json')).not.toContain(ESCAPE);
   expect(await show('transfers list | cat')).not.toContain(ESCAPE);
@@ -84,7 +84,7 @@ test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
   ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
-])('reads %s at a question as the answer no', async (_name, key, redirection) => {
+])('treats %s at a question as the answer no', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);

@@ -158,7 +158,7 @@ const OVERLOADED = withError('service_unavailable', 'no');
 const UNKNOWN = withError('unknown_create_transfer', 'unknown');
 
 describe('commands', () => {
-  test('--all joins the pages', async () => {
+  test('--all prints all pages as one list', async () => {
     service.play(
       { status: 200, body: { data: [CARD], next_cursor: 'c2' } },
       { status: 200, body: { data: [CARD], next_cursor: null } },
@@ -239,7 +239,7 @@ describe('commands', () => {
     );
   });
 
-  test('create can create a hold that expires, and a scheduled transfer', async () => {
+  test('create accepts holds that expire and scheduled transfers', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
@@ -278,7 +278,7 @@ describe('commands', () => {
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
-  test('say that a response is a replay', async () => {
+  test('report that a response is a replay', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(output).toContain('yes: an earlier request did this, and no money moved again\n');
@@ -315,7 +315,7 @@ describe('commands', () => {
       exitCode: 3,
       summary: `1 failed (the money has moved)\n${SEND_AGAIN}`,
     },
-  ])('summarise a batch: $summary', async ({ rows, exitCode, summary }) => {
+  ])('summarize a batch: $summary', async ({ rows, exitCode, summary }) => {
     const body = { data: rows.map((row, index) => ({ index, ...row })) };
     service.play({ status: 200, body });
     const shown = await type(BATCH);

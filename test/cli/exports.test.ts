@@ -79,7 +79,7 @@ describe('exports to a file', () => {
     ['that is cut off before its first line', { chunks: [], ends: 'cut' }, 4],
     ['that is rejected', REFUSED, 1],
     ['that is a page from a proxy', { status: 200, body: '<h1>Log in</h1>' }, 3],
-  ])('leaves no file for an export %s, and says so', async (_, canned, code) => {
+  ])('leaves no file for an export %s, and reports this', async (_, canned, code) => {
     service.play(canned);
     const { exitCode, output, errors } = await save();
     expect({ exitCode, output }).toEqual({ exitCode: code, output: '' });
@@ -126,7 +126,7 @@ describe('exports to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('says in the help when the file appears', async () => {
+  test('the help explains when the file appears', async () => {
     for (const command of ['transfers', 'cards']) {
       const { output } = await runHere(service.url, [command, 'export', '--help']);
       expect(output).toContain('--output <file>');

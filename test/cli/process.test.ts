@@ -158,7 +158,7 @@ test('leaves no file when a signal ends an export', async () => {
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'events tail exits with 0 after %s, and says how to continue',
+  'events tail exits with 0 after %s, and prints how to continue',
   async (signal) => {
     const chunks = [
       'id: 1\ndata: {"position":1,"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z","data":{}}\n\n',

@@ -65,7 +65,7 @@ response: fine, thank you\\u0007
     expect(output).toContain(`${response}\n`);
   });
 
-  test('exits with 3 if no attempt ends in time, and says how to find it later', async () => {
+  test('exits with 3 if no attempt ends in time, and prints how to find it later', async () => {
     service.play(ok(QUEUED), pageOf());
     const { exitCode, errors } = await type('webhooks test wh_1 --operator --wait 1');
     expect(exitCode).toBe(3);
@@ -134,7 +134,7 @@ describe('webhooks show', () => {
     ],
     [{ status: 'disabled', status_reason: 'failing' }, ['Nothing is sent: every attempt failed for 120 hours.']],
     [{ dead: 1 }, ['1 event is undelivered', 'webhooks replay wh_1 --only failed --from <time>\n']],
-  ])('says how to fix a webhook that is not sending: %j', async (fields, advice) => {
+  ])('explains how to fix a webhook that is not sending: %j', async (fields, advice) => {
     service.play(ok({ ...WEBHOOK, webhook_id: 'wh_1', ...fields }));
     const { output } = await type('webhooks show wh_1');
     const [, after = ''] = output.split('\n\n');

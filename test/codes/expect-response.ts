@@ -12,7 +12,7 @@ import { CASE_PATH } from '../../contract/support/cases.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { send } from './send.ts';
 
-/** Expectations for a response, in addition to the catalogue entry of its code. */
+/** Expectations for a response, in addition to the catalog entry of its code. */
 export type Expected = {
   readonly code: ErrorCode;
   /** Undefined if the request did not reach an operation. */
@@ -42,7 +42,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
-/** Compares a response with the catalogue: status, record, and required and forbidden headers. */
+/** Compares a response with the catalog: status, record, and required and forbidden headers. */
 export function expectResponse(response: RawResponse, expected: Expected): void {
   const { code, operation, method = 'GET' } = expected;
   const entry = ERRORS[code];

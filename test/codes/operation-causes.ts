@@ -24,7 +24,7 @@ import { SUPPORT_BODIES } from './support-causes.ts';
 import { WEBHOOK_BODIES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
-/** Invalid limits. The service must not read a misspelt limit as no limit. */
+/** Invalid limits. The service must not read a misspelled limit as no limit. */
 const BAD_LIMITS: readonly object[] = [
   { in: { dailyAmount: 1 } },
   { In: {} },

@@ -91,7 +91,7 @@ test('returns the same headers for HEAD as for GET', async () => {
 
 describe('an unknown outcome', () => {
   test.each(OPERATION_IDS.filter(movesMoney))(
-    'can be provoked for %s, and the response says that repeating the request is safe only with a key',
+    'can be provoked for %s, and the response explains that repeating the request is safe only with a key',
     async (operation) => {
       const code = `unknown_${operation}` as const;
       const provoked = { 'Sandbox-Provoke': `${code}; money_moved=unknown` };
@@ -110,7 +110,7 @@ describe('an unknown outcome', () => {
   );
 });
 
-test.each(ERROR_CODES)('the linked page of %s exists and has the same content as the catalogue', async (code) => {
+test.each(ERROR_CODES)('the linked page of %s exists and has the same content as the catalog', async (code) => {
   const data = await send(service().url, { method: 'GET', path: `/errors/${code}` });
   expect(data.status).toBe(200);
   expect(JSON.parse(data.body)).toEqual(catalogueRecord(code));

@@ -7,7 +7,7 @@ import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/oper
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-/** The source files that choose error codes, without the catalogue and its pages. */
+/** The source files that choose error codes, without the catalog and its pages. */
 const SOURCES = ['server', 'domain', 'contract/reading']
   .flatMap(filesBelow)
   .filter((path) => path !== 'domain/error-codes.ts' && !/-page\.ts$/.test(path) && !path.startsWith('server/store/'));
@@ -56,7 +56,7 @@ describe('codes in the source', () => {
     }
   });
 
-  test('are all in the catalogue', () => {
+  test('are all in the catalog', () => {
     expect(USES.length).toBeGreaterThan(60);
     const strange = USES.filter((use) => !isTemplate(use) && !isErrorCode(use.code));
     expect(strange).toEqual([]);

@@ -202,7 +202,7 @@ async function startDamaged(
       PATH: process.env.PATH ?? '',
       PORT: '0',
       HOST: '127.0.0.1',
-      // This service must not refuse requests because the machine is busy. All tests disable this.
+      // As in all tests, this service must not refuse requests because the machine is busy.
       OVERLOAD_DELAY_MILLISECONDS: '0',
       ...environment,
     },

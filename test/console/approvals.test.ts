@@ -105,7 +105,7 @@ const NOT_OFFERED: readonly ApprovableId[] = [
   'change_approval_policy',
 ];
 
-test('every form of an approvable operation says in advance that a second person must approve', () => {
+test('every form of an approvable operation announces that a second person must approve', () => {
   expect(OPERATION_IDS.filter((id) => OPERATIONS[id].approvable).toSorted()).toEqual([...APPROVABLE].toSorted());
   const folder = resolve(import.meta.dirname, '../../console');
   const sources = globSync('**/*.tsx', { cwd: folder })

@@ -85,14 +85,14 @@ describe('the screen of errors', () => {
 });
 
 describe('the screen of a request', () => {
-  test('says whether money moved, with the checks, the catalogue entry, and a text for a ticket', async () => {
+  test('shows whether money moved, with the checks, the catalog entry, and a text for a ticket', async () => {
     const requestId = await refused(overdrawn);
     const page = await openConsole(`/console/request/${requestId}`);
     await page
       .locator('.answer')
       .getByText(/^Declined: insufficient funds\..*No money moved\.$/)
       .waitFor();
-    // A refusal by a rule is not a fault, so its colour is neutral and its sentence appears once.
+    // A refusal by a rule is not a fault, so its color is neutral and its sentence appears once.
     expect(await page.locator('.answer').getAttribute('class')).toContain('declined');
     expect(await page.locator('.answer').getByTitle('card_empty', { exact: true }).count()).toBe(1);
     const checks = page.getByRole('region', { name: 'Values at the time' });
@@ -155,7 +155,7 @@ describe('the screen of a request', () => {
     await expectAccessibleInEveryView(page);
   });
 
-  test('says why it found nothing, and retries if the error may not be stored yet', async () => {
+  test('explains why it found nothing, and retries if the error may not be stored yet', async () => {
     const page = await openConsole('/console/request/req_019000000000700080000000000000de');
     await page.getByText('Nothing is stored about a request').waitFor();
     await page.getByText('What to try next').waitFor();

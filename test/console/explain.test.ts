@@ -29,7 +29,7 @@ describe('the screen that explains a transfer', () => {
     expect((await client().cards.get('card_active')).balance).toBe(balance);
   });
 
-  test('says why a transfer would be refused, links the code, and repeats the check when opened from a link', async () => {
+  test('explains why a transfer would be refused, links the code, and repeats the check when opened from a link', async () => {
     const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
     const answer = page.locator('.answer');
     await answer.getByText('Would be declined: insufficient funds').waitFor();

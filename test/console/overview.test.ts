@@ -36,7 +36,7 @@ describe('the overview', () => {
     await screenshot(page, 'overview');
   });
 
-  test('says when there were no requests', async () => {
+  test('shows a message if no requests arrived', async () => {
     const page = await openConsole('/console', { theme: 'dark', width: 390 });
     const overview: Overview = await service().client.status.overview();
     const figures = { ...overview.now, requests: 0, transfers_per_second: 0, success_ratio: null };
@@ -72,7 +72,7 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
-  test('lists the standbys and says whether transfers survive a failover, but shows neither for a sandbox on one machine', async () => {
+  test('lists the standbys and shows whether transfers survive a failover, but shows neither for a sandbox on one machine', async () => {
     const page = await openConsole('/console');
     await page.locator('.answer').waitFor();
     await page.locator('.details').getByText('up to date').waitFor();

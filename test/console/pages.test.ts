@@ -97,7 +97,7 @@ test.each(['/', '/docs', '/docs/create_transfer', '/search?q=blocked+card', '/er
   },
 );
 
-describe('the catalogue of errors', () => {
+describe('the catalog of errors', () => {
   test('finds a code with the keyboard', async () => {
     const page = await openConsole('/errors');
     await page.getByRole('searchbox').focus();

@@ -183,7 +183,7 @@ describe('the shell of the console', () => {
     await page.getByRole('heading', { name: 'Transfers' }).waitFor();
   });
 
-  test('says if no screen has the address', async () => {
+  test('shows a message if no screen has the address', async () => {
     const page = await openConsole('/console/no/such/screen');
     await page.getByText('There is no screen at this address').waitFor();
     await expectAccessibleInEveryView(page);

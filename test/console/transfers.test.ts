@@ -168,7 +168,7 @@ async function startCutter(): Promise<{ readonly port: number; readonly cuts: ()
 }
 
 describe('one transfer', () => {
-  test('says whether the money moved, shows each step, and links to the request, the card and the duplicate', async () => {
+  test('shows whether the money moved, lists each step, and links to the request, the card and the duplicate', async () => {
     const page = await openConsole(at(`transfer/${world.transfer_id}`));
     await page
       .getByText(/^50.00 USD moved from the program's funding to the card Holder .* ··4242 on .*leaves 40.00 USD\.$/)
@@ -364,7 +364,7 @@ describe('a caller who can only read', () => {
     expect(await page.getByRole('button', { name: 'Reverse', exact: true }).count()).toBe(0);
   });
 
-  test('a timeline says who reversed the transfer', async () => {
+  test('a timeline shows who reversed the transfer', async () => {
     const id = await newTransfer(300);
     const operator = new TransferService({ baseUrl: service().url, key: await keyOf('operator') });
     await operator.transfers.reverse(id, { amount: 100 }, { programId: world.program_id });

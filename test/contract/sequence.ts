@@ -55,14 +55,12 @@ export type Outcome = {
   readonly commands: readonly (() => string)[];
 };
 
-/**
- * The first operations of every sequence. They give the sequence existing records and a record whose id it has chosen.
- */
+/** The first operations of every sequence. They provide existing records, and a record whose id the sequence chose. */
 const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
 /**
- * Statuses that only a request outside the document can get: another method, another type, or a body or head that is
- * too large.
+ * Statuses that only an undocumented request can get: another method, another type, or a body or head that is too
+ * large.
  */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 
@@ -99,8 +97,7 @@ export async function runGenerated(
     // Prefers operations that create or change records, because they lead to most later errors.
     const start = first.shift();
     const operation = start ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
-    // With extreme values, a list would often be empty, such as the events after the largest position. Later steps
-    // would then have no records.
+    // With extreme values, a list such as the events after the largest position would be empty for later steps.
     const isList = start?.method === 'GET';
     const step = generate(operation, isList ? { ...making, atEdges: false } : making);
     if (step === undefined) continue;
@@ -119,10 +116,7 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
   return run.outcome();
 }
 
-/**
- * The time limit for shortening a failing sequence, in milliseconds. At the limit, the sequence may still be longer
- * than necessary, but it fails.
- */
+/** The time limit for shortening a failing sequence, in milliseconds. At the limit, it may still be too long. */
 const MAX_SHRINKING = 60_000;
 
 /** Finds a short part of a failing sequence that still fails in the same way. Each attempt uses a new program. */
@@ -165,10 +159,7 @@ const UNREADABLE: Problem = { rule: 'exactly one response', found: 'none, or mor
 /** Returns whether a content type or a head declares a CSV export. */
 const isCsv = (head: string): boolean => /text\/csv/i.test(head.split('\r\n\r\n')[0] ?? '');
 
-/**
- * An export that the service cut off because it could not read the next lines in time. Callers repeat it
- * (docs/exports.md).
- */
+/** An export that the service cut off because the next lines were too slow. Callers repeat it (docs/exports.md). */
 const BROKEN_OFF = { status: 598, headers: new Headers(), text: 'an export that was cut off' };
 
 class Run {
@@ -363,10 +354,7 @@ class Run {
     return { ...problem, found: `${problem.found} to ${made.faults.join(' and ')}: ${response?.body}` };
   }
 
-  /**
-   * Damaged bytes may be refused or may mean something else. Each response must still be one that the service is
-   * allowed to give.
-   */
+  /** Damaged bytes may be refused or may mean something else. Each response must still be an allowed one. */
   async #problemOfDamage(bytes: Buffer): Promise<Problem | undefined> {
     this.#broken += 1;
     // Later requests can depend on an effect of the damaged bytes, so these are printed too.
@@ -490,8 +478,7 @@ class Run {
   }
 
   /**
-   * Checks that the list at the same path contains the new record, both without filters and with filters for the sent
-   * values.
+   * Checks that the list at the same path contains the new record, without filters and with filters for sent values.
    */
   async #problemOfFinding(operation: Operation, sent: Sent, { status, json }: Received): Promise<Problem | undefined> {
     if (status !== 201 || sent.step.credential === 'viewer') return undefined;

@@ -155,7 +155,7 @@ test('the outcome of a transfer is unknown while the standby is unavailable, as 
   expect((await send(CARD, key)).status).toBe(201);
 });
 
-test('the status and doctor say whether transfers survive the loss of the primary, and why', async () => {
+test('the status and doctor report whether transfers survive the loss of the primary, and why', async () => {
   const database = async () => (await service.client.status.get()).database;
   const examined = async (): Promise<unknown> => {
     const { output } = await runCommand(['doctor', '--host', '--json', '--url', service.url], settings);
@@ -197,7 +197,7 @@ test('the status and doctor say whether transfers survive the loss of the primar
   expect(await examined()).toMatchObject({ outcome: 'problem', message: expect.stringMatching(/^Only 1 of 2/) });
 });
 
-test('while no standby is set, a new process is not ready, and a command that writes says what to do', async () => {
+test('while no standby is set, a new process is not ready, and a command that writes explains how to proceed', async () => {
   await pair.setNames('');
   const other = await startService({ ...settings, DATA_DIR: `${directory.path}/other` });
   try {

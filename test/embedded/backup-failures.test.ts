@@ -18,7 +18,7 @@ import {
 } from '../harness/process.ts';
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Tests real failures of backups. Each message must say what to do.
+// Tests real failures of backups. Each message must tell the operator what to do.
 
 const ADMINISTRATION = new URL('../../server/host/administration.ts', import.meta.url).pathname;
 const execute = promisify(execFile);
@@ -134,7 +134,7 @@ afterAll(async () => {
   await place?.remove();
 });
 
-describe('a start refuses a backup directory, and says why, if', () => {
+describe('a start refuses a backup directory, and gives the reason, if', () => {
   const refused = async (directory: string, words: string | RegExp): Promise<void> => {
     const { exitCode, errors } = await startInVain({ DATA_DIR: inside('other'), BACKUP_DIR: directory });
     expect(exitCode).toBe(1);
@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('to the latest time uses no copy before a gap in the WAL, but a restore to a time before the gap uses such a copy', async () => {
+  test('to the latest time uses no copy before a gap in the WAL, but a restore to an earlier time does', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();
@@ -349,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('a copy whose WAL is not being archived ends, and the message says why', async () => {
+test('a copy whose WAL is not being archived ends, and the message gives the reason', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);

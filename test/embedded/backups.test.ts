@@ -166,7 +166,7 @@ describe('a time that cannot be restored is refused, and the message names the t
   });
 });
 
-test("refuses WAL that PostgreSQL's user cannot read, and says what to do", async () => {
+test("WAL that PostgreSQL's user cannot read is refused, and the message explains how to fix this", async () => {
   const backup = inside('fetched');
   await copyBackup(BACKUP_DIR, backup);
   // If the test runs as root, it changes the directory's owner. Otherwise, it removes the user's own permission.

@@ -50,7 +50,7 @@ test('leaves an outcome unknown if it finds nothing', async () => {
   expect(await lookUp(requestId)).toMatchObject({ money_moved: 'unknown', transfers: [], complete: true });
 });
 
-test('finds a transfer of version 0.1 with its event, and says that nothing more is known', async () => {
+test('finds a transfer of version 0.1 with its event, and reports that nothing more is known', async () => {
   const requestId = randomUUIDv7();
   const transfer_id = await load(requestId);
   await client.query('update transfer set created_by = null, idempotency_key = null where request_id = $1', [

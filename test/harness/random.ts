@@ -6,7 +6,7 @@ export class Random {
   #state: number;
 
   constructor(...path: readonly number[]) {
-    // Mixes each step before adding the next one. Otherwise, neighbouring paths would have similar streams.
+    // Mixes each step before adding the next one. Otherwise, neighboring paths would have similar streams.
     this.#state = path.reduce((state, step) => mix((state ^ Math.imul(step + 1, 0x9e3779b1)) >>> 0), 0x243f6a88);
   }
 

@@ -357,7 +357,7 @@ describe('listening', () => {
 });
 
 describe('pages', () => {
-  it('show the catalogue as data', async () => {
+  it('show the catalog as data', async () => {
     const { ask } = await serve();
     const list: { data: { code: string }[] } = JSON.parse((await ask(bare('GET', '/errors'))).body);
     expect(list.data.map(({ code }) => code)).toEqual(Object.keys(ERRORS));

@@ -268,7 +268,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('says that no money moved in a dry run, even after a bug', async () => {
+  it('reports that no money moved in a dry run, even after a bug', async () => {
     const failing = fakeGateway({ explain_transfer: () => Promise.reject(new Error('a bug')) });
     const { ask } = await serve(failing);
     const response = await ask(post(BODY).toString().replace(`POST ${TRANSFER}`, `POST ${TRANSFER}/explain`));
@@ -336,7 +336,7 @@ describe('a failure', () => {
     expect(second.headers.get('should-retry')).toBe('true');
   });
 
-  it('says for a change without money that the outcome is unknown, and whether to repeat the request', async () => {
+  it('for a change without money, reports that the outcome is unknown and whether to repeat the request', async () => {
     const fail: Handler = () => Promise.reject(new OperationFailure('not settled', { moneyMoved: 'unknown' }));
     const { ask } = await serve(fakeGateway({ create_card: fail, delete_webhook: fail, get_card: fail }));
     const create = (key: readonly string[]) => ask(post('{}', key).toString().replace(TRANSFER, '/api/v0.1/core/card'));

@@ -152,7 +152,7 @@ describe('a fault', () => {
     ['"\\u00g0"', 'backslash'],
     ['"\\n\u0001"', 'control character in a string must be escaped'],
     ['\u00a0{}', 'U+00A0'],
-  ])('in %j says what is wrong and where', (text, says) => {
+  ])('in %j is described with its position', (text, says) => {
     expect(faultOf(text).message).toContain(says);
   });
 

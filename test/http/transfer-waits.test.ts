@@ -147,7 +147,7 @@ describe('the wait ends', () => {
     expect(body).toMatchObject({ status: 'pending', outcome: 'unknown', error: null });
   });
 
-  test('when the caller disconnects, and nothing stays waiting', async () => {
+  test('when the caller disconnects, and nothing is left waiting', async () => {
     const { port } = await serve(ledgerGateway(ledger));
     const before = processors.noted.length;
     const abort = new AbortController();

@@ -5,7 +5,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 
 const ALLOWED = ['127.0.0.1'];
 
-/** Returns the answer to one request from an endpoint with this behaviour. */
+/** Returns the answer to one request from an endpoint with this behavior. */
 async function answerOf(behave: Behaviour, limits = {}) {
   const endpoint = await listen(behave);
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits });

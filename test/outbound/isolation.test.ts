@@ -22,7 +22,7 @@ const drip = (socket: Socket): void => {
   socket.once('close', () => clearInterval(timer));
 };
 
-/** The behaviour of each endpoint, and the result that the service must record. Nothing listens on port 1. */
+/** The behavior of each endpoint, and the result that the service must record. Nothing listens on port 1. */
 const HOSTILE: Readonly<Record<string, readonly [Behaviour, object]>> = {
   silent: [() => undefined, { error: 'answer_timeout', status: null }],
   drip: [perRequest(drip), { error: 'answer_timeout', status: null }],

@@ -86,7 +86,7 @@ describe('a public address', () => {
     }
   });
 
-  test('is recognised in every spelling', () => {
+  test('is recognized in every spelling', () => {
     assert(
       property(anyIpv6, (bytes) => {
         const address = ipaddr.IPv6.parse(toText(bytes));

@@ -46,7 +46,7 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     ['localhost', "'localhost' is neither an IP address nor a network such as 10.0.0.0/8"],
     ['10.0.0.0/8;192.168.0.0/16', 'neither an IP address nor a network'],
     ['10.0.0.0/8,', "'' is neither"],
-  ])('refuses %j and says why', (WEBHOOK_ALLOWED_NETWORKS, problem) => {
+  ])('refuses %j and gives the reason', (WEBHOOK_ALLOWED_NETWORKS, problem) => {
     const read = () => readConfiguration({ WEBHOOK_ALLOWED_NETWORKS });
     expect(read).toThrow(`WEBHOOK_ALLOWED_NETWORKS is '${WEBHOOK_ALLOWED_NETWORKS}', but `);
     expect(read).toThrow(problem);

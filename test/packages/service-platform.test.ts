@@ -50,7 +50,7 @@ function pretendNode(folder: string, version: string, more: Readonly<Record<stri
   return { PATH: `${join(folder, 'bin')}:${userEnvironment().PATH}` };
 }
 
-test('after npm install --omit=optional, an old Node says what to do, and the command line works', async () => {
+test('after npm install --omit=optional, an old Node explains how to proceed, and the command line works', async () => {
   const { folder: installed } = await packedService();
   const parent = await mkdtemp(join(tmpdir(), 'transfer-service-user-'));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
@@ -82,7 +82,7 @@ test('without the pinned Node, a sufficiently new Node runs the service', async 
   expect((await call('/health/ready')).status).toBe(200);
 });
 
-test('on a platform without a pinned Node, such as macOS, an old Node says what to install', async () => {
+test('on a platform without a pinned Node, such as macOS, an old Node names the version to install', async () => {
   const folder = await newFolder();
   const env = pretendNode(folder, '20.19.0', { platform: 'darwin' });
   const { exitCode, output } = await runProgram([programIn(folder), 'start'], folder, { env });
@@ -94,7 +94,7 @@ test('on a platform without a pinned Node, such as macOS, an old Node says what 
   });
 });
 
-test('on Alpine, where programs use musl, an old Node says what to install', async () => {
+test('on Alpine, where programs use musl, an old Node names the version to install', async () => {
   const folder = await newFolder();
   const alpine = join(folder, 'node-of-alpine');
   writeFileSync(alpine, '\x7fELF\x02\x01\x01\0\0\0/lib/ld-musl-x86_64.so.1\0');
@@ -106,7 +106,7 @@ test('on Alpine, where programs use musl, an old Node says what to install', asy
   );
 });
 
-test('a Node that is too old for the command line says which version is needed', async () => {
+test('a Node that is too old for the command line names the required version', async () => {
   const folder = await newFolder();
   const env = pretendNode(folder, '18.20.8');
   const { exitCode, output } = await runProgram([programIn(folder), '--version'], folder, { env });

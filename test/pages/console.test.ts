@@ -131,14 +131,14 @@ describe('a service without a console', () => {
     return new ConsoleFiles(folder);
   };
 
-  test('says how to build it', async () => {
+  test('explains how to build it', async () => {
     await expect(filesOf().find('')).rejects.toMatchObject({
       code: 'route_not_found',
       message: expect.stringContaining('npm start'),
     });
   });
 
-  test('says why its build failed', async () => {
+  test('explains why its build failed', async () => {
     const files = filesOf({ stamp: '', files: [], failure: 'console/main.tsx: no such file' });
     await expect(files.find('')).rejects.toMatchObject({ message: expect.stringContaining('main.tsx: no such file') });
   });

@@ -52,7 +52,7 @@ const listed = (elements: readonly Element[]) =>
 /** Returns a text without white space and code marks. */
 const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
 
-describe('the catalogue of events as pages', () => {
+describe('the catalog of events as pages', () => {
   it.each(EVENT_TYPES)('explains %s', async (type) => {
     const elements = await page(`/events/${type}`);
     expect(texts(elements, 'h1')).toEqual([type]);
@@ -104,8 +104,8 @@ describe('the catalogue of events as pages', () => {
   });
 });
 
-describe('the catalogue of events as data', () => {
-  it('matches the catalogue', async () => {
+describe('the catalog of events as data', () => {
+  it('matches the catalog', async () => {
     const all = (await data('/events.json')) as { readonly data: readonly EventTypeRecord[] };
     expect(all.data.map(({ type }) => type)).toEqual([...EVENT_TYPES]);
     expect(await data('/events')).toEqual(all);

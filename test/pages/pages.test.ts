@@ -28,7 +28,7 @@ async function pageOf(code: ErrorCode): Promise<readonly Element[]> {
   return elements;
 }
 
-describe('the catalogue as pages', () => {
+describe('the catalog as pages', () => {
   it.each(CODES)('explains %s', async (code) => {
     const elements = await pageOf(code);
     expectFrame(elements);
@@ -91,8 +91,8 @@ describe('the catalogue as pages', () => {
   });
 });
 
-describe('the catalogue as data', () => {
-  it('matches the catalogue for every code', async () => {
+describe('the catalog as data', () => {
+  it('matches the catalog for every code', async () => {
     const all = (await data('/errors.json')) as { readonly data: readonly { readonly code: ErrorCode }[] };
     expect(all.data.map(({ code }) => code)).toEqual(CODES);
     expect(await data('/errors')).toEqual(all);

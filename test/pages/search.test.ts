@@ -98,14 +98,17 @@ describe('the search', () => {
     expect(records[0]?.family?.codes.length).toBe(OPERATION_IDS.length);
   });
 
-  it.each(['/search', '/errors', '/events', '/docs', '/guides'])('says that it found nothing for %s', async (path) => {
-    const elements = await page(`${path}?q=xylophone`);
-    expectFrame(elements);
-    expect(texts(elements, 'main').join()).toContain('Nothing found');
-    expect(links(elements)).toContain('/errors');
-  });
+  it.each(['/search', '/errors', '/events', '/docs', '/guides'])(
+    'reports that it found nothing for %s',
+    async (path) => {
+      const elements = await page(`${path}?q=xylophone`);
+      expectFrame(elements);
+      expect(texts(elements, 'main').join()).toContain('Nothing found');
+      expect(links(elements)).toContain('/errors');
+    },
+  );
 
-  it('recognises a request id', async () => {
+  it('recognizes a request id', async () => {
     const elements = await page('/search?q=req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
     expect(texts(elements, 'main').join()).toContain('is a request id');
     expect(links(elements)).toContain('/console/request/req_0196f5c2d9a27c3e8b1f4a6d7e905b13');

@@ -61,7 +61,7 @@ export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 
 /**
  * An adapter with a book in the test's own process, so it outlives the service. It executes an order as often as the
- * order is sent, because a processor that recognises keys would hide duplicates. It does not execute an order whose
+ * order is sent, because a processor that recognizes keys would hide duplicates. It does not execute an order whose
  * time has passed or that was reversed.
  */
 export class StandIn {

@@ -250,7 +250,7 @@ describe('no response', () => {
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('also leaves it unknown without a key, and the message says what to do', async () => {
+  test('also leaves it unknown without a key, and the message gives advice', async () => {
     service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);

@@ -70,7 +70,7 @@ test.each([
   expect(first.endsWith(end)).toBe(true);
 });
 
-test('isFailedCall recognises the errors of calls', async () => {
+test('isFailedCall recognizes the errors of calls', async () => {
   for (const fetch of [
     respond(409, JSON.stringify(REFUSED)),
     respond(502, ''),

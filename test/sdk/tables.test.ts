@@ -34,7 +34,7 @@ test('the console shows amounts with the same decimals as the ledger', () => {
   expect(new Set(Object.values(CURRENCY_EXPONENTS))).toEqual(new Set(DECIMALS));
 });
 
-test('every error code is parsed as in the catalogue', () => {
+test('every error code is parsed as in the catalog', () => {
   expect(Object.keys(ERRORS)).toEqual(Object.keys(DEFINED_ERRORS));
   for (const [code, { status, type, retryable: retry, moneyMoved }] of Object.entries(DEFINED_ERRORS)) {
     expect(ERRORS[code as keyof typeof ERRORS], code).toEqual({ status, type, retry, moneyMoved });

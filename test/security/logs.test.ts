@@ -254,7 +254,7 @@ describe('settings', () => {
 });
 
 describe('every level', () => {
-  test('is redacted before it is serialised', async () => {
+  test('is redacted before it is serialized', async () => {
     const program = `
       import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/observe/log/log.ts'))};
       const log = openLog('trace');

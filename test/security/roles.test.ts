@@ -59,7 +59,7 @@ describe('a role', () => {
     for (const id of reads) expect(includesScope(ROLES.support, OPERATIONS[id].scope ?? 'operator'), id).toBe(true);
   });
 
-  test('is recognised by its scopes in any order', () => {
+  test('is recognized by its scopes in any order', () => {
     expect(roleOf([...ROLES.viewer].reverse())).toBe('viewer');
     expect(roleOf(KEY_SCOPES.filter((scope) => scope === 'operator' || !isOfOperators(scope)))).toBe('administrator');
     expect(roleOf([...ROLES.support, 'cards:write'])).toBeNull();

@@ -84,7 +84,7 @@ describe('a session', () => {
     expect(JSON.stringify((await as(service)).fields)).not.toContain(token);
   });
 
-  test('counts towards the rate limit of its key, which allows twenty sessions at once', async () => {
+  test('counts toward the rate limit of its key, which allows twenty sessions at once', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     const answers = await Promise.all(Array.from({ length: 40 }, sign));

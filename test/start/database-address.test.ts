@@ -172,7 +172,7 @@ describe('sends to another machine', () => {
 });
 
 describe('in separate processes', () => {
-  test('the service and its commands do not connect, and config says why', async () => {
+  test('the service and its commands do not connect, and config gives the reason', async () => {
     const directory = await temporaryDirectory();
     try {
       const environment = { ...LIVE, DATA_DIR: directory.path, PGHOST: 'db.remote.example' };

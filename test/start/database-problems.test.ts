@@ -135,7 +135,7 @@ describe('the version of the server', () => {
     }
   });
 
-  test('refuses an old server because of its version, even if the server does not know our settings', async () => {
+  test('refuses an old server because of its version, even if the server does not support our settings', async () => {
     const old = await startOldServer();
     try {
       const DATA_DIR = join(directory, 'service');

@@ -46,7 +46,7 @@ test('a sandbox ledger is refused in live mode, and no operator key can be creat
   await again.stop();
 });
 
-test('a sandbox ledger without a stored mode is recognised by its demo program', async () => {
+test('a sandbox ledger without a stored mode is recognized by its demo program', async () => {
   await run('played', 'drop table ledger_mode', "delete from schema_migration where name like '0007%'");
   const live = settingsOf('played', 'live');
   const migrated = await runCommand(['migrate'], live);

@@ -40,7 +40,7 @@ function withoutSilence(all: readonly Record<string, unknown>[]): readonly Recor
   return kept;
 }
 
-test('every state has a sentence, and each state that is not ready says when to ask again', () => {
+test('every state has a sentence, and each state that is not ready specifies when to ask again', () => {
   for (const reason of READINESS_REASONS) {
     const { isReady, sentence, retryAfterSeconds } = READINESS[reason];
     expect(sentence).toMatch(/^The |^Every /);
@@ -205,7 +205,7 @@ describe('the schema', () => {
     );
   });
 
-  test('that is newer but usable by this version leaves the service ready, and the response says so', async () => {
+  test('that is newer but usable by this version leaves the service ready, and the response reports it', async () => {
     await withHistory(insert('0018'), remove, async () => {
       expect(await untilReadinessIs(service().url, 'schema_newer')).toMatchObject({
         status: 200,

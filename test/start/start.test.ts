@@ -135,7 +135,7 @@ function eventsIn(errors: string): readonly unknown[] {
 }
 
 describe('a start describes the service', () => {
-  test('prints the address, ledger, cards, a command to copy and the catalogue', async () => {
+  test('prints the address, ledger, cards, a command to copy and the catalog', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {

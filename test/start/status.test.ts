@@ -128,7 +128,7 @@ test("the process's own figures are shown without its database", async () => {
   await untilReadinessIs(service().url, 'ready');
 });
 
-test('without a service, the command says so and explains how to start it', async () => {
+test('without a service, the command reports this and explains how to start it', async () => {
   const { exitCode, errors } = await runCommand(['status'], { TRANSFER_SERVICE_URL: await deadUrl() });
   expect(exitCode).toBe(4);
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');

@@ -61,7 +61,7 @@ async function outcomeAfterMinutes(promise: Promise<unknown>): Promise<string> {
 const fakeClock = () =>
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
 
-test('a start waits for a running server that does not respond, and says so', async () => {
+test('a start waits for a running server that does not respond, and reports this', async () => {
   const lines: string[] = [];
   const thaw = freeze();
   fakeClock();

@@ -61,7 +61,7 @@ describe('without WEBHOOK_KEY', () => {
     expect((await runCommand(['config'], { DATA_DIR })).output).toContain('\nWEBHOOK_KEY=(in DATA_DIR)\n');
   });
 
-  test('a start is refused if the file is missing or damaged, and the message says where the key must be', async () => {
+  test('a start is refused if the file is missing or damaged, and the message names the place where the key must be', async () => {
     const DATA_DIR = await directoryForTest();
     const file = join(DATA_DIR, 'webhook-key');
     await runOnce({ DATA_DIR });
@@ -80,7 +80,7 @@ describe('without WEBHOOK_KEY', () => {
     await startForTest({ DATA_DIR });
   });
 
-  test('no second key is created for another data directory, and the error log says what to do', async () => {
+  test('no second key is created for another data directory, and the error log explains how to proceed', async () => {
     const [DATA_DIR, other] = [await directoryForTest(), await directoryForTest()];
     const first = await startForTest({ DATA_DIR });
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);

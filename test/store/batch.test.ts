@@ -108,7 +108,7 @@ describe('create_transfer_batch', () => {
 describe('one poisoned request', () => {
   test('does not make the other requests in its group fail, wherever it is in the group', async () => {
     const stranger = await connect(server.connection);
-    // The domain does not know this constraint, so only the store refuses the row.
+    // The domain does not check this constraint, so only the store refuses the row.
     await stranger.query("alter table transfer add constraint poison check (description <> 'poison')");
     try {
       for (const place of [0, 1, 33, 98, 99]) {

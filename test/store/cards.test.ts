@@ -170,7 +170,7 @@ describe('a lost commit of update_card', () => {
   test.each([
     ['a change that moves no money', { status: 'inactive' }],
     ['closing an empty card', SWEEP],
-  ])('says that no money has moved if the change is %s and no process can settle it', async (_what, change) => {
+  ])('reports that no money has moved if the change is %s and no process can settle it', async (_what, change) => {
     const cardId = await newCard();
     const failed = await inDoubt(() => update(cardId, change, 5000));
     expect(failed).toBeInstanceOf(OperationFailure);

@@ -57,7 +57,7 @@ test('a replay takes two round trips, and a look-up takes one if the service doe
 });
 
 describe('a connection that is cut', () => {
-  test('just before COMMIT creates nothing, and the response says so', async () => {
+  test('just before COMMIT creates nothing, and the response reports this', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_before');

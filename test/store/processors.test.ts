@@ -234,8 +234,8 @@ describe('a transfer with a card at a processor', () => {
   test('ignores the outcome of the first order after the order was sent again', async () => {
     const made = await create({ amount: 10, card_id: await newCard() });
     const first = await send(made.transfer_id);
-    // The sending process is paused. Other processes consider the order lost, and the processor says that it does not
-    // know it.
+    // The sending process is paused. Other processes consider the order lost, and the processor reports that it has no
+    // such order.
     await report(other, first, lostStep(first, TRAITS, Date.now()));
     const unknown = await attemptOf(other, made.transfer_id);
     const missed = { ...unknown, misses: 1 };
@@ -244,8 +244,7 @@ describe('a transfer with a card at a processor', () => {
     expect(await other.database.write(updateAttempt({ before: unknown, after }))).toHaveLength(1);
     const second = await send(made.transfer_id);
     expect(second).toMatchObject({ status: 'sent', looks: first.looks, tries: 2 });
-    // The first process reports that it could not send the order: first at a time that would fail the transfer, then at
-    // an earlier one.
+    // The first process reports that it did not send the order: first at a time that fails the transfer, then earlier.
     for (const seconds of [100, 1]) {
       const now = () => first.createdAt + seconds * 1000;
       const said = { attempt: first, question: 'send', answer: answered('not_sent'), traits: TRAITS, now } as const;
@@ -302,7 +301,7 @@ describe('a transfer with a card at a processor', () => {
     await expect(ledger.database.write(insertAttempts([second]))).rejects.toThrow();
   });
 
-  test('locks several attempts in the order of their ids', async () => {
+  test('several attempts are locked in the order of their ids', async () => {
     const ready: Attempt[] = [];
     for (const card_id of [await newCard(), await newCard()]) {
       ready.push(await attemptOf(ledger, (await create({ amount: 10, card_id })).transfer_id));
@@ -491,7 +490,7 @@ describe('the shown outcome', () => {
     await recordContradiction(ledger.database, ended, late, Date.now());
   }
 
-  test('says that the money moved after a late approval, which has a separate event', async () => {
+  test('reports that the money moved after a late approval, which has a separate event', async () => {
     const made = await create({ amount: 1000, card_id: await newCard() });
     await approveLate(await send(made.transfer_id));
     expect(await eventsOf(made.transfer_id)).toEqual(['transfer.pending', 'transfer.failed', 'transfer.late_approval']);
@@ -557,7 +556,7 @@ describe('the shown outcome', () => {
     });
   });
 
-  test('says for each row of a batch whether its money moved', async () => {
+  test('reports for each row of a batch whether its money moved', async () => {
     const card_id = await newCard();
     const rows = ['1', '2'].map((amount) => ({ amount, card_id, idempotency_key: randomUUID() }));
     const replay = async () =>

@@ -4,7 +4,7 @@ import { useServer } from '../harness/use-ledger.ts';
 
 const server = await useServer();
 
-/** Reads the schema after all migrations from PostgreSQL's own catalogue, line by line, without monthly partitions. */
+/** Reads the schema after all migrations from PostgreSQL's own catalog, line by line, without monthly partitions. */
 const SCHEMA = `
   select line from (
   select 'table ' || relname || ' column ' || attname || ' ' || format_type(atttypid, atttypmod)

@@ -161,7 +161,7 @@ describe('compact payloads of events, which version 0.1.0 cannot read', () => {
   });
 });
 
-test('a disabled connector disables nothing for version 0.1.0, which does not know connectors', async () => {
+test('a disabled connector disables nothing for version 0.1.0, which has no connectors', async () => {
   // These are the queries with which the transfers, jobs and status of 0.1.0 read the switch (server/store/program.ts,
   // switch.ts, due.ts and figures.ts in that version).
   const read =
@@ -185,7 +185,7 @@ test('a disabled connector disables nothing for version 0.1.0, which does not kn
   await present.call('change_switch', { ...scope, disabled: false });
 });
 
-test('the first comment of a migration says what it needs, and a migration that says nothing needs itself', () => {
+test('the first comment of a migration names the migration that it needs, and without such a comment it needs itself', () => {
   const needs = (text: string) => toMigration('0042_x.sql', text).needs;
   expect(needs('-- A comment.\n-- Needs: 0040\n\nselect 1;\n')).toBe('0040');
   expect(needs('-- A comment.\nselect 1;\n')).toBe('0042');

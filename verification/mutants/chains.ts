@@ -70,7 +70,7 @@ export const CHAINS: Mutants = {
         ],
       ],
     },
-    witnesses: [separate('a transfer counts towards the limit')],
+    witnesses: [separate('a transfer counts toward the limit')],
   },
   'groups-without-writes-counted': {
     mistake:

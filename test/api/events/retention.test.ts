@@ -50,7 +50,7 @@ describe('after events have been deleted', () => {
     oldest = stored[0]?.position ?? 0;
   });
 
-  test.each([0, 3])('refuses to read after position %i, and says where to continue', async (after) => {
+  test.each([0, 3])('refuses to read after position %i, and names the position to continue from', async (after) => {
     const { status, fields, headers } = await get(url(), EVENTS, { after });
     expect(status).toBe(410);
     expect(fields).toEqual({

@@ -186,7 +186,7 @@ async function storedAttempt(wireId: string) {
   return rows[0];
 }
 
-describe('a notice without a valid signature gets the same response every time and is not stored, such as', () => {
+describe('a notice is not stored and always gets the same response if it has', () => {
   const SECOND = 1000;
   // These are functions, so that the times are computed when the notice is sent.
   const CASES: readonly (readonly [string, () => Sending])[] = [

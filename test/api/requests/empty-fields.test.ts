@@ -165,7 +165,7 @@ describe('keys and the switch', () => {
     expect(await client().keys.create(both)).toMatchObject({ program_id: DEMO_PROGRAM });
   });
 
-  test('does not change the switch for an empty or misspelt scope', async () => {
+  test('does not change the switch for an empty or misspelled scope', async () => {
     const change = { disabled: true, reason: 'a test' };
     const disabled = async () => (await client().switch.get()).data.filter((scope) => scope.disabled);
     const before = await disabled();

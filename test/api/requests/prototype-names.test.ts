@@ -26,7 +26,7 @@ test.each(NAMES)('treats %s like any other decline code', (code) => {
   expect([codeOfDecline(code), isMappedCode(code)]).toEqual(['processor_declined', false]);
 });
 
-test.each(NAMES)('does not recognise %s in the console, the command line, the search and the log', (name) => {
+test.each(NAMES)('does not recognize %s in the console, the command line, the search and the log', (name) => {
   expect(kindOf(`${name}_1`)).toBe('other');
   expect(nameOfActor(name)).toBeUndefined();
   const program = new Command('transfer-service').addCommand(new Command('cards'));

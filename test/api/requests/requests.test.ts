@@ -141,7 +141,7 @@ describe('fields', () => {
       `The required field 'card_id' is missing (null and "" count as missing). You sent 'cardID'; did you mean 'card_id'?`,
     ],
     [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
-  ])('names the misspelt field and the missing field: %j', async (body, field, message) => {
+  ])('names the misspelled field and the missing field: %j', async (body, field, message) => {
     const { fields, headers } = await send({ body });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
     expect(headers['error-field']).toBe(field);

@@ -10,7 +10,7 @@ import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
-// A misspelt field must never make a request do more than the correct field would have done.
+// A misspelled field must never make a request do more than the correct field would have done.
 
 const running = useService();
 const client = () => running().client;
@@ -79,7 +79,7 @@ describe('operations that refuse every unknown field', () => {
     expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
   });
 
-  test('does not create or roll a key with a misspelt expires_at', async () => {
+  test('does not create or roll a key with a misspelled expires_at', async () => {
     const { key_id } = await client().keys.create(programKey('x', DEMO_PROGRAM));
     const end = { expires: '2100-01-01T00:00:00Z' };
     const body = { name: 'x', program_id: DEMO_PROGRAM, scopes: ['cards:read'], ...end };
@@ -106,7 +106,7 @@ describe('other operations', () => {
     await expectRefusal(sendRaw(running().url, { body }), 'create_transfer_schema', `/${name}`, says);
   });
 
-  test('refuses misspelt limits when a card is created or updated', async () => {
+  test('refuses misspelled limits when a card is created or updated', async () => {
     const limits = { limit: { in: { daily_count: 1 } } };
     const create = sendRaw(running().url, { path: `${CORE}/card`, body: limits });
     await expectRefusal(create, 'create_card_schema', '/limit', "Did you mean 'limits'?");
@@ -131,7 +131,7 @@ describe('other operations', () => {
     expect([status, headers['ignored-fields']]).toEqual([201, 'trace']);
   });
 
-  test('reports a misspelt required field together with the correct name', async () => {
+  test('reports a misspelled required field together with the correct name', async () => {
     const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
     expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });

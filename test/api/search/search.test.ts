@@ -238,7 +238,7 @@ describe('search', () => {
     ]);
   });
 
-  test('shows a few results of each kind, and says when there are more', async () => {
+  test('shows a few results of each kind, and indicates when more exist', async () => {
     for (let number = 0; number < 6; number += 1) await client().cards.create({ card_id: `many-${number}` });
     const { data, complete } = await client().search.find({ q: 'many-' });
     expect(data).toMatchObject([{ kind: 'card', has_more: true }]);

@@ -399,7 +399,7 @@ test.each<[OperationId, Sent]>([
   // start_database and stop_database are refused if the database does not belong to the sandbox, as when the tests run
   // on stock binaries.
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
-])('%s ignores an idempotency key and says so', async (operation, sent) => {
+])('%s ignores an idempotency key and reports that it was ignored', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {
     const response = await send(first, operation, key, sent);
     expect([response.status, response.headers['ignored-headers']]).toEqual([200, 'Idempotency-Key']);

@@ -176,7 +176,7 @@ describe('get_transfer_timeline', () => {
     expect(unload.steps[1]?.balances).toEqual([change(card, 5050, 0)]);
   });
 
-  test('shows only the latest of many reversals, and says that some are missing', async () => {
+  test('shows only the latest of many reversals, and reports that some are missing', async () => {
     const card = await newCard(client());
     const id = await made(client(), card, 100);
     for (let count = 0; count < 53; count += 1) await client().transfers.reverse(id, { amount: 1 });

@@ -189,7 +189,7 @@ describe('a hold', () => {
     expect(transfers.every(({ status }) => status === 'completed' || status === 'canceled')).toBe(true);
   });
 
-  test('counts towards the maximum balance of its destination and reduces the available balance of its source', async () => {
+  test('counts toward the maximum balance of its destination and reduces the available balance of its source', async () => {
     const [card, from] = [await newCard(client()), await newCard(client(), 100)];
     await client().cards.update(card, { limits: { maximum_balance: 100 } });
     const hold = await held(client(), card, 60);

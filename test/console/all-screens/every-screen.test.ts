@@ -70,7 +70,7 @@ test('a card with every allowed character in its id has a screen', async () => {
   expect(await page.locator('main').innerText()).toContain(ODD_CARD);
 });
 
-test('a screen says if its record does not exist', async () => {
+test('a screen shows a message if its record does not exist', async () => {
   const page = await openConsole('/console/cards');
   for (const path of [
     '/console/transfer/tr_0196f5c2d9a17b40a5d2c08e6f1b3a97',

@@ -84,7 +84,7 @@ describe('the page of a transfer at a processor', () => {
     await section(page).getByText('after 1 h, says the processor').waitFor();
   });
 
-  test('says how long the outcome has been unknown, when the service asks next, and what resolving would do', async () => {
+  test('shows how long the outcome has been unknown, when the service will ask again, and what resolving would do', async () => {
     const transfer = await transferWith(await newCard('sim_partial'), 'unknown');
     const page = await openConsole(transferPath(transfer));
     await section(page).getByText('It is unknown whether the processor carried it out.').waitFor();
@@ -126,7 +126,7 @@ describe('the page of a transfer at a processor', () => {
 });
 
 describe('a card whose money is at a processor', () => {
-  test('says so instead of showing balances', async () => {
+  test('explains this instead of showing balances', async () => {
     const cardId = await newCard('sim_approve');
     const page = await openConsole(`/console/card/${cardId}?program=${programId}`);
     await page.locator('.highlights').getByText('At the processor').waitFor();
@@ -290,7 +290,7 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
-  test('says what the switch has stopped at a connector, and shows the reason, the start and the end', async () => {
+  test('shows what the switch has stopped at a connector, with the reason, the start and the end', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });

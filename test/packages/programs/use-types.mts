@@ -1,4 +1,4 @@
-// A user's program that is only compiled, not run. Each line needs a type of the SDK.
+// A user's program that is compiled but not run. Each line uses a type of the SDK.
 import {
   ConnectionFailure,
   ERRORS,

@@ -19,7 +19,7 @@ async function examine(changes: Partial<SignInSettings> = {}, claims?: string) {
   return Object.fromEntries(checks.map(({ name, outcome, message }) => [name, `${outcome}: ${message}`]));
 }
 
-test('the command finds no problem with a provider that knows the client', async () => {
+test('the command finds no problem with a provider that has registered the client', async () => {
   expect(await examine()).toEqual({
     'OpenID provider': `ok: the discovery document of ${provider.issuer} was read`,
     'redirect URI': `ok: ${publicUrl}/console/sign-in/callback is accepted; after signing out, people come back to ${publicUrl}/console/signed-out`,
@@ -66,7 +66,7 @@ test('the command compares the clocks', async () => {
   expect(await clock(90)).toMatch(/^problem: .*tokens are refused/);
 });
 
-test('the command says which roles a claim would give, and why it would give none', async () => {
+test('the command shows which roles a claim would give, and why it would give none', async () => {
   const become = async (claims: object | string) =>
     (await examine({}, typeof claims === 'string' ? claims : JSON.stringify(claims))).claims;
   expect(await become({ sub: 'ada', name: 'Ada', groups: ['card-ops', 'card-support'] })).toBe(

@@ -142,7 +142,7 @@ describe('a sign-in', () => {
   test('that must be fresh asks for the password again, even if the person is signed in at the provider', async () => {
     const browser = new Browser();
     await browser.signIn(service, 'ada');
-    // The provider shows no form, because it still knows the person.
+    // The provider shows no form, because its own session is still open.
     await browser.signIn(service, 'ada');
     const begun = await browser.visit(`${service.url}/console/sign-in?again=1`);
     const { searchParams } = new URL(begun.headers.get('location') ?? '');
@@ -208,7 +208,7 @@ describe('a sign-in is refused if it', () => {
     expectRefusal(await browser.visit(callback), 'sign_in_not_begun', 400, /invalid_grant/);
   });
 
-  test('was cancelled at the provider', async () => {
+  test('was canceled at the provider', async () => {
     const page = await new Browser().signIn(service, null);
     expectRefusal(page, 'sign_in_refused', 403, /'access_denied': 'The person cancelled\.'/);
     expect(service.reports.map(({ code, isStray }) => [code, isStray])).toEqual([['sign_in_refused', false]]);

@@ -158,7 +158,7 @@ describe('an identity token', () => {
   });
 });
 
-test("the service's messages match the samples of the catalogue", async () => {
+test("the service's messages match the samples of the catalog", async () => {
   const browser = new Browser();
   const begun = await browser.visit(`${service.url}/console/sign-in`);
   const state = new URL(begun.headers.get('location') ?? '').searchParams.get('state');

@@ -190,7 +190,7 @@ export function expectRefusal(visited: Visited, code: string, status: number, sa
   expect(visited.headers.getSetCookie().filter((line) => !/Max-Age=0/.test(line))).toEqual([]);
 }
 
-/** Checks that the page has exactly the message that the catalogue has for a code's sample. */
+/** Checks that the page has exactly the message that the catalog has for a code's sample. */
 export function expectSample(visited: Visited, code: keyof typeof SIGN_IN_ERRORS): void {
   const { status, sample } = SIGN_IN_ERRORS[code];
   expect(textOf(visited)).toContain(`You are not signed in ${sample.message} `);

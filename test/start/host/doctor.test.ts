@@ -154,7 +154,7 @@ test('doctor warns if requests need an approval but no one can approve them', as
   await client.end();
 });
 
-describe('doctor reports with the page of the runbook', () => {
+describe('doctor reports, with the runbook page,', () => {
   test.each<[string, () => Record<string, string>, string, string, RegExp]>([
     ['an invalid setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
     [

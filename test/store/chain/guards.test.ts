@@ -179,7 +179,7 @@ describe('a group that was decided on the result of the previous group', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
   });
 
-  test('counts the usage of the previous group towards limits', async () => {
+  test('counts the usage of the previous group toward limits', async () => {
     await moveToNoon(other);
     const ledger = openChain();
     const card = await makeCard(0, { in: { daily_count: 2 } });

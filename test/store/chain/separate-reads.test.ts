@@ -12,7 +12,7 @@ const { other, proxy, stranger, openChain, holdAt, untilWaiting } = await useInt
 
 checkBalances(other);
 
-test('a transfer counts towards the limit if another process creates it while a chain begins', async () => {
+test('a transfer counts toward the limit if another process creates it while a chain begins', async () => {
   const { body } = await other.call('create_program', { name: 'Counted', currency: 'USD' });
   const { program_id } = JSON.parse(body) as { readonly program_id: string };
   const programId = fromWireId('prog', program_id) ?? '';

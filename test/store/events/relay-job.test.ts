@@ -77,7 +77,7 @@ test('a round that took too long is followed by rounds with fewer transactions',
   expect(relay.failures[0]).toMatchObject({ sqlState: '57014' });
 });
 
-test('a database outage is survived and reported once', async () => {
+test('the loop survives a database outage and reports it once', async () => {
   const relay = startRelay({ ...server.connection, host: proxy.host });
   const [before, after] = [newProgram(), newProgram()];
   await commitEvents(background, [eventOf(before, 'a')]);

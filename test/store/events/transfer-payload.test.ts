@@ -148,7 +148,7 @@ describe('the payload of an event about a transfer', () => {
     expect(compactPayload(record).length * 5).toBeLessThan(JSON.stringify(record).length);
   });
 
-  test('cannot be read if only later versions know its form', () => {
+  test('cannot be read if only later versions can read its form', () => {
     const origin = { programId: null, subjectId: 'tr_1' };
     expect(() => fullPayload('[3,"load"]', origin)).toThrow(
       'this version cannot read the stored form of the event of tr_1',
