@@ -53,8 +53,8 @@ async function start(configuration: Configuration): Promise<void> {
   const maxWaitMilliseconds = configuration.databaseUrl === null ? OPENING_MILLISECONDS : 0;
   stop = () => Promise.race([closing(), sleep(maxWaitMilliseconds)]);
   const opened = await opening;
-  // A refused start does not need this module. It is not loaded while the database is being opened either: loading blocks the event
-  // loop, and on a busy machine a connection would time out.
+  // Loaded only now, because a service that refuses to start does not need this module. Loading it while the database is being
+  // opened would block the event loop, and on a busy machine a connection would time out.
   const { runService } = await import('./service.ts');
   const service = await runService(configuration, opened, log, {
     onProgress: say,

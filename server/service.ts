@@ -59,7 +59,7 @@ import { openTransferLane, type TransferLane } from './subjects/transfers/lane.t
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
-// Invariant: A failed start closes everything that it has opened, including its port, and ends the process
+// Invariant: A startup that fails closes everything that it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`
 // Tested by: `test/start/failed-start.test.ts`
 
@@ -109,7 +109,7 @@ export async function runService(
     const { port, metricsUrl } = await startParts(configuration, opened, log, reports, ending);
     return { port, metricsUrl, stop: () => ending.run() };
   } catch (error) {
-    // An error while closing must not hide the cause of the failed start.
+    // An error while closing must not hide the cause of the failure.
     await ending.run().catch(() => undefined);
     throw error;
   }

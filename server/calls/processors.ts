@@ -30,7 +30,7 @@ export function noticeVerifier(secretsOf: (connectorId: string) => readonly stri
   return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), databaseTime());
 }
 
-/** The processors that have the money of cards, in the form that handlers and the lane need. */
+/** The processors that hold the money of cards, in the form that handlers and the lane need. */
 export type Processors = {
   /** The connectors in the settings, and `simulator` in a sandbox. */
   readonly connectorIds: readonly string[];

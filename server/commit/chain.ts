@@ -12,7 +12,7 @@ import {
   traceGroup,
 } from './group-work.ts';
 
-/** The number of groups in flight at the same time: one commits, one is saved, one is loaded. */
+/** The number of groups in flight at the same time: one is being committed, one written, and one loaded. */
 export const DEPTH = 3;
 
 /** This many items are enough for a group while others are in flight. Smaller groups cost more than they gain. */
@@ -91,7 +91,8 @@ export class Chain<Item, Outcome, Name extends string> {
     const { length } = this.#links;
     if (length === 0) return true;
     if (length >= DEPTH) return false;
-    // With few callers, a third of their items is enough: then one group commits, one is saved, and one collects items.
+    // With few callers, a third of their items is enough: then one group is being committed, one is being written, and one
+    // collects items.
     const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }

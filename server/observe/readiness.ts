@@ -50,7 +50,7 @@ export type ReadinessSources = {
   readonly findSchema: () => Promise<SchemaState>;
   /** Whether the process may open fewer connections than configured. */
   readonly isLimited?: boolean;
-  /** Called when the state has changed, and at the start if the service is not ready. */
+  /** Called when the state has changed, and at startup if the service is not ready. */
   readonly onChange?: (reason: ReadinessReason, before: ReadinessReason) => void;
 };
 

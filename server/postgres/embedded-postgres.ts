@@ -68,7 +68,7 @@ export type EmbeddedPostgresOptions = {
   sharedBuffers?: number;
   /** The command that opens the ledger, for the message to the next process. Null for the service. */
   task?: string | null;
-  /** Called with the current step of a slow start, as a sentence for people. */
+  /** Called with the current step of a slow startup, as a sentence for people. */
   onProgress?: (line: string) => void;
   /** Called each time the server has ended unexpectedly or could not be started again. */
   onServerExit?: (description: string) => void;

@@ -97,14 +97,15 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 }
 
 /**
- * Finds the location of a data directory's ledger. If an earlier start has created a ledger, that is its location. Otherwise it is
- * inside the data directory, or below the system directory if the server's user cannot reach the data directory.
+ * Finds the location of a data directory's ledger. If a ledger was created before, that is its location. Otherwise it is inside
+ * the data directory, or below the system directory if the server's user cannot reach the data directory.
  *
- * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
+ * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the service does not start.
  *
  * @param asked the real path of the requested data directory, which the caller has locked.
  * @param systemDirectory root's directory for files that other users must reach.
- * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if there are two.
+ * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if there are
+ * two.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);

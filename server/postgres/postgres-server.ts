@@ -160,7 +160,9 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
   }
 }
 
-/** Removes unfinished directories of starts that were killed during `initdb`. The caller must hold the lock of `home`. */
+/**
+ * Removes unfinished directories that remain if a process is killed during `initdb`. The caller must hold the lock of `home`.
+ */
 export async function removeUnfinishedDataDirectories(home: string): Promise<void> {
   for (const entry of await readdir(home)) {
     if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
@@ -215,7 +217,8 @@ export type Waiting = {
   /** Ends the wait without an error when the server process has ended or is no longer wanted. */
   signal: AbortSignal;
   /**
-   * Whether every error means "not yet". An early failure is useful only at a first start. Later starts must succeed in the end.
+   * Whether every error means "not yet". Failing early is useful only at the first start. Every later start must succeed in the
+   * end.
    */
   isPatient: boolean;
   onProgress: (line: string) => void;

@@ -105,8 +105,8 @@ export class Supervisor {
    * Starts the server, and resolves when it accepts connections. From then on, the server is restarted each time it ends.
    *
    * @param persistent whether to keep trying if it fails before it has ever accepted connections.
-   * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped during the
-   * start.
+   * @throws StartupProblem with the server's last message if it failed and `persistent` is false, or if it was stopped while it
+   * was starting.
    */
   async begin(persistent: boolean): Promise<void> {
     this.#requested = 'run';

@@ -50,8 +50,8 @@ export type ProcessorParts = {
 export type RunningProcessors = Processors & {
   readonly start: (transfers: Pick<TransferService['transfers'], 'submit'>) => void;
   /**
-   * Stops sending new orders, waits a moment for calls in flight, and ends them. Other processes claim the remaining attempts when
-   * their leases expire.
+   * Stops sending new orders, waits a moment for calls in flight, and then ends those that remain. Other processes claim the
+   * remaining attempts when their leases expire.
    */
   readonly stop: () => Promise<void>;
 };
@@ -194,7 +194,10 @@ const WINDOW_MILLISECONDS = 30_000;
 /** The breaker opens after this many calls in a row without a valid answer. */
 const IN_A_ROW = 5;
 
-/** The breaker also opens if half of the calls in the window had no valid answer, but only if there were at least this many. */
+/**
+ * The breaker also opens if at least half of the calls in the window had no valid answer, but only if there were at least this
+ * many calls.
+ */
 const ENOUGH = 10;
 
 /**

@@ -4,7 +4,7 @@ import { type ErrorCode, OPERATION_IDS, OPERATIONS, type OperationId } from '../
 import type { MoneyMoved } from '../../../domain/refusal.ts';
 import { Latencies } from './latencies.ts';
 
-// The metrics page shows all counts since the start, and the operators' overview shows only the recent ones.
+// The metrics page shows all counts since the process started, and the operators' overview shows only the recent ones.
 
 /**
  * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, and errors

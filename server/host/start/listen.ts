@@ -35,7 +35,10 @@ function alreadyRuns(error: unknown, { dataDirectory, port }: Configuration): St
   );
 }
 
-/** Returns the running services. Ignores an unreadable file, because the start itself needs the file and will report it. */
+/**
+ * Returns the running services. Ignores an unreadable file, because the rest of the startup needs the file and will report the
+ * problem.
+ */
 function findServices(dataDirectory: string): readonly RunningService[] {
   try {
     return findRunningServices(dataDirectory);

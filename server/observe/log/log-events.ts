@@ -12,7 +12,7 @@ export const LOG_EVENTS = {
   log_lines_lost:
     'The reader of the log was too slow, or its disk was full; `lines` is how many lines are missing before this one.',
   readiness: 'The response of `GET /health/ready` has changed; `reason` is the new state, `before` the previous one.',
-  database_server_exit: 'The embedded PostgreSQL ended unexpectedly, and is started again.',
+  database_server_exit: 'The embedded PostgreSQL ended unexpectedly, and is being restarted.',
   few_connections: 'The database allows fewer connections than the service may open, or has fewer left.',
   clock: "This machine's clock differs from the database's.",
   clock_not_read: "The database's clock could not be read; the service tries again.",

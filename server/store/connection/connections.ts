@@ -104,7 +104,7 @@ export const REQUESTS: TimeLimits = {
 };
 
 /**
- * For starts and commands. No caller waits for them, and after a time-out they would only be repeated. They wait for a slow
+ * For startup and commands. No caller waits for them, and after a time-out they would only be repeated. They wait for a slow
  * server or a held lock. The wait ends only if PostgreSQL refuses, its process ends, or its machine is gone.
  */
 export const STARTS: TimeLimits = {

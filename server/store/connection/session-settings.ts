@@ -86,7 +86,7 @@ export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];
 
-/** For work without time limits: starts, commands, migrations, housekeeping, verification. */
+/** For work without time limits: startup, commands, migrations, housekeeping, verification. */
 export const WITHOUT_LIMITS: readonly Setting[] = [
   ['lock_timeout', '0'],
   ['statement_timeout', '0'],
