@@ -24,7 +24,7 @@ const DEADLINE_MILLISECONDS = 5_000;
 // Kept by: `announced_at`, which is set in the transaction of the event, under the lock of the break. Closing a break clears it
 // Tested by: `test/api/processors/settlement.test.ts`
 
-/** Writes the events break.opened. Several processes may do this at once. */
+/** Writes an event break.opened for each new break while the service runs. Several processes may do this at once. */
 export function startAnnouncingBreaks(
   _: ReadonlyMap<string, Connector>,
   { database, onFailure }: ReportParts,

@@ -172,7 +172,7 @@ async function carryOut(
   return !signal.aborted;
 }
 
-/** The file with the outcomes of more lines. */
+/** Returns the file after the outcomes of more lines were added. */
 function withOutcomes(file: SettlementFile, compared: readonly Compared[]): SettlementFile {
   const count = (outcome: LineOutcome): number => compared.filter(({ finding }) => finding.outcome === outcome).length;
   return {

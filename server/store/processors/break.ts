@@ -113,17 +113,19 @@ export const lockBreak = statement(
   `${SELECT} where break_id = :breakId for no key update of processor_break`,
 );
 
-/** SQL: whether the event of a break is still to be written. */
+/** SQL: whether a break is open and its event has not been written yet. */
 const IS_NEW = 'closed_at is null and announced_at is null';
 
-/** Reads, as `due`, whether the event of a break is still to be written. */
+/** Reads, as `due`, whether there is an open break whose event has not been written yet. */
 export const READ_WHETHER_BREAKS_ARE_NEW: Statement = {
   name: 'read_whether_breaks_are_new',
   text: `select exists (select from processor_break where ${IS_NEW}) as due`,
   values: [],
 };
 
-/** Locks and reads breaks whose event is still to be written, oldest first. Skips those that another process has locked. */
+/**
+ * Locks and reads open breaks whose event has not been written yet, oldest first. Skips breaks that another process has locked.
+ */
 export const lockNewBreaks = statement(
   'lock_new_breaks',
   { count: INTEGER },

@@ -108,7 +108,7 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
   });
 }
 
-/** The event has no note, like all events. */
+/** Returns the event day.closed. Like every event, it omits the note of the operator. */
 function closedEvent(record: DayRecord): DomainEvent {
   const payload = JSON.stringify({ ...record, note: null });
   return { type: 'day.closed', programId: null, subjectId: record.program_id, payload };
