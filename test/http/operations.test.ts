@@ -355,7 +355,7 @@ describe('a failure', () => {
       [
         'true',
         undefined,
-        expect.stringContaining('could not be confirmed. Send exactly the same request again: twice'),
+        expect.stringContaining('could not be confirmed. Send exactly the same request again: repeating'),
       ],
       ['true', undefined, expect.stringMatching(/^The card could not be read\. /)],
     ]);

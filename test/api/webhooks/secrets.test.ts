@@ -154,7 +154,7 @@ describe('the vault', () => {
     expect(openVault([first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([second, first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([first]).seal('whsec_ä', ID).equals(sealed)).toBe(false);
-    expect(() => openVault([second]).open(sealed, ID)).toThrow('no key of this process');
+    expect(() => openVault([second]).open(sealed, ID)).toThrow('not encrypted with a key of this process');
     expect(() => openVault([first]).open(sealed, ID.replace(/1$/, '2'))).toThrow();
   });
 
