@@ -250,7 +250,10 @@ export const FAILING: Mutants = {
   },
   'webhook-failing-told-again': {
     mistake: 'webhook.failing is written for every failure after the first hour',
-    edits: { noticeOf: ["notice === 'failing' && endpoint.isFailingTold ? null : notice", 'notice'] },
+    edits: {
+      noticeOf: ["notice === 'failing' && endpoint.isFailingTold ? null : notice", 'notice'],
+      giveNotice: [' || version[0]?.is_failing_told === true', ''],
+    },
     witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'after an hour of failures' }],
   },
   'webhook-waits-as-long-as-it-is-told': {
