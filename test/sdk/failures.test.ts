@@ -86,14 +86,14 @@ describe('error records', () => {
     ['Request Error', RequestError],
     ['Server Error', ServerError],
     ['Process Error', ProcessError],
-  ])('become an error of a separate class: %s', async (Type, kind) => {
+  ])('become errors of their own class: %s', async (Type, kind) => {
     service.play(errorResponse({ Status: 418, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), kind);
     expect(error).toBeInstanceOf(TransferServiceError);
     expect(error.Code).toBe('something_new');
   });
 
-  test.each(['Customs Error', 'constructor'])('become a TransferServiceError if the type is %s', async (Type) => {
+  test.each(['Customs Error', 'constructor'])('become TransferServiceErrors if the type is %s', async (Type) => {
     service.play(errorResponse({ Status: 400, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), TransferServiceError);
     expect(error.constructor).toBe(TransferServiceError);

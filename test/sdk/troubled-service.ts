@@ -37,7 +37,7 @@ export async function useTroubledService(): Promise<TroubledService> {
   });
   const whileTransferring = async (trouble: (service: ServiceProcess) => Promise<unknown>): Promise<void> => {
     const count = transferIds.length + TRANSFERS_BETWEEN;
-    await waitFor('transfers are made', async () => transferIds.length >= count);
+    await waitFor('transfers to be created', async () => transferIds.length >= count);
     await trouble(service);
   };
   const restart = async (end: (service: ServiceProcess) => Promise<unknown>): Promise<void> => {

@@ -189,7 +189,7 @@ describe('a session ends within a second, in every process', () => {
     expect((await untilRefused(() => as(service))).status).toBe(401);
   });
 
-  test('cannot be created with an ended or rolled key', async () => {
+  test('and none can be created with an ended or rolled key', async () => {
     const { key, key_id } = await makeKey(ledger, { all_programs: true, role: 'support', expires_at: hours(1) });
     await call('roll_key', key_id);
     const made = await service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
@@ -200,7 +200,7 @@ describe('a session ends within a second, in every process', () => {
     expect(await countSessions(key_id)).toBe(0);
   });
 
-  test('cannot be created with a revoked key that is still in the cache', async () => {
+  test('and none can be created with a revoked key that is still in the cache', async () => {
     const { key, key_id } = await makeKey(ledger);
     const sign = () => service.ask('POST', SESSION, [...ownPage(service.port), `Authorization: Bearer ${key}`]);
     expect((await sign()).status).toBe(201);

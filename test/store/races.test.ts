@@ -117,7 +117,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     });
   });
 
-  test('create one transfer for 50 simultaneous requests with one key, and return 50 equal responses', async () => {
+  test('50 simultaneous requests with one key create one transfer, and get equal responses', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const card = await newCard(0);
       const idempotencyKey = randomUUID();
@@ -136,7 +136,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('execute one of two different requests with one key, and tell the other caller that the key exists', async () => {
+  test('one of two different requests with one key is executed, and the other caller learns that the key exists', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const idempotencyKey = randomUUID();
       const answers = await Promise.all(
@@ -149,7 +149,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
     }
   });
 
-  test('are decided in sequence: of ten unloads from a card with enough money for four, four succeed', async () => {
+  test('requests are decided in sequence: of ten unloads from a card with enough money for four, four succeed', async () => {
     const card = await newCard(450);
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>

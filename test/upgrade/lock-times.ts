@@ -1,5 +1,7 @@
-// Measures how long migrations delay requests on a large ledger. Part of `npm run verify`, or alone: node tools/run.mjs
-// test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
+// Measures how long migrations delay requests on a large ledger. It is part of `npm run verify`, and can also run alone:
+//
+//   node tools/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
+
 import { parseArgs } from 'node:util';
 import type { Options } from '../../bench/command-line.ts';
 import type { DatabaseServer } from '../../bench/ledger/server.ts';

@@ -1,5 +1,8 @@
-// Runs the newest released version and the current one on one ledger. Part of `npm run verify`, or alone: node
-// tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
+// Runs the newest released version and the current one on one ledger. It is part of `npm run verify`, and can also run
+// alone:
+//
+//   node tools/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>] [--transfers <number>]
+
 import { parseArgs } from 'node:util';
 import { Resources } from '../../bench/resources.ts';
 import { startEmbeddedPostgres } from '../../server/postgres/embedded-postgres.ts';

@@ -206,7 +206,7 @@ describe('a limit is exact to the minor unit, and its refusal names it:', () => 
   });
 });
 
-describe('which limit applies', () => {
+describe('the limit that applies', () => {
   test('is a card limit instead of a program limit of the same name, even if the card limit is higher', async () => {
     const made = await program({
       cardLimits: { in: { maximum_amount: 50, daily_count: 2 }, out: { maximum_amount: 5 } },

@@ -41,7 +41,7 @@ describe('finds', () => {
     ['a success', { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":5}' }],
     ['a redirect', { status: 302, head: 'HTTP/1.1 302 Found', body: '' }],
     ['a stack trace', refused('Broken at handler (file.ts:1:2).')],
-    ['a message of PostgreSQL', refused('duplicate key value violates unique constraint "card_name".')],
+    ['a PostgreSQL message', refused('duplicate key value violates unique constraint "card_name".')],
     ['a function instead of a reason', refused('function toString() { [native code] }.')],
     ['a card number', refused('The card 4111 1111 1111 1111 does not exist.')],
     ['a fifth member', withBody('}', ',"Extra":1}')],

@@ -154,7 +154,7 @@ test('doctor warns if requests need an approval but no one can approve them', as
   await client.end();
 });
 
-describe('doctor reports, with the runbook page,', () => {
+describe('doctor reports, with the runbook page:', () => {
   test.each<[string, () => Record<string, string>, string, string, RegExp]>([
     ['an invalid setting', () => live({ PORT: 'http' }), 'settings', 'invalid-setting', /PORT/],
     [
@@ -198,7 +198,7 @@ describe('doctor reports, with the runbook page,', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('doctor finds another program on the port, and shows its process but not its arguments, which could be secret', async () => {
+  test('another program on the port, with its process but without its arguments, which could be secret', async () => {
     const code =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {

@@ -293,7 +293,7 @@ describe('an error about the card that is stored after the erasure has no texts:
     expect(await stored(errorWith({ programId: null, cardName: name }))).toEqual({ isErased: false });
   });
 
-  test('no trace of the holder remains when the erasure is complete', async () => {
+  test('so no trace of the holder remains when the erasure is complete', async () => {
     await finish();
     expect(await read('select from card_erasure where holder_hash is not null')).toEqual([]);
   });
