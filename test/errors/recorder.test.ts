@@ -394,11 +394,11 @@ test('prints the cost of a report and the number of errors stored per second', a
   printFigure('stored without a pause', 20_000 / seconds, 'errors a second');
 });
 
-/** The key of the lock at which a process waits before it writes an event. */
+/** The key of the lock for which a process waits before it writes an event. */
 const GATE = 7_400;
 
 describe('the events of errors', () => {
-  test('are written once by two processes, and count every error that is stored meanwhile', async () => {
+  test('are written once by two processes, and count every error that is stored in the meantime', async () => {
     const code = 'unknown_create_transfer';
     const failed = (): Report => report({ code, status: 500, type: 'Server Error' });
     const { recorder } = await start();

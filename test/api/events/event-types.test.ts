@@ -73,7 +73,7 @@ async function after(number: number): Promise<readonly OperatorEventRecord[]> {
   return data;
 }
 
-/** All events of a sample that causes more than its own event, in order. */
+/** The events, in order, of each sample that causes more than its own event. */
 const SEVERAL_EVENTS: Partial<Record<EventType, readonly EventType[]>> = {
   'funding.low': ['program.updated', 'funding.low'],
   'transfer.unknown': ['transfer.pending', 'transfer.unknown'],

@@ -327,7 +327,7 @@ const announce = (meanwhile?: () => Promise<void>): Promise<void> =>
     meanwhile,
   );
 
-/** The data of the events about these records. */
+/** Returns the data of the events about these records. */
 const eventsOf = async (type: string, ids: readonly string[]): Promise<readonly { readonly break_id: string }[]> => {
   const text = 'select payload from event where type = $1 and subject_id = any ($2) and program_id is null';
   return (await client.query(text, [type, ids])).rows.map(({ payload }) => JSON.parse(payload));
@@ -358,7 +358,7 @@ test('counts every line once while connections are cut and two processes compare
   expect(after).toHaveLength(declined + duplicates);
 });
 
-test('sends one event for each time that a break opens, even if it reopens', async () => {
+test('sends one event each time a break opens or reopens', async () => {
   const order = { ...lineOf(await attempt('approved')), attempt_id: `ours-${randomUUID()}` };
   const lines = Array.from({ length: 40 }, (_, index) => ({ ...order, attempt_id: `${order.attempt_id}-${index}` }));
   const { file_id: fileId } = await settle(lines);
@@ -369,7 +369,7 @@ test('sends one event for each time that a break opens, even if it reopens', asy
   expect(events.map((event) => ({ ...event, age_seconds: 0 })).sort(byId)).toEqual(
     opened.map((one) => ({ ...one, age_seconds: 0 })).sort(byId),
   );
-  // The same break again, from another file.
+  // This opens the same break again, from another file.
   await withdraw(fileId);
   await match();
   await settle(lines.slice(0, 3));
