@@ -80,7 +80,7 @@ export function available(account: Account): bigint {
   return account.balance - account.held;
 }
 
-/** Whether the account can give `amount`: it stays at or above its floor, and its balance within 2^53 - 1. */
+/** Whether `amount` can be taken from the account: the account stays at or above its floor, and its balance within 2^53 - 1. */
 export function canTake(account: Account, amount: bigint): boolean {
   return (
     account.balance - amount >= -MAXIMUM_BALANCE &&
@@ -88,7 +88,7 @@ export function canTake(account: Account, amount: bigint): boolean {
   );
 }
 
-/** Whether the account can receive `amount`: the balance, with all money that may still arrive, stays within 2^53 - 1. */
+/** Whether `amount` can be given to the account: the balance, with all money that may still arrive, stays within 2^53 - 1. */
 export function canGive(account: Account, amount: bigint): boolean {
   return account.balance + account.incoming + amount <= MAXIMUM_BALANCE;
 }

@@ -85,7 +85,7 @@ describe('the state machine of a transfer', () => {
 describe('the states of a card', () => {
   const next = (from: CardStatus): readonly CardStatus[] => CARD_MOVES[from];
 
-  test('allow money in and out as their table says, and refuse everything else with a code of the catalogue', () => {
+  test('allow money in and out as their table says, and refuse everything else with an error code from the catalog', () => {
     for (const status of CARD_STATUSES) {
       const rule = CARD_RULES[status];
       expect(cardRefusal(status, 'in') === null).toBe(rule.moneyIn);

@@ -9,7 +9,7 @@ export type Pages = AsyncGenerator<readonly object[], void, number>;
 
 export const LINES_FIRST = 250;
 
-/** Maximum number of lines of a page. The statement takes a few hundredths of a second. */
+/** Maximum number of lines of a page. The SQL statement that reads such a page takes a few hundredths of a second. */
 const MAX_LINES = 1000;
 
 /** Target length of a page, in characters. Writing a page blocks the process, and lines can be very wide. */

@@ -51,7 +51,7 @@ describe('export_funding_movements', () => {
     expect(lines).toEqual(movements.map(lineOf));
   });
 
-  test('escapes formulas unless the text must be unchanged', async () => {
+  test('escapes formulas unless raw text is requested', async () => {
     expect((await exported())[1]).toContain(",'=SUM(A1),");
     expect((await exported({ raw: true }))[1]).toContain(',=SUM(A1),');
   });
@@ -83,7 +83,7 @@ describe('export_audit_entries', () => {
     expect(lines).toEqual(entries.map(lineOf));
   });
 
-  test('contains the whole hash chain without a filter', async () => {
+  test('without a filter, contains the whole hash chain', async () => {
     const { data } = await client().audit.list({ limit: 1 });
     const [, ...lines] = await exported({ raw: true });
     const positions = lines.map((line) => Number(line.split(',')[1]));

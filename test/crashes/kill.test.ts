@@ -4,7 +4,7 @@ import { run } from '../../verification/campaigns/kills.ts';
 import { isThorough } from '../harness/run/ring.ts';
 
 /**
- * With this seed for two kills, the first one kills the service that owns PostgreSQL, and the second one kills
+ * With two kills and this seed, the first kill hits the service that owns PostgreSQL, and the second one kills
  * PostgreSQL.
  */
 const [count, seed] = isThorough ? [20, 1 + Math.floor(Math.random() * 999_999_999)] : [2, 2];

@@ -198,7 +198,7 @@ export class BackupJob {
       if (performance.now() > deadline) break;
       await sleep(LOOK_MILLISECONDS, undefined, { ref: false, signal: this.#end.signal });
     }
-    // The file was deleted, together with the files that no copy needs.
+    // After this long, the file was probably archived and then deleted, because no copy needs it. Stop waiting for it.
     if (performance.now() - handedOver.at > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 

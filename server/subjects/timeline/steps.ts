@@ -103,7 +103,8 @@ function isHeld({ transfer, processorAttempts }: TimelineFacts): boolean {
 /** Returns the order to the card's processor and its answers, as far as the attempt still contains them. */
 function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts): readonly Placed[] {
   const { connectorId, tries, sentAt, unknownSince, detail, status, code, processorReference, updatedAt } = attempt;
-  // Attempts use the sandbox's clock. If it was moved, that was before the transfer.
+  // Attempts use the sandbox's clock. The clock can only have been moved before the transfer was created, so the
+  // difference at its creation applies to all its attempts.
   const ahead = transfer.createdAt - timeOfId(transfer.requestId).getTime();
   const attemptId = toWireId('pat', attempt.attemptId);
   const step = (at: number, text: string): Placed =>
