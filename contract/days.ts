@@ -137,7 +137,7 @@ export const DayRecord = Type.Object({
   last_closed_day: nullable(day('The last day before this one that was closed; null if there is none')),
   closed_at: nullable(moment('When it was closed; null if it is not')),
   closed_by: textOrNull('Who closed it: id of the API key or the person, or `sandbox`; null if it is not closed'),
-  note: textOrNull('What they checked; null if it is not closed'),
+  note: textOrNull('What they checked; null if it is not closed, and in events'),
 });
 
 export const CloseDayBody = Type.Object({

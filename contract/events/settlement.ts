@@ -10,9 +10,10 @@ const OPERATORS_ONLY = 'The event belongs to no card program, so only operators 
 const { attempt_id: _, ...ORDER } = EXAMPLE_LINE;
 
 /** A file of one line, about an order that the ledger does not have. */
-const FILE = call('create_settlement_file', {
-  body: { connector_id: 'simulator', name: 'other-orders.csv', sha256: 'c0de'.repeat(16), line_count: 1 },
-});
+const fileOf = (digits: string) =>
+  call('create_settlement_file', {
+    body: { connector_id: 'simulator', name: 'other-orders.csv', sha256: digits.repeat(16), line_count: 1 },
+  });
 const LINE = call('add_settlement_lines', {
   body: {
     first_line: 1,
@@ -29,13 +30,14 @@ export const SETTLEMENT_EVENTS = {
     subject: 'break_id',
     notes: [
       OPERATORS_ONLY,
-      'A break that is closed within a second may have no event.',
+      'A break that is closed before its event was written has no event.',
       'If the processor repeats a statement or adds to it while the break is open, there is no further event.',
     ],
     example: EXAMPLE_BREAK,
     sample: {
-      reproduce: 'Import a settlement file about an order that the ledger does not have.',
-      given: [FILE],
+      reproduce:
+        'Import a settlement file about an order that the ledger does not have. Withdraw the file before you import it again.',
+      given: [fileOf('c0de')],
       request: LINE,
       after: [WITHDRAW],
     },
@@ -51,8 +53,8 @@ export const SETTLEMENT_EVENTS = {
     notes: [OPERATORS_ONLY],
     example: EXAMPLE_FILE,
     sample: {
-      reproduce: 'Import a settlement file.',
-      given: [FILE],
+      reproduce: 'Import a settlement file. Withdraw the file before you import it again.',
+      given: [fileOf('f11e')],
       request: LINE,
       after: [WITHDRAW],
     },

@@ -1489,7 +1489,7 @@ export type DayRecord = {
   readonly closed_at: string | null;
   /** Who closed it: id of the API key or the person, or `sandbox`; null if it is not closed. */
   readonly closed_by: string | null;
-  /** What they checked; null if it is not closed. */
+  /** What they checked; null if it is not closed, and in events. */
   readonly note: string | null;
 };
 

@@ -15,12 +15,12 @@ import type { ReportParts } from './report.ts';
 
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Maximum number of events that one transaction writes. */
+/** Maximum number of events in a transaction. After so many, the job pauses for as long as they took. */
 const PORTION = 500;
 
 const DEADLINE_MILLISECONDS = 5_000;
 
-// Invariant: A break that opens or reopens has one event break.opened, unless it is closed within a second
+// Invariant: A break that opens or reopens has one event break.opened, unless it is closed before its event is written
 // Kept by: `announced_at`, which is set in the transaction of the event, under the lock of the break. Closing a break clears it
 // Tested by: `test/api/processors/settlement.test.ts`
 
@@ -33,10 +33,11 @@ export function startAnnouncingBreaks(
     firstPauseMilliseconds: INTERVAL_MILLISECONDS,
     retryMilliseconds: INTERVAL_MILLISECONDS,
     onFailure,
-    run: async (signal) => {
+    run: async () => {
+      const startedAt = performance.now();
       const [row] = await database.read(READ_WHETHER_BREAKS_ARE_NEW);
-      if (row?.due === true) while (!signal.aborted && (await announce(database)) === PORTION);
-      return INTERVAL_MILLISECONDS;
+      const isFull = row?.due === true && (await announce(database)) === PORTION;
+      return isFull ? performance.now() - startedAt : INTERVAL_MILLISECONDS;
     },
   });
 }
