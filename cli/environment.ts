@@ -32,7 +32,7 @@ export function readEnvironment(): Environment {
   };
 }
 
-/** Whether standard output and standard error use colours. */
+/** Whether standard output and standard error use colors. */
 export function readColours(): { readonly output: boolean; readonly errors: boolean } {
   return {
     output: wantsColour(process.stdout.isTTY === true, process.env),

@@ -56,8 +56,8 @@ export function alignedLines(pairs: readonly Pair[]): string {
 }
 
 /**
- * A column of a table: a field of the items, or a heading and a function that returns the text of a cell. `right` aligns
- * the column right. Fields with numbers always are.
+ * A column of a table: a field of the items, or a heading and a function that returns the text of a cell. `right`
+ * aligns the column right. Numbers are always aligned right.
  */
 export type Column<Item> =
   | (keyof Item & string)
@@ -104,7 +104,7 @@ export function table<Item extends object>(
     .join('');
 }
 
-/** Joins the cells of one line. Trailing blanks are removed before the colours are added. */
+/** Joins the cells of one line. Trailing blanks are removed before the colors are added. */
 function painted(cells: readonly (string | { readonly heading: string; readonly padded: string })[]): string {
   const ended = cells.map((cell, index) => {
     const text = typeof cell === 'string' ? cell : cell.padded;

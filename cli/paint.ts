@@ -1,8 +1,8 @@
 import util from 'node:util';
 import type { CardRecord, TransferRecord } from '../sdk/client.ts';
 
-// Text for people gets its colours while it is composed. The codes are removed if the output is not a terminal, or if colours are
-// turned off. No meaning depends on colour alone. Yellow and cyan are unreadable on white, and blue on black.
+// Text for people gets its colors while it is composed. The codes are removed if the output is not a terminal, or if colors are
+// turned off. No meaning depends on color alone. Yellow and cyan are unreadable on white, and blue on black.
 
 type Paint = (text: string) => string;
 type Format = 'bold' | 'green' | 'magenta' | 'red';
@@ -23,7 +23,7 @@ export const warning = paint('magenta');
 /** Something failed, or cannot be used. */
 export const bad = paint('red');
 
-/** The colour of each status word. Other words have none. */
+/** The color of each status word. Other words have none. */
 const TONES: Readonly<Record<string, Paint> & Record<CardRecord['status'] | TransferRecord['status'], Paint>> = {
   ...tone(good, ['active', 'balanced', 'completed', 'current', 'delivered', 'enabled', 'ok', 'passed', 'ready', 'up']),
   ...tone(warning, ['canceled', 'degraded', 'inactive', 'not_evaluated', 'paused', 'pending', 'preactive', 'reversed']),
@@ -38,7 +38,7 @@ function tone<const Word extends string>(as: Paint, words: readonly Word[]) {
 
 const STATUS_NAMES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'type', 'result', 'severity']);
 
-/** Returns the text of a field, with the colour of its word if the field is a status or a type of error. */
+/** Returns the text of a field, with the color of its word if the field is a status or a type of error. */
 export function paintField(name: string, text: string): string {
   if (!STATUS_NAMES.has(name)) return text;
   const word = text.trim();
@@ -47,7 +47,7 @@ export function paintField(name: string, text: string): string {
 
 const CODES = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
-/** Removes the colour codes from a text. */
+/** Removes the color codes from a text. */
 export function unpainted(text: string): string {
   return text.replaceAll(CODES, '');
 }
@@ -55,8 +55,8 @@ export function unpainted(text: string): string {
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Whether to use colours: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides this: 0 and
- * false turn colours off, and any other value turns them on.
+ * Whether to use colors: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides
+ * this: 0 and false turn colors off, and any other value turns them on.
  */
 export function wantsColour(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR: no, TERM: term }: Variables): boolean {
   if (force !== undefined) return force !== '0' && force !== 'false';

@@ -78,7 +78,7 @@ ${strong('Environment:')}
   TRANSFER_SERVICE_PROGRAM         same as --program
   TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret of events listen
   PORT                             port of the default URL
-  NO_COLOR, FORCE_COLOR            switch colours off; keep them when piped
+  NO_COLOR, FORCE_COLOR            switch colors off; keep them when piped
 
 ${strong('Exit codes:')}
   0  success
@@ -123,7 +123,7 @@ export function buildProgram(context: CommandContext): Command {
     .configureOutput({
       writeOut: context.write,
       writeErr: context.writeError,
-      // Help always has colours: the writer removes colour codes where they are not wanted.
+      // Help always has colors: the writer removes color codes where they are not wanted.
       getOutHasColors: () => true,
       getErrHasColors: () => true,
       // usageAdvice makes its own suggestion.
@@ -219,7 +219,7 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
   }
 }
 
-/** Removes colour codes from output unless it goes to a terminal with colours. */
+/** Removes color codes from output unless it goes to a terminal with colors. */
 function paintedFor<Context extends Omit<CommandContext, 'exitWith'>>(context: Context): Context {
   const { write, writeError, colours = { output: false, errors: false } } = context;
   return {

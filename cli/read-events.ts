@@ -14,7 +14,7 @@ import { type OptionsFor, readWholeNumber } from './command.ts';
 import type { Session } from './session.ts';
 import { plainTime } from './times.ts';
 
-/** Which events a command reads as they happen. */
+/** The events that a command reads as they happen. */
 export type ReadOptions = Pick<EventStreamOptions, 'after' | 'types' | 'subjectId'>;
 
 export const READ_OPTIONS: OptionsFor<ReadOptions> = {
@@ -72,8 +72,8 @@ export function allEvents({ service }: Session): Reading<OperatorEventRecord> {
 }
 
 /**
- * Reads events until the user ends the command. Reports on standard error where it begins, when the connection is lost, and
- * how to continue where it ended. `onEvent` rejects only if it fails, or is aborted.
+ * Reads events until the user ends the command. Reports on standard error after which position it begins, when the
+ * connection is lost, and how to continue after the last event. A rejection of `onEvent` ends the reading.
  */
 export async function readEvents<Event>(
   { untilEnded, writeError }: Session,

@@ -33,7 +33,7 @@ export type Condition =
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so the message
- * is the service's own.
+ * must be exactly the one that the service sends.
  */
 export type Sample = {
   /** What to do, in a sentence. */

@@ -22,7 +22,7 @@ export type Outcome =
   | ({ readonly kind: 'unexpected'; readonly excerpt: string } & ResponseHead)
   | ({ readonly kind: 'no response' } & NoResponse);
 
-/** An attempt without success. */
+/** The outcome of an attempt that did not succeed. */
 export type Failure = Exclude<Outcome, { kind: 'success' }>;
 
 const EXPECTED: Readonly<Record<PreparedRequest['expects'], string>> = {

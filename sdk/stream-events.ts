@@ -82,7 +82,7 @@ type EventSource = {
   readonly isContiguous: boolean;
 };
 
-/** The service sends a comment after 15 seconds without an event. This allows for two late ones. */
+/** The service sends a comment after 15 seconds without an event. This allows for two late comments. */
 const MAX_SILENCE_MILLISECONDS = 45_000;
 /** After a connection that lasted longer than this, the backoff begins again with its shortest wait. */
 const GOOD_CONNECTION_MILLISECONDS = 5_000;

@@ -97,7 +97,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis: `${KILLS}; the clock of one service is an hour slow or fast`,
     generator:
       '32 clients move money in one card program; 8 callers change cards, the switch and programs, and hold, schedule and ' +
-      'capture in another; 7 readers at both services, by pull and by stream, continue over all kills',
+      'capture in another; 7 readers at both services, by pull and by stream, continue across all kills',
     checkers: ['events', 'transfers', 'snapshots'],
     proves:
       'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +
@@ -159,8 +159,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
       '12 clients that record when each transfer was sent and acknowledged; keys are created, and `backup` runs halfway',
     checkers: ['transfers', 'its own'],
     proves:
-      'after a restore to a random millisecond, the books have no fault, and the ledger has every transfer acknowledged before it and ' +
-      'none sent after it; the head of the audit log is in the original log',
+      'after a restore to a random millisecond, the books have no fault, and the ledger has every transfer acknowledged ' +
+      'before that time and none sent after it; the head of the audit log is in the original log',
     counts: { unit: 'restores', small: 2, medium: 10, large: 40 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/point-in-time.ts')).run(setting),
@@ -293,7 +293,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
       'schedules, stories in which the clock moves by hours and days',
     checkers: 'the model, and rules after every commit and response',
     proves:
-      'each commit is allowed by the model and each refusal is correct, in thousands of orders; planted mistakes are found',
+      'each commit is allowed by the model and each refusal is correct, in thousands of interleavings; planted mistakes are found',
     ring: 'npm test',
     command: 'node tools/run.mjs verification/environments/memory/main.ts --schedules 3000',
   },

@@ -98,7 +98,7 @@ export function runAdministration(context: CommandContext, ...task: string[]): P
   return runServer(context, task);
 }
 
-/** Runs the service, or a task, in a separate process whose exit code the command takes over. */
+/** Runs the service, or a task, in a separate process. The command ends with the exit code of that process. */
 async function runServer({ environment, exitWith, writeError }: CommandContext, task?: readonly string[]) {
   try {
     exitWith(await runOnServiceNode({ isRunByNpm: environment.isRunByNpm, ...(task && { task }) }));

@@ -8,7 +8,8 @@ import { findRoute, ROUTES, type Route } from './routes.ts';
 const NAME = 'console.program';
 
 /**
- * The path that the page was opened with. Only such a link can lack the program, because the console's own links contain it.
+ * The path that the page was opened with. Only the link that opened the page can lack the program, because the
+ * console's own links contain it.
  */
 const FIRST_PATH = window.location.pathname;
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-/** The colours: the system's, or always light or dark. */
+/** The colors: the system's, or always light or dark. */
 type Theme = 'system' | 'light' | 'dark';
 
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];

@@ -43,7 +43,7 @@ export function Id({
 
 /**
  * Shows a text of the service. Each id becomes a link, with the name of the record if it has one, and each time is in local
- * time. All ids in sentences become names here.
+ * time. This is the only place that turns ids in sentences into names.
  */
 export function LinkedText({
   text,

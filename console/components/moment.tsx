@@ -4,7 +4,7 @@ import { formatDistance, formatMoment, formatShort, formatUtc } from '../format/
 /**
  * Shows a time in the user's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead. `short` is for
  * lists, with the full time in the tooltip. `actual` is for times that don't follow the sandbox clock (audit log, errors,
- * requests, sessions, deliveries): they are labelled while that clock is moved.
+ * requests, sessions, deliveries): they are labeled while that clock is moved.
  */
 export function Moment({
   at,

@@ -22,7 +22,7 @@ export type Session = {
   readonly programName: string | null;
   /** Null for a caller without a session. */
   readonly sessionId: string | null;
-  /** The latest end of the session, even if it is used. Null without a session. */
+  /** When the session ends at the latest, even if it is still in use. Null without a session. */
   readonly endsAt: string | null;
 };
 

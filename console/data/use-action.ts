@@ -22,8 +22,9 @@ export type Action<Input, Result> = {
 export type ActionSettings = {
   readonly endsSession?: boolean;
   /**
-   * The operation, and its subject unless the input contains it: `deposit prog_…`. With it, the idempotency key of an uncertain
-   * outcome survives when the form is closed, and the same input in another form reuses it.
+   * The operation, and its subject unless the input contains the subject: `deposit prog_…`. If set, the idempotency key
+   * of a request with an uncertain outcome survives when the form is closed, and the same input in another form reuses
+   * the key.
    */
   readonly operation?: string | undefined;
 };
@@ -34,8 +35,8 @@ type Keys = Map<string, string>;
 const uncertain: Keys = new Map();
 
 /**
- * Makes a change through the API. Retries of the same input keep the idempotency key until the outcome is certain: a second
- * click after a lost response moves no money twice.
+ * Makes a change through the API. Retries of the same input keep the idempotency key until the outcome is certain, so
+ * that a second click after a lost response does not move money twice.
  */
 export function useAction<Input, Result>(
   call: ActionCall<Input, Result>,

@@ -1,6 +1,6 @@
 /**
- * The currencies whose minor unit doesn't have two decimals, according to ISO 4217. `Intl` has the decimals that people write
- * instead, such as none for HUF or IQD, and would make amounts wrong by a factor of 100 or more.
+ * The currencies whose minor unit doesn't have two decimals, according to ISO 4217. `Intl` has the decimals that people
+ * usually write, such as none for HUF or IQD, so its values would make amounts wrong by a factor of 100 or more.
  */
 const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map(
   Object.entries({

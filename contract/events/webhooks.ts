@@ -26,7 +26,7 @@ const WHAT_TO_DO = 'The guide at /guides/webhooks-runbook says what to do.';
 export const WEBHOOK_EVENTS = {
   'webhook.tested': eventType({
     ...WEBHOOK,
-    summary: 'A request asked for a test of a webhook.',
+    summary: 'A test of a webhook was requested.',
     sent: [
       'test_webhook succeeds. Only the webhook itself gets the event, even if it is disabled or does not select the type.',
     ],

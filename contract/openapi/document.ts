@@ -332,7 +332,7 @@ function patternOf(name: string): { readonly pattern: string } {
   return { pattern: String(Reflect.get(chosen, 'pattern')) };
 }
 
-/** A path parameter. All operations with the parameter have the example of the first. */
+/** A path parameter. All operations with the parameter share the example of the first operation. */
 function pathParameter(id: OperationId, name: string): Parameter {
   const first = OPERATION_IDS.find((other) => parametersOf(OPERATIONS[other].path).includes(name)) ?? id;
   const at = OPERATIONS[first].path.split('/').indexOf(`{${name}}`);
@@ -356,7 +356,7 @@ function queryParameters(query: TObject): readonly Parameter[] {
       in: 'query',
       ...(required.includes(name) ? { required: true } : {}),
       description: typeof description === 'string' ? description : name,
-      // The parameter has the description.
+      // The parameter already has the description, so the schema does not repeat it.
       schema: toJson({ ...schema, description: undefined }),
     };
   });
@@ -441,7 +441,7 @@ function responses(id: OperationId): JsonObject {
   const { status, existing, approvable } = OPERATIONS[id];
   return {
     ...(approvable ? { 202: reference('responses', 'AwaitsApproval') } : {}),
-    // The example is that of the response to a new record.
+    // The example is the same as for a new record.
     ...(existing ? { 200: { ...successOf(id, false), description: 'It already exists.' } } : {}),
     [status]: shown,
     ...errorResponsesOf(id),

@@ -93,7 +93,7 @@ export function errorResponsesOf(id: OperationId): JsonObject {
   );
 }
 
-/** Codes that are alone in their status on paths outside the operations. */
+/** Codes of paths outside the operations. On these paths, each is the only code with its status. */
 const PAGE_CODES = ['uri_too_long', 'method_not_allowed', 'unknown_request'] as const;
 
 /** The error responses that several operations, or paths outside the operations, share. */
@@ -163,7 +163,7 @@ export function errorExamples(): JsonObject {
     if (!codes.has(nameOf(code))) codes.set(nameOf(code), code);
   }
   return Object.fromEntries(
-    // Without a summary: the description of each response says what its codes mean.
+    // The examples have no summary, because the description of each response says what its codes mean.
     [...codes].map(([name, code]) => [name, { value: { ...exampleRecord(code, CONTACT) } }]),
   );
 }

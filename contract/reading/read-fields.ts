@@ -384,7 +384,7 @@ function nameOf(value: JsonValue): string {
   return isJsonObject(value) ? 'an object' : String(value);
 }
 
-/** Redacts card numbers before it cuts: part of a number would no longer be recognised. */
+/** Redacts card numbers before it cuts: part of a number would no longer be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;

@@ -120,7 +120,9 @@ type Quote = {
   readonly code: ErrorCode | undefined;
 };
 
-/** The entries with a message that the text contains or begins, and the longest such message of each. */
+/**
+ * The entries with a message that the text contains, or that begins with the text, each with its longest such message.
+ */
 function quotesIn(entries: readonly ErrorEntry[], text: string): ReadonlyMap<ErrorEntry, Quote> {
   const written = templateOf(text);
   const isQuoted = (template: string): boolean =>

@@ -81,7 +81,7 @@ export const ServiceStatus = Type.Object({
     version: textOrNull(orNull('Version of PostgreSQL')),
     size_bytes: countOrNull('Size of the database on its disk'),
     survives_primary_loss: part('Whether a commit that is acknowledged now would survive the loss of the primary', {
-      answer: literals(SURVIVALS, 'yes if it is then on the disk of a standby'),
+      answer: literals(SURVIVALS, 'yes if the commit is on the disk of a standby when it is acknowledged'),
       reason: Type.String({ description: 'Why, in a sentence' }),
     }),
     standby_list: nullable(

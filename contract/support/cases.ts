@@ -106,7 +106,7 @@ export const CaseRecord = Type.Object({
       from: Side('Whose message it is'),
       external_id: textOrNull('Id of the message in another system; null if there is none'),
     }),
-    'The last message, so that a bridge to another system recognises its own; null if there is none',
+    'The last message, so that a bridge to another system recognizes its own; null if there is none',
   ),
   outcome: nullable(outcome('Outcome of the case; null until the case is resolved')),
   created_at: moment('When it was created'),

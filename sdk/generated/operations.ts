@@ -785,7 +785,7 @@ export type CaseDetails = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
+  /** The last message, so that a bridge to another system recognizes its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
@@ -878,7 +878,7 @@ export type CaseRecord = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
+  /** The last message, so that a bridge to another system recognizes its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
@@ -1993,7 +1993,7 @@ export type InspectedCase = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
+  /** The last message, so that a bridge to another system recognizes its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
@@ -3358,7 +3358,7 @@ export type QueuedCase = {
   readonly incident_id: string | null;
   /** Number of messages. */
   readonly message_count: number;
-  /** The last message, so that a bridge to another system recognises its own; null if there is none. */
+  /** The last message, so that a bridge to another system recognizes its own; null if there is none. */
   readonly last_message: {
     /** Id of the message: msg_ and 32 hex digits. */
     readonly message_id: string;
@@ -3946,7 +3946,7 @@ export type ServiceStatus = {
     readonly size_bytes: number | null;
     /** Whether a commit that is acknowledged now would survive the loss of the primary. */
     readonly survives_primary_loss: {
-      /** yes if it is then on the disk of a standby. */
+      /** yes if the commit is on the disk of a standby when it is acknowledged. */
       readonly answer: 'yes' | 'no' | 'unknown';
       /** Why, in a sentence. */
       readonly reason: string;
@@ -4911,7 +4911,7 @@ export type EventData = {
   readonly 'approval.failed': ApprovalRecord;
   /** Requests failed with a Server Error or a Process Error, which only support can resolve. */
   readonly 'error.recorded': RecordedErrors;
-  /** A request asked for a test of a webhook. */
+  /** A test of a webhook was requested. */
   readonly 'webhook.tested': WebhookRecord;
   /** Nothing could be delivered to a webhook for an hour. */
   readonly 'webhook.failing': WebhookRecord;

@@ -48,7 +48,7 @@ const UNNAMED = /a 500 named undefined but made/;
 /** The longest time for relays and readers to catch up once there are no requests, in milliseconds. */
 const CAUGHT_UP_WITHIN = 60_000;
 
-/** The strict webhook has few types, so that it keeps up with the load by one delivery at a time. */
+/** The strict webhook has few types, so that it keeps up with the load although it sends one event at a time. */
 const WEBHOOKS: readonly Endpoint[] = [
   endpoint('strict', 'demo', { order: 'strict', types: ['transfer.canceled', 'transfer.pending'] }),
   endpoint('parallel', 'demo', { types: ['reversal.*'] }),

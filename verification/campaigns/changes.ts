@@ -45,7 +45,9 @@ const FUNDING = 2_000_000;
 const HELD_MILLISECONDS = 3_000;
 const QUICK_HELD_MILLISECONDS = 900;
 
-/** The longest time of a transfer during a lock that it does not need, in milliseconds, on an idle machine. */
+/**
+ * The longest time that a transfer may take during a lock that it does not need, in milliseconds, on an idle machine.
+ */
 const BESIDE_A_LOCK = 2_500;
 
 async function makeProgram(

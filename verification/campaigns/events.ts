@@ -19,7 +19,10 @@ const WORK: Work = {
 
 const WRONG_CLOCK = new URL('../../test/harness/wrong-clock.ts', import.meta.url).href;
 
-/** One service's clock is an hour slow, correct, or an hour fast, in turn, because no order may depend on it. */
+/**
+ * One service's clock is an hour slow, correct, or an hour fast, in turn, because the order of events must not depend
+ * on a clock.
+ */
 function settings(ledger: number): TwoSettings {
   const hours = (ledger % 3) - 1;
   if (hours === 0) return {};

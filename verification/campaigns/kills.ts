@@ -8,7 +8,9 @@ const QUICK_CLIENTS = 16;
 /** After twelve kills, a comparison of the books costs about as much as starting the next ledger. */
 const KILLS_PER_LEDGER = 12;
 
-/** The average number of transfers per kill, so that 1,000 kills have more than 500,000, and the minimum between two kills. */
+/**
+ * The average number of transfers per kill, for more than 500,000 in 1,000 kills, and the minimum between two kills.
+ */
 const BETWEEN_KILLS = 510;
 const LEAST_BETWEEN = 100;
 const QUICK_LEAST_BETWEEN = 20;

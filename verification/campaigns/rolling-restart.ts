@@ -158,8 +158,8 @@ export function judgeResponses(load: Load, tally: Tally, where: string): void {
 }
 
 /**
- * Checks that few requests cross with the end of their connection. A client can send a request just as the server closes an
- * idle or not yet accepted connection. HTTP/1.1 cannot prevent this. Such a request must have no effect.
+ * Checks that few requests are sent just as their connection ends. A client can send a request just as the server
+ * closes an idle or not yet accepted connection. HTTP/1.1 cannot prevent this. Such a request must have no effect.
  */
 function judgeCrossings(setting: Setting, tally: Tally): void {
   // On an overloaded machine, a caller may use its connection late.

@@ -11,7 +11,10 @@ export type Setting = {
   readonly made: () => number;
 };
 
-/** The longest pauses between changes of one kind, in milliseconds. The long pause is for changes that block everything. */
+/**
+ * The longest pauses between changes of one kind, in milliseconds. The long pause is for changes of a program or the
+ * switch, because they delay the transfers of all its cards, or of the whole service.
+ */
 const PAUSE_MILLISECONDS = 30;
 const LONG_PAUSE_MILLISECONDS = 500;
 

@@ -43,7 +43,7 @@ export class Pulse {
     }
   }
 
-  /** Waits for a request sent after a time, so that a fault without acknowledged transfers was tested. */
+  /** Waits until a request has been sent after a time. Without one, no transfer could have been acknowledged anyway. */
   async untilSentAfter(time: number): Promise<void> {
     await waitFor('a request during the fault', async () => this.#lastSentAt > time);
   }
@@ -53,7 +53,10 @@ export class Pulse {
     return this.beats.filter(({ sentAt, status }) => status === 201 && sentAt > time).length;
   }
 
-  /** Returns the longest time without an acknowledged transfer that ended after `from`, in milliseconds. */
+  /**
+   * Returns the longest pause between two acknowledged transfers, in milliseconds. Counts only pauses that ended after
+   * `from`.
+   */
   longestSilence(from: number): number {
     const times = this.beats.filter(({ status }) => status === 201).map(({ answeredAt }) => answeredAt);
     const silences = times.map((time, index) => (time < from ? 0 : time - (times[index - 1] ?? time)));

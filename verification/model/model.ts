@@ -492,7 +492,7 @@ export class Model {
     return this.#refuseRoom({ program, currency, type: 'unload', card: name, destination: null }, balance, 0n);
   }
 
-  /** Changes a card. The balance of a closed card goes to funding. No limit counts that. */
+  /** Changes a card. The balance of a closed card goes to funding. No limit counts this transfer. */
   #updateCard({ card: name, status, expiresOn, limits, sweep }: CardChange): void {
     const card = this.books.card(name);
     const { program, currency, isElsewhere } = card;

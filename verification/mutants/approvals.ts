@@ -22,7 +22,7 @@ export const SECOND_PEOPLE: Mutants = {
     witnesses: [DECISIONS, { ...APPROVALS, only: 'with its event' }],
   },
   'policy-changed-by-one': {
-    mistake: 'one person alone can end the rules',
+    mistake: 'one person alone can remove all rules',
     edits: { needsApproval: ['return rules.length > 0', 'return rules.length > 1_000'] },
     witnesses: [RULES, { ...APPROVALS, only: 'applies to its own changes' }],
   },
@@ -57,7 +57,7 @@ export const SECOND_PEOPLE: Mutants = {
     witnesses: [{ ...APPROVALS, only: 'its key can never move money' }],
   },
   'small-amounts-in-other-currencies': {
-    mistake: 'a rule about an amount does not concern other currencies',
+    mistake: 'a rule about an amount does not apply to other currencies',
     edits: { matches: ['|| currency !== request.currency', ''] },
     witnesses: [RULES],
   },

@@ -5,9 +5,9 @@ const ruleOf = (mistake: string, edits: Edits): Mutants[string] => ({
   witnesses: [{ file: 'verification/environments/memory/simulation.test.ts', only: 'stories' }],
 });
 
-/** Mistakes in the rules about money, holds, limits and cards, which the stories of the simulation must find. */
+/** Mistakes in the rules about money, holds, limits and cards. The stories of the simulation must find them. */
 export const RULES: Mutants = {
-  'release-keeps-counters': ruleOf('a canceled or expired hold still counts towards limits', {
+  'release-keeps-counters': ruleOf('a canceled or expired hold still counts toward limits', {
     release: ['giveBack(transfer, hold, hold.amount, 1n, view)', '[]'],
   }),
   'release-keeps-number': ruleOf('a released hold gives its amount back to limits, but still counts as a transfer', {

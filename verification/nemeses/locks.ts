@@ -16,7 +16,7 @@ export function lockOfKey(programId: string, key: string): pg.QueryConfig {
   return { text: 'select pg_advisory_xact_lock($1)', values: [hashOf({ keyHash }).toString()] };
 }
 
-/** Holds a lock directly in the database while a function runs. Returns when the lock was held. */
+/** Holds a lock directly in the database while a function runs. Returns the times between which the lock was held. */
 export async function hold(client: pg.Client, lock: pg.QueryConfig, meanwhile: () => Promise<void>) {
   await client.query('begin');
   await client.query(lock);

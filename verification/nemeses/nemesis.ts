@@ -26,7 +26,7 @@ export type Nemesis<Environment> = {
   readonly during?: Act<Environment>;
   /** The shortest and the longest time that the fault lasts after `during`. */
   readonly lasts?: readonly [least: number, most: number];
-  /** The transfers that are sent and acknowledged while the fault lasts: there must be none, or some. */
+  /** Whether none or some of the transfers that are sent while the fault lasts must be acknowledged. */
   readonly acknowledged?: 'none' | 'some';
   /** Ends the fault. From here on, transfers must succeed again. Without it, the environment heals automatically. */
   readonly heal?: Act<Environment>;

@@ -32,7 +32,7 @@ export const COORDINATOR_LOSS: Nemesis<PlacementCluster> = {
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
 
-/** Sets a fault and waits up to a minute for the COMMIT that it hits. Returns the maximum number of open connections. */
+/** Sets a fault and waits up to a minute until it hits a COMMIT. Returns the maximum number of open connections. */
 export async function hitCommit(proxy: DatabaseProxy, kind: CommitFault): Promise<number> {
   proxy.faults.push(kind);
   const laidAt = performance.now();

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
-/** The colour of a series in the theme. */
+/** The color of a series in the theme. */
 export type SeriesTone = 'ink' | 'good' | 'waiting' | 'bad' | 'process' | 'quiet' | 'fourth' | 'fifth';
 
 export type Series = {
@@ -11,7 +11,7 @@ export type Series = {
   readonly tone: SeriesTone;
 };
 
-/** Returns the colour of a CSS variable in the current theme, because a canvas can't use variables. */
+/** Returns the color of a CSS variable in the current theme, because a canvas can't use variables. */
 export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): string {
   const probe = document.createElement('span');
   probe.className = `tone-${tone}`;

@@ -29,7 +29,7 @@ test('includes intervals without errors, and orders codes by their counts', () =
   ]);
 });
 
-test('joins rare codes into one series, so that the colours stay distinguishable', () => {
+test('joins rare codes into one series, so that the colors stay distinguishable', () => {
   const data = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((code, index) => count(0, code, 10 - index));
   const { series, totals } = toErrorSeries({
     interval: 'day',
@@ -44,7 +44,7 @@ test('joins rare codes into one series, so that the colours stay distinguishable
   expect(totals).toHaveLength(7);
 });
 
-test('has no series without errors', () => {
+test('returns no series if there are no errors', () => {
   const none = toErrorSeries({ interval: 'hour', from: FROM, to: FROM, data: [], dropped: 0 });
   expect(none).toEqual({ times: [], series: [], totals: [] });
 });

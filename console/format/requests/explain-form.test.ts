@@ -33,7 +33,7 @@ test("omits empty fields, and sends the amount in the card's currency", () => {
   });
 });
 
-test('turns the minor units of a link into an amount once the currency is known', () => {
+test("shows the minor units given in the page's link as an amount once the currency is known", () => {
   const form = { ...EMPTY_FORM, card_id: 'a', minor_units: '1250' };
   expect(typedAmountOf(form, undefined)).toBe('');
   expect(typedAmountOf(form, 'USD')).toBe('12.50');

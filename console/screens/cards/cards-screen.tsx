@@ -96,7 +96,7 @@ function queryOf({ status, last_four, holder_reference, card_id_prefix }: CardFi
   };
 }
 
-/** The filters apply when the form is submitted, so it never searches for half a word. */
+/** The filters apply when the form is submitted, so the screen never searches for half a word. */
 function CardFilterForm({
   filters,
   onChange,

@@ -107,7 +107,10 @@ function statusIn(sent: string): { readonly status?: CaseRecord['status'] } {
   return status === undefined ? {} : { status };
 }
 
-/** Returns the code of the filter if it exists. While it is being typed, the filter is empty. */
+/**
+ * Returns the filter's error code if such a code exists. Returns an empty text otherwise, such as for a half-typed
+ * code.
+ */
 function codeIn(sent: string): string {
   return isErrorCode(sent) ? sent : '';
 }
@@ -159,7 +162,7 @@ function OwnCases({ status }: { readonly status: string }) {
       columns={OWN_COLUMNS}
       empty={
         <Empty title={status === '' ? 'No cases yet' : 'No such cases'}>
-          Every error has a button that opens one: support then sees what happened.
+          Every error has a button that opens a case, so that support sees what happened.
         </Empty>
       }
     />

@@ -53,7 +53,7 @@ export function State({ status }: { readonly status: Status }) {
   );
 }
 
-/** The state keeps its badge colours, because the colour of a link would make every state green. */
+/** The state keeps its badge colors, because the color of a link would make every state green. */
 function switchFact({
   service_disabled: all,
   programs_disabled: programs,

@@ -38,7 +38,7 @@ export function SearchPalette({ onClose }: { readonly onClose: () => void }) {
             value={text}
             onInput={setText}
             problem={problem}
-            hint="A single match opens directly. Search an amount as 12.34, $1,234.56 or 12.34 USD, or name and amount: Priya 75."
+            hint="A single match opens directly. Search for an amount as 12.34, $1,234.56 or 12.34 USD, or for a name and an amount: Priya 75."
           />
           <footer class="dialog-actions">
             <Button type="submit" kind="main" disabled={problem !== undefined}>

@@ -228,7 +228,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
       const program = nameOf(program_id);
       const hasMoved = processor.hasMoved(attempt);
       const asked = { does: 'resolve', program, attempt, wasExecuted: hasMoved !== isWrong } as const;
-      // With reversals, no operator can know the result: the request may be on its way.
+      // With reversals, no operator can know the result, because the reversal may still be on its way to the processor.
       const isReversed = processor.profile.traits.reversal !== 'none';
       const isKnown = !isReversed && !processor.mayMove(attempt, timeOf(not_after));
       return isEnded(status as AttemptStatus) || isKnown ? [asked] : [];

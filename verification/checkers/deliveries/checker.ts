@@ -135,8 +135,8 @@ function repeatsOf(deliveries: readonly Delivery[]): readonly Repeat[] {
 const STILL_ACCEPTED = 2_000;
 
 /**
- * A kill must explain each repeat: it must be between the two deliveries. Each kill explains at most as many repeats as deliveries
- * can be in flight. The earliest repeats are assigned first, because later kills cannot explain them.
+ * Each repeat must be explained by a kill between the two deliveries. One kill explains at most as many repeats as
+ * deliveries can be in flight. The earliest repeats are assigned first, because later kills cannot explain them.
  */
 function checkRepeats({ subscription: { maxInFlight, order }, deliveries, kills }: DeliveryHistory): readonly string[] {
   const most = order === 'strict' ? 1 : maxInFlight;

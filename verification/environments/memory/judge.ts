@@ -37,7 +37,7 @@ export type Attempt = {
   /** In milliseconds since 1970, by the database's clock. */
   readonly sentAt: number;
   readonly deadline: number;
-  /** Whether its caller got a response which says that no money has moved. */
+  /** Whether its caller got a response that says that no money has moved. */
   isToldNo: boolean;
   isOpen: boolean;
 };
@@ -47,7 +47,10 @@ const LATE_MILLISECONDS = 4_000;
 
 const HOUR = 3_600_000;
 
-/** Longer than the few seconds after which transfers of schedules are due. In stories they are due after hours. */
+/**
+ * Longer than the few seconds after which transfers become due in most schedules. In stories they become due after
+ * hours.
+ */
 const SOON_MILLISECONDS = 10_000;
 
 /** The fields of a transfer that must be equal in its last event and its row. */
@@ -337,8 +340,8 @@ export class Judge {
   }
 
   /**
-   * Handles the event which says that the funds of a program have become low. It follows the event of its cause, and is sent
-   * once.
+   * Handles the event that says that the funds of a program have become low. It follows the event of its cause, and is
+   * sent once.
    */
   #takeLow({ event, record }: ReadEvent): void {
     const low = this.#books.model.low.shift();
@@ -374,7 +377,7 @@ export class Judge {
       const { Code = null } = (error ?? {}) as { readonly Code?: string };
       const times = [expires_at, completed_at].map((time) => time && timeOf(time));
       const { captured, errorCode, expiresAt, completedAt, isElsewhere } = book;
-      // The books do not know why a processor has declined.
+      // The books do not record why a processor has declined.
       const found = [status, captured_amount, reversed_amount, isElsewhere ? errorCode : Code, ...times].join(' ');
       const expected = [book.status, captured, reversed, errorCode, expiresAt, completedAt].join(' ');
       if (found !== expected) this.say(`${id} is ${found} in the database instead of ${expected}`);

@@ -53,7 +53,7 @@ export function drawWorkload(
   return {
     kinds: [...kinds, ...(asksAll || random.chance(0.4) ? ofWebhooks : [])],
     members: [...(limits ? ofLimits : []), ...(programs ? ofPrograms : [])],
-    // A processor holds no money for a caller.
+    // A processor cannot hold money until a caller captures it, so with a processor fewer transfers are manual.
     ...{ scale: 1, manual: hasProcessor ? 0.15 : 0.5, namesMovements: true, findResolvable },
     times: due ? { scheduled: 0.4, ending: 0.6, ahead: aheadInSeconds } : null,
   };
@@ -92,8 +92,8 @@ export type Profile = {
   /** The chance that a receiver fails. */
   readonly failing: number;
   /**
-   * Whether this is a story: one process without faults carries out one request after the other, the clock moves by hours and days in
-   * between, and each request suits the state.
+   * Whether this is a story: one process without faults carries out one request after another, the clock moves by hours
+   * and days in between, and each request suits the state.
    */
   readonly isStory: boolean;
   /** Whether callers mostly wait for each other's responses. */

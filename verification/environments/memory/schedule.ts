@@ -73,7 +73,7 @@ async function run(seed: number, options: Options): Promise<ScheduleResult> {
   // Most schedules have failures, and capturing their stacks would take longer than everything else.
   if (!traced) Error.stackTraceLimit = 0;
   const schedule = new Schedule(seed, { time, random, profile, opening }, options);
-  const onUnhandled = (error: unknown): void => schedule.say('nobody handles', error);
+  const onUnhandled = (error: unknown): void => schedule.say('an error was not handled', error);
   process.on('unhandledRejection', onUnhandled);
   try {
     return await schedule.run();

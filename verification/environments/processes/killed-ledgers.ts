@@ -57,7 +57,7 @@ export class KilledLedger {
   readonly programs: Programs;
   readonly callers: readonly Caller[];
   readonly random: () => number;
-  /** The random numbers for the receiver's behaviour. */
+  /** The random numbers for the receiver's behavior. */
   readonly randomOfReceiver: () => number;
   readonly #number: number;
   readonly #load: Load;

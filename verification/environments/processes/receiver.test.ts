@@ -44,7 +44,7 @@ test.for([
   ['fails', 500],
   ['limits', 429],
   ['slow', 204],
-] as const)('a receiver with the behaviour %j answers %i', async ([kind, status]) => {
+] as const)('a receiver with the behavior %j answers %i', async ([kind, status]) => {
   receiver.conduct(kind, { kind });
   expect(await deliver(kind, 'evt_1')).toBe(status);
   expect(receiver.deliveriesOf(kind)).toMatchObject([{ verified: [], status }]);

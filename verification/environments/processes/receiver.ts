@@ -6,8 +6,8 @@ import { pause } from '../../campaign.ts';
 import { type Delivery, hashOf } from '../../checkers/deliveries/checker.ts';
 
 /**
- * The behaviour of a receiver: it responds with 204, with 204 after a delay, with 500 or with 429, does not respond, or closes
- * the connection. With a `share`, only that share of the requests gets this behaviour, and the others get 204.
+ * The behavior of a receiver: it responds with 204, with 204 after a delay, with 500 or with 429, does not respond, or
+ * closes the connection. With a `share`, only that share of the requests gets this behavior, and the others get 204.
  */
 export type Conduct = {
   readonly kind: 'good' | 'slow' | 'fails' | 'limits' | 'black hole' | 'closes';
@@ -47,7 +47,7 @@ export class Receiver {
     return receiver;
   }
 
-  /** Sets the behaviour for a webhook. */
+  /** Sets the behavior for a webhook. */
   conduct(webhook: string, conduct: Conduct): void {
     this.#endpoint(webhook).conduct = conduct;
   }

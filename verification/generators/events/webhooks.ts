@@ -5,12 +5,12 @@ import type { Subscription } from '../../checkers/deliveries/checker.ts';
 import type { Conduct, Receiver } from '../../environments/processes/receiver.ts';
 import type { Programs } from './callers.ts';
 
-/** A webhook to create, and the behaviour of its receiver. */
+/** A webhook to create, and the behavior of its receiver. */
 export type Endpoint = Pick<Subscription, 'name' | 'order' | 'payload' | 'types'> & {
   /** The source of its events: one of the two card programs, or all programs by number. */
   readonly source: keyof Programs | 'all';
   readonly conduct: Conduct;
-  /** Periods with a different behaviour. They begin and end at a share of the ledger's kills. */
+  /** Periods with a different behavior. They begin and end at a share of the ledger's kills. */
   readonly outages: readonly { readonly from: number; readonly to: number; readonly conduct: Conduct }[];
   /** Whether the test rolls its secret midway. */
   readonly isRolled: boolean;

@@ -113,7 +113,7 @@ export const ATTEMPTS: Mutants = {
     witnesses: [{ ...UNSETTLED, only: 'booking is sent again' }],
   },
   'early-files-are-late': {
-    mistake: 'a settlement file is called missing although the newest one is young',
+    mistake: 'a settlement file is reported as missing although the newest file is recent',
     edits: { ordersDue: ['newestAt <= now - within', 'true'] },
     witnesses: [{ file: 'domain/processors/settlement.test.ts' }],
   },
