@@ -4,7 +4,7 @@ import { rolldown } from 'rolldown';
 import { root } from '../command.ts';
 import { packagesAmong, readManifest } from '../supply-chain/packages.ts';
 
-// Invariant: The service's package needs only Node and PostgreSQL, includes the licences of its contents,
+// Invariant: The service's package needs only Node and PostgreSQL, includes the licenses of its contents,
 //   and loads metrics, traces and texts only when they are used
 // Kept by: rolldown bundles it (`noticesFor`)
 // Tested by: `test/packages/service-contents.test.ts`, `service-load.test.ts`, `service-host.test.ts`
@@ -60,7 +60,7 @@ export async function bundleFolder(folder: keyof typeof PROGRAMS, target: string
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
     codeSplitting: splitting,
-    // The licences are in a separate file.
+    // The licenses are in a separate file.
     comments: false,
   });
   await bundle.close();

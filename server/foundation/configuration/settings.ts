@@ -218,8 +218,8 @@ export const SETTINGS = {
     fallback: `${LIVE_ADDRESS_RATE} in live mode, 0 in the sandbox`,
     unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
-      'maximum requests per second from one address, averaged over 10 seconds; a request with an invalid key and a request ' +
-      'for a page count as 10 requests, for a page that contains the host of the request as 30, and a search of the errors as 50',
+      'maximum requests per second from one address, averaged over 10 seconds; a request with an invalid key or for a page ' +
+      'counts as 10 requests, a request for a page that contains the host of the request as 30, and a search of the errors as 50',
     readBy: 'service',
   },
   keyRatePerSecond: {
