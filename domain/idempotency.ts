@@ -21,7 +21,7 @@ export type StoredResponse = {
   readonly status: number;
   /** Inner UUID of the record that the request created, or null for a refusal. */
   readonly subjectId: string | null;
-  /** The body of a success, exactly as sent. Null for a refusal, and once it is no longer stored (30 days or later). */
+  /** The body of a success, exactly as sent. Null for a refusal, and after the body was deleted (30 days or later). */
   readonly body: string | null;
   readonly code: RefusalCode | null;
   readonly message: string | null;

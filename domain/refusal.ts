@@ -17,16 +17,16 @@ export type RefusalDetails = {
   readonly replayed?: boolean;
   /** The request that used the idempotency key first, as its wire id. */
   readonly originalRequestId?: string;
-  /** Milliseconds until the reason passes, for the `Retry-After` header. */
+  /** Milliseconds until the reason for the refusal no longer applies, for the `Retry-After` header. */
   readonly endsIn?: number;
   /** The current version of the record, for the `ETag` header. */
   readonly version?: string;
-  /** The reason, if it is a state of the service, and the runbook page about the state. For the headers of these names. */
+  /** The state of the service that caused the refusal, and the runbook page about it. For the headers with these names. */
   readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };
 
 /**
- * A refusal is a decision, not a failure: the request changed nothing, the code is in the catalogue, and the message (free text,
+ * A refusal is a decision, not a failure: the request changed nothing, the code is in the catalog, and the message (free text,
  * specification section 2.1) names the specific cause and how to fix it.
  */
 export class Refusal extends Error {

@@ -57,7 +57,7 @@ export function findCardNumbers(written: string): readonly Span[] {
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
 
-/** The text to search, or undefined if it cannot contain a card number. That is so for nearly every text. */
+/** The text to search. Undefined if it cannot contain a card number, which is the case for nearly every text. */
 function readPlainly(written: string): PlainText | undefined {
   if (written.length < MIN_DIGITS) return undefined;
   const isCandidate = isAsciiCandidate(written);
@@ -121,7 +121,7 @@ export function readsAsCardNumber(written: string): boolean {
   if (text === undefined) return false;
   if (exponentsIn(text).some(({ digits }) => readsAsCardNumber(digits))) return true;
   let accounts: readonly Span[] | undefined;
-  // Runs and accounts are both sorted from the left, so an account that ends before a run cannot contain a later run.
+  // Runs and accounts are both sorted by position, so an account that ends before a run cannot contain a later run.
   let at = 0;
   for (const groups of groupsIn(text)) {
     for (const run of numbersOf(text, groups)) {
@@ -258,10 +258,10 @@ const FROM_14 = [14, 15, 16, 17, 18, 19];
 const FROM_16 = [16, 17, 18, 19];
 
 /**
- * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. A range that several networks share is wide,
- * because a card number outside every range is stored. No range starts with 1 or 20. Milliseconds since 1970 and dates start that
- * way, alone or followed by a counter, and are common in keys and references. As a result the travel accounts of airlines (UATP)
- * are missed: they start with 1, but are rare.
+ * Issuer identification numbers (ISO/IEC 7812) as the networks publish them. Ranges that several networks share are wide on
+ * purpose, because a card number outside every range is not recognized and would be stored. No range starts with 1 or 20:
+ * milliseconds since 1970 and dates start that way, alone or followed by a counter, and are common in keys and references. As a
+ * result, the travel accounts of airlines (UATP) are missed. They start with 1, but are rare.
  */
 const ISSUER_RANGES: readonly IssuerRange[] = [
   // A former range of JCB.

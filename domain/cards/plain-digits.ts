@@ -73,7 +73,7 @@ function classify(character: string, code: number): string {
   return /^[a-z]$/i.test(compatible) ? compatible : OTHER;
 }
 
-/** Unicode keeps decimal digits in runs of ten, from 0 to 9. Some runs are adjacent. */
+/** The ASCII digit for a decimal digit of any script. Unicode keeps these in runs of ten, from 0 to 9. Some runs are adjacent. */
 function decimalDigit(code: number): string {
   let first = code;
   while (DECIMAL_DIGIT.test(String.fromCodePoint(first - 1))) first -= 1;

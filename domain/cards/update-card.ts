@@ -10,7 +10,7 @@ import { examineSwitch } from '../transfers/transfer-checks.ts';
 import type { TransferView } from '../transfers/transfer-view.ts';
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 
-/** A card with the fields of its record that no rule uses. */
+/** A card, and the other fields of its record, which no rule uses. */
 export type CardProfile = {
   readonly card: Card;
   readonly holderReference: string | null;
@@ -97,7 +97,7 @@ function changedMembers(before: CardProfile, after: CardProfile): readonly strin
   ];
 }
 
-/** A new expiry date applies before the requested status. */
+/** Refuses a status that the card cannot change to. A new expiry date in the same request applies first. */
 function refuseStatus(
   { status }: CardChange,
   before: CardProfile,

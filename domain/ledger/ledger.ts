@@ -58,7 +58,7 @@ export type Posting = {
   readonly destinationSequence: bigint;
 };
 
-/** A posting, and its two accounts after it. */
+/** A posting, and its two accounts as it leaves them. */
 export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
 
 /** A posting that has not been made yet. `index` counts within its transfer. */
@@ -97,8 +97,8 @@ export function canGive(account: Account, amount: bigint): boolean {
 export type Ends = { readonly source: Account; readonly destination: Account };
 
 /**
- * Holds an amount at its source for its destination. The caller has already checked that the hold is allowed. Throws {@link
- * LedgerViolation} otherwise.
+ * Holds an amount at its source for its destination. The caller has already checked that the hold is allowed. If it is not, throws
+ * {@link LedgerViolation}.
  */
 export function placeHold({ source, destination }: Ends, amount: bigint): Ends {
   assertInvariant(amount > 0n, 'the amount of a hold is positive');
@@ -125,7 +125,7 @@ export function releaseHold({ source, destination }: Ends, amount: bigint): Ends
 
 /**
  * Moves an amount between two accounts and returns both after the movement. The caller has already checked that it is allowed.
- * Throws {@link LedgerViolation} if a floor, a bound or the currency does not fit.
+ * Throws {@link LedgerViolation} if the movement would break a floor or a bound, or if the currencies differ.
  */
 export function post(movement: Movement): Posted {
   const { source, destination, amount } = movement;

@@ -66,7 +66,7 @@ function answer(outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer 
   return { outcome, processorReference: null, code: null, retryAfterSeconds: null, detail: null, ...more };
 }
 
-/** Describes a step by its status, its effect, and the pause in seconds until the next look. */
+/** Describes a step by its status, its effect, and the pause in seconds until the next step. */
 function judge(attempt: Attempt, question: Question, said: Answer, { now = T, traits = TRAITS } = {}): unknown {
   const step = nextStep(attempt, question, said, traits, now);
   if (step === undefined || 'kind' in step) return step;
@@ -325,7 +325,7 @@ describe('an order that the processor has acknowledged without a reference', () 
   });
 });
 
-it('keeps counting its requests in the stored range while a processor repeats its answer', () => {
+it('keeps the number of requests within the stored range while a processor repeats its answer', () => {
   const most = 2 ** 15 - 1;
   for (const [attempt, said] of [
     [PENDING, 'pending'],
@@ -393,7 +393,7 @@ it('an approval withdraws an earlier contradiction, and contradicts a booking ag
 });
 
 describe('after a late approval, which is in the books', () => {
-  it.each(['failed', 'declined'] as const)('of an order that has %s, a denial is a contradiction', (status) => {
+  it.each(['failed', 'declined'] as const)('of an order with the status %s, a denial is a contradiction', (status) => {
     const late: Attempt = { ...SENT, status, lateApprovalAt: T, breakId: SENT.attemptId };
     for (const outcome of ['declined', 'reversed', 'not_executed'] as const) {
       const found = { kind: 'contradiction', expected: 'approved', found: outcome, stated: 0n };

@@ -23,7 +23,8 @@ export const SANDBOX_BEHAVIORS = [
 /** A code, and the processor's advised pause before another attempt, in seconds. */
 const DECLINE = /^decline=[0-9A-Za-z]{1,8}(?::([0-9]{1,7}))?$/;
 /**
- * Up to a day of 86400 seconds, with milliseconds. The grammar matches `readBehavior` in the simulator, which imports nothing.
+ * A time of at most a day (86400 seconds), with up to three decimals. The grammar matches `readBehavior` in the simulator, which
+ * imports nothing.
  */
 const TIMED =
   /^(?:slow|late|pending)=(?:(?:[0-9]{1,4}|[0-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2})(?:\.[0-9]{1,3})?|86400(?:\.0{1,3})?)$/;

@@ -42,7 +42,7 @@ test.each<Row>([
     { contradictedAt: 1, contradictionSettledAt: 2 },
     matched,
   ],
-])('%s', (_name, line, attempt, finding) => {
+])('compares a line with its attempt: %s', (_name, line, attempt, finding) => {
   expect(findingOf({ ...LINE, ...line }, { ...ATTEMPT, ...attempt }, false)).toEqual(finding);
 });
 
@@ -53,13 +53,13 @@ test('treats a second settlement in the same direction as a duplicate, but not a
   expect(findingOf({ ...LINE, status: 'reversed' }, ATTEMPT, true)).toEqual(reversed);
 });
 
-test('keeps the outcome of a line if the books agree because of the line', () => {
+test('keeps the first outcome of a line if the books agree only because of that line', () => {
   expect(findingOf(LINE, ATTEMPT, false, 'reported')).toEqual(approved);
   const corrected = { ...ATTEMPT, correctedAmount: -100n };
   expect(findingOf({ ...LINE, amount: 900n }, corrected, false, 'differs')).toEqual(differs(900n));
 });
 
-test('settles an attempt only by a settlement that the books have or get from the line', () => {
+test('counts an attempt as settled only after a settled line that matches the books or is reported to them', () => {
   expect(settles(LINE, matched)).toBe(true);
   expect(settles(LINE, approved)).toBe(true);
   expect(settles(LINE, differs(900n))).toBe(false);
@@ -86,7 +86,7 @@ test('considers an order missing only if a file has arrived since it was due', (
     inNext: { from: 152 * hour, until: 152 * hour },
   });
   expect(ordersDue(received, 48, 248 * hour).inNext).toEqual({ from: 152 * hour, until: 200 * hour });
-  // No order from before the first file is due.
+  // Orders from before the first file are never due.
   expect(ordersDue({ firstAt: 200 * hour, newestAt: 200 * hour }, 48, 249 * hour)).toEqual({
     inFiles: { from: 200 * hour, until: 152 * hour },
     inNext: { from: 200 * hour, until: 201 * hour },

@@ -33,8 +33,8 @@ export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'created
 export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
 
 /**
- * Reverses a completed transfer, in full or in part. All its reversals together never exceed the captured amount. Card statuses and
- * limits do not prevent a reversal, and a reversal gives nothing back to limits. But a closed card receives no money, and spent
+ * Reverses a completed transfer, in full or in part. Its reversals together never exceed the captured amount. Card statuses and
+ * limits do not prevent a reversal, and a reversal does not restore used limits. But a closed card receives no money, and spent
  * money cannot come back (`insufficient_funds`).
  */
 export function decideReversal(transfer: Transfer, request: ReversalInput, view: TransferView): ReversalPlan | Refusal {

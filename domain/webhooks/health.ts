@@ -23,7 +23,7 @@ export type Health = {
 /** A webhook with this many failures in a row is paused. */
 const MAX_FAILURES = 10;
 
-/** A webhook that has only failed for this long is also paused. */
+/** A webhook to which every attempt has failed for this long is also paused. */
 const MAX_FAILING_MILLISECONDS = 60_000;
 
 /** After failures for this long, webhook.failing is sent. */

@@ -1,4 +1,4 @@
-// Fields of requests that several subjects have: limits, metadata, times and periods.
+// Request fields that several subjects share: limits, metadata, times and periods.
 import type { CardLimits, CardLimitsPatch, DirectionLimitsPatch } from '../../contract/limits.ts';
 import {
   contradictionIn,
@@ -87,8 +87,8 @@ export function readFuture(call: CallContext, name: string, sent: string | undef
 }
 
 /**
- * Returns the time just after the instant of a balance, in milliseconds since 1970, because earlier postings count. Records show
- * milliseconds, so the instant includes its whole millisecond. Undefined for current balances.
+ * Returns the time just after the instant of a balance, in milliseconds since 1970. Only postings before this time count. Records
+ * show milliseconds, so the instant includes its whole millisecond. Undefined for current balances.
  */
 export function readAsOf({ as_of: sent }: { readonly as_of?: string }): number | undefined {
   return sent === undefined ? undefined : Date.parse(sent) + 1;

@@ -1,6 +1,6 @@
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 
-/** Returns whether an operation that moves no money can be repeated without an idempotency key and without another effect. */
+/** Returns whether repeating an operation without an idempotency key has no further effect. False if it moves money. */
 export function isRepeatable(operation: OperationId): boolean {
   const { movesMoney, method, repeatable } = OPERATIONS[operation];
   return !movesMoney && (method !== 'POST' || repeatable);

@@ -17,7 +17,7 @@ export async function readRows(database: Database, statement: Statement): Promis
   }
 }
 
-/** Reads rows with a statement that may take a long time. Undefined if it takes longer than the limit; 0 for no limit. */
+/** Reads rows with a statement that may take long. Returns undefined if it takes longer than the limit. 0 means no limit. */
 export async function surveyRows(
   database: Database,
   statement: Statement,
@@ -105,7 +105,7 @@ function busyMessage(failure: StoreFailure): string | undefined {
   return failure.waitedTooLong ? 'the database took too long' : undefined;
 }
 
-/** Returns when a failure may end. A full disk needs an operator. Undefined if the database responds normally. */
+/** Returns in how many milliseconds a failure may be over, or undefined if the database responds normally. */
 function endsIn(error: unknown): number | undefined {
   if (error instanceof CommitUnknown) return READINESS.database_silent.retryAfterSeconds * 1000;
   // Having too few connections looks like a lost connection, but is not an outage.

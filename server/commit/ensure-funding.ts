@@ -21,7 +21,7 @@ export async function ensureFunding(
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
   // The lock makes sure that the events about changes of the program include the account once money has moved on it. This
-  // transaction also writes in a trial, because an empty account changes nothing.
+  // transaction writes even in a trial of a request (`forWrites`), because an empty account changes nothing.
   await transact(service.database.forWrites(), call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

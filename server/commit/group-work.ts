@@ -36,8 +36,8 @@ export type ChainedWork<Item, Outcome, Name extends string> = {
   /** Begins a chain. It remembers the state that each group leaves for the next. */
   readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
   /**
-   * Returns the name of a change to data that every group reads again. The item waits for a group in flight with the same
-   * change.
+   * Returns a name for the data that the item changes, if a chain does not remember that data and every group reads it again. The
+   * item waits while a group in flight changes data with the same name.
    */
   readonly changeOf: (item: Item) => string | undefined;
   /** Called with the reason why a chain broke: the value that was thrown, or the error of PostgreSQL. */

@@ -24,7 +24,7 @@ const ATTEMPTS = 4;
 /** An item is tried again only if at least this much time is left before its deadline. It is enough for a slow commit. */
 const RETRY_MILLISECONDS = 700;
 
-/** Pause between two attempts of an item whose locks others hold. */
+/** Pause between two attempts at an item whose locks other transactions hold. */
 const PAUSE_MILLISECONDS = 25;
 
 export type Reachable = Pick<Database, 'forProgram'>;
@@ -41,7 +41,7 @@ export type FailedGroup<Item, Outcome> = {
  * - When a lock times out, the group is committed without the items that need it. Those are tried alone ({@link Contention}). Later
  *   items that need the same lock before it is free are also tried alone.
  * - If a group fails because of one row, it is halved until that row is alone.
- * - While an ambiguous commit is resolved, or a standby is awaited, the next group is already being committed.
+ * - The next group does not wait while an ambiguous commit is being resolved, or while a commit waits for a standby.
  */
 export class LockingPath<Item, Outcome, Name extends string> {
   readonly #databases: Reachable;
@@ -92,8 +92,8 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Commits a group that failed in a chain, if possible. Resolves like {@link commit}. */
   async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
     const { group, error } = failed;
-    // A decision may have thrown because its reads were from different moments. The guard would have noticed that, but was never
-    // run.
+    // A decision may have thrown because its reads were from different moments. The guard, which compares the versions of the
+    // accounts, would have noticed that, but it never ran.
     const wasOvertaken = error instanceof StoreFailure ? error.accountsChanged : !(error instanceof CommitUnknown);
     if (wasOvertaken) await this.commit(group);
     else await this.#recover(failed, 'wait', ATTEMPTS);
@@ -110,7 +110,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#fail(group, error);
   }
 
-  /** Commits again the items that have time for another failure of the same kind, except those whose locks others hold. */
+  /** Commits the items that have time for another failure of the same kind, and skips those whose locks others hold. */
   async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
     const again: Pending<Item, Outcome>[] = [];
     for (const pending of group) {

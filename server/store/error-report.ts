@@ -47,7 +47,7 @@ const REPORT = columns({
   message: TEXT,
 });
 
-/** The errors of one code and program that no event has reported yet, with the message and the ids of the last of them. */
+/** The errors of one code and program that no event has reported yet, with the message and the ids of the latest error. */
 export type ErrorReport = ReturnType<typeof REPORT.read>;
 
 /**

@@ -152,7 +152,7 @@ export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Stat
 }
 
 /**
- * Operations that are as frequent as transfers and cards. Earlier versions stored the bodies of their first responses in the rows
+ * The frequent operations, on transfers and cards. Earlier versions stored the bodies of their first responses in the rows
  * of the keys. These bodies are deleted after some time, because the created records still provide them. Operators' operations have
  * few bodies, and these are kept.
  */

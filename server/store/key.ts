@@ -71,7 +71,7 @@ const LIST_KEYS = statement(
     order by key_id desc limit :count`,
 );
 
-/** Reads a page of keys, newest first, after the key `after`. If `scopes` is given, only keys that have one of these scopes. */
+/** Reads a page of keys, newest first, after the key `after`. If `scopes` is given, reads only keys with one of them. */
 export function listKeys(scopes: readonly string[] | null, after: string | null, count: number): Statement {
   return LIST_KEYS({ after, scopes, count });
 }

@@ -200,8 +200,8 @@ export const wordList = (words: readonly string[]): string => words.map((one) =>
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
 /**
- * Matches the text after a parameter that PostgreSQL would treat as an `integer`, because the parameter is computed with an
- * `integer` literal. A larger value would then fail with "out of range".
+ * Matches the text after a parameter if that text adds, subtracts, multiplies or divides by an `integer` literal. PostgreSQL would
+ * then treat the parameter as an `integer`, and a larger value would fail with "out of range".
  */
 const BESIDE_A_NUMBER = /^\s*[-+*/]\s*\d+(?![.\d])/;
 
@@ -231,8 +231,8 @@ function compile(name: string, parameters: ParameterSet, text: string): Compiled
 const MAX_NAME_BYTES = 63;
 
 /**
- * Returns the name of a prepared statement. Otherwise two statements whose long names begin the same way would get the same
- * name, and fail (42P05).
+ * Returns the name of a prepared statement. The end of a name that is too long is replaced by a hash. Otherwise, two statements
+ * whose long names begin the same way would get the same name, and fail (42P05).
  */
 function preparedName(name: string): string {
   return name.length <= MAX_NAME_BYTES
@@ -240,7 +240,7 @@ function preparedName(name: string): string {
     : `${name.slice(0, MAX_NAME_BYTES - 17)}_${hash('sha256', name).slice(0, 16)}`;
 }
 
-/** Returns the SQL for a parameter. The values of the parameter are sent next. */
+/** Returns the SQL for a parameter, and appends its values to `send`. */
 function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): string {
   if (!('rowsOf' in parameter)) {
     const place = `$${send.push({ name, write: parameter.write })}`;

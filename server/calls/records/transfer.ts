@@ -39,7 +39,7 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** Returns the creator of a transfer or a reversal, with the names that the audit log uses for callers. */
+/** Returns the creator of a transfer or a reversal, in the form that the audit log uses for callers. */
 function toCreator(createdBy: string | null): string | null {
   if (createdBy === null) return null;
   return createdBy === NO_API_KEY ? 'sandbox' : toCredentialId(createdBy);
@@ -76,7 +76,7 @@ function toMoment(time: number | null): string | null {
 let lastTime = 0;
 let lastTimeText = new Date(lastTime).toISOString();
 
-/** Formats the time of a record. All transfers of a group have the time of their decision, so the text is kept for the next one. */
+/** Formats the time of a record. The transfers of a group usually have the same time, so the text is kept for the next one. */
 function formatTime(time: number): string {
   if (time !== lastTime) {
     lastTimeText = new Date(time).toISOString();
@@ -90,7 +90,7 @@ export function creatorOf(caller: Caller): string {
   return credentialOf(caller) ?? NO_API_KEY;
 }
 
-/** Returns the plan for an accepted transfer that failed, with the error record on the transfer. */
+/** Returns the plan. If its transfer was accepted but failed, adds the error record to the transfer. */
 export function withErrorRecord<Plan extends TransferPlan | Refusal | undefined>(plan: Plan): Plan | TransferPlan {
   if (plan === undefined || plan instanceof Refusal || plan.failure === undefined) return plan;
   const { code, message } = plan.failure;

@@ -5,7 +5,7 @@ test('has no quantiles without requests', () => {
   expect(new Latencies().quantile(0.5)).toBeNull();
 });
 
-test('computes a quantile to within five per cent', () => {
+test('computes a quantile to within five percent', () => {
   const latencies = new Latencies();
   for (let milliseconds = 1; milliseconds <= 1_000; milliseconds += 1) latencies.note(milliseconds);
   for (const share of [0.01, 0.5, 0.9, 0.99, 1]) {

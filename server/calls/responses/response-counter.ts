@@ -73,7 +73,7 @@ export class ResponseCounter {
     this.#others = Object.fromEntries(
       KINDS_WITHOUT_OPERATION.map((kind) => [kind, new Responses(series, undefined, kind)]),
     ) as Record<KindWithoutOperation, Responses>;
-    // A rate misses the first response of a series if the series did not exist before.
+    // Creates these series in advance. Otherwise, a rate computed from the metrics would miss the first response of each.
     for (const id of OPERATION_IDS) {
       this.#operations[id].find(OPERATIONS[id].status, undefined);
       for (const code of [`unknown_${id}`, 'service_unavailable'] as const) {

@@ -197,8 +197,8 @@ export class PoolGroup implements Health {
         if (performance.now() > until) {
           // Outside the pools, the server's error is thrown unchanged.
           if (asking === undefined) throw refusal;
-          // The server itself refused the connection. For "too few connections", connections of this process must also have had
-          // responses.
+          // The server itself refused the connection. This counts as too few connections if other connections of this process have
+          // had responses in the meantime, or if none was in use.
           throw new NoConnection(this.responses !== responses || this.lent === 0, refusal);
         }
         await (asking === undefined ? rest(pause) : asking.rest(pause));
@@ -215,7 +215,7 @@ export class PoolGroup implements Health {
 }
 
 /**
- * The connections of one role for one purpose. Requests beyond its maximum wait here and not in `pg`, which cannot tell a busy pool
+ * The connections of one role for one purpose. Requests beyond their maximum wait here and not in `pg`, which cannot tell a busy pool
  * from a silent database.
  */
 export class Pool {

@@ -23,10 +23,10 @@ export const REPLICATED = `case when ${WAITS} or ${STANDBY_IS_REQUIRED} then ${S
 export const SETTINGS_READ = `case when ${STANDBY_IS_REQUIRED} then pg_catalog.pg_conf_load_time()::text end as settings_read`;
 
 /**
- * Sent after a COMMIT if a standby is required. If the names are emptied while a commit waits, PostgreSQL ends the wait without a
- * warning. But that session then reloads its settings before its next statement: sessions receive the signal to reload before the
- * checkpointer does, and the checkpointer ends the waits. One case is not noticed: the names are set again before the checkpointer
- * has seen that they were empty.
+ * Sent after a COMMIT if a standby is required. If `synchronous_standby_names` is emptied while a commit waits, PostgreSQL ends the
+ * wait without a warning. But that session then reloads its settings before its next statement: sessions receive the signal to
+ * reload before the checkpointer does, and the checkpointer ends the waits. One case is not noticed: the names are set again before
+ * the checkpointer has seen that they were empty.
  */
 export const READ_WAITS: Statement = {
   name: 'read_waits',
@@ -53,7 +53,7 @@ const BARRIER = `do $$ begin
 end $$`;
 
 /**
- * The maximum time from reading the clock in a transaction to the acknowledgement of its commit. All time limits of a transaction
+ * The maximum time from reading the clock in a transaction to the acknowledgment of its commit. All time limits of a transaction
  * together are shorter.
  */
 export const COMMIT_MILLISECONDS = 60_000;
@@ -62,7 +62,7 @@ export const COMMIT_MILLISECONDS = 60_000;
 const PAUSE_MILLISECONDS = 50;
 
 /**
- * The data that the standby is known to have, under synchronous replication. The standby may lack a visible row. If the primary
+ * The data that the standby is known to have, under synchronous replication. The standby may lack a visible row: if the primary
  * crashes while a commit waits for the standby, recovery makes the commit visible, but a failover undoes it. So a row that was
  * found in the database is only known to be durable after a later commit was acknowledged. That commit must come from the same
  * server. After a failover, connections may still go to the old primary, while new ones go to the standby that has replaced it.

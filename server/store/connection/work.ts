@@ -53,8 +53,8 @@ export type Loaded<Name extends string = string> = { readonly [Key in Name]: rea
 
 /**
  * The result of a decision, and the statements that write it, if it changes anything. A result without writes usually reports an
- * earlier change, such as a replay. It is returned when that change is on the standby (if there is one). `readsOnly` means that it
- * reports no change.
+ * earlier change, such as a replay. It is returned only when that change is on the standby (if there is one). `readsOnly` means
+ * that the result reports no change.
  */
 export type Decision<Result> = {
   readonly result: Result;

@@ -39,7 +39,7 @@ export type DayBounds = RowOf<typeof BOUNDS.columns>;
 
 export const toDayBounds: (row: Row) => DayBounds = BOUNDS.read;
 
-/** Reads the bounds of a day of a program, yesterday if it is null, and its report if it was closed. Always one row. */
+/** Reads the bounds of a program's day (yesterday if `day` is null), and the report of the day if it is closed. One row. */
 export const readDayBounds = statement(
   'read_day_bounds',
   { programId: UUID, timeZone: TEXT, day: nullable(TEXT) },

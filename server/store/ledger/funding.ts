@@ -97,11 +97,11 @@ export const EVERY_MOVEMENT: MovementFilter = { reference: null, metadata: null 
 
 const AFTER = '(:after::uuid is null or movement_id < :after)';
 
-/** SQL for a page. It uses the index that finds the candidates for a filter. */
+/** SQL for a page, by the filter in use. Each query uses the index that finds the candidates for its filter. */
 const FOUND = {
   list_funding_movements: `select * from funding_movement
       where program_id = :programId and ${AFTER} order by movement_id desc limit :count`,
-  // Finds at most one.
+  // Finds at most one row.
   list_funding_movements_by_reference: `select * from funding_movement
       where program_id = :programId and reference = :reference and ${AFTER}
         and (:metadataName::text is null or metadata ->> :metadataName = :metadataValue)

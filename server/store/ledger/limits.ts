@@ -85,8 +85,9 @@ const DAY = 24 * 60 * 60 * 1000;
 export const HELD_DAYS = MAX_HOLD_MILLISECONDS / DAY + 2;
 
 /**
- * Counters are stored for this many days. That is longer than they are read, and longer than the longest hold: when a hold ends, its
- * amount is subtracted from the day that counted it. The extra days are for holds that end late because the service was down.
+ * Counters are stored for this many days. That is longer than any read goes back, and longer than the longest hold: when a hold
+ * ends, its amount is subtracted from the day that counted it. The extra days are for holds that end late because the service was
+ * down.
  */
 export const KEPT_COUNTER_DAYS = Math.max(HELD_DAYS, READ_DAYS) + 8;
 

@@ -64,7 +64,7 @@ export function splitStatements(text: string): readonly string[] {
   return [...statements, statement].map((one) => one.trim()).filter((one) => one !== '');
 }
 
-/** Comments, literals and quoted names as a whole, everything else character by character. Bodies in `E'…'` may escape quotes. */
+/** Comments, literals and quoted names as a whole, everything else character by character. `E'…'` may contain escaped quotes. */
 const TOKEN =
   /--[^\n]*|\/\*[\s\S]*?\*\/|\b[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([A-Za-z_]*)\$[\s\S]*?\$\1\$|[\s\S]/g;
 

@@ -36,8 +36,9 @@ type RoleRights = {
 };
 
 /**
- * The rights that a user lacks to create a new ledger, all of them at once, with the statements that grant them. Checked first,
- * because otherwise the first migrations would succeed and leave half a ledger. Changes nothing. Undefined if none is missing.
+ * Returns one problem that lists all rights that the user lacks to create a new ledger, with the statements that grant them.
+ * Returns undefined if none is missing. This check comes first, because otherwise the first migrations would succeed and leave half
+ * a ledger. It changes nothing.
  */
 export async function findMissingRights(client: pg.ClientBase, schema: string): Promise<StartupProblem | undefined> {
   const rights = await readRights(client, schema);
@@ -69,7 +70,7 @@ export async function findMissingUpgradeRights(
     migrations.filter(({ name }) => names.has(name)).flatMap(namesCreatedBy),
   );
   if (owners.length > 0) {
-    // As a member of the owner it would own the new tables itself, and the owner could not migrate them next time.
+    // A user that is only a member of the owner's role would own the new tables itself. The owner could not migrate them next time.
     missing.push(
       `The user ${user} may not change the tables of the ledger, because they belong to ${owners.join(' and ')}. ` +
         'Run the command with the owner in DATABASE_URL.',
@@ -187,7 +188,7 @@ async function readOtherOwners(client: pg.ClientBase, names: readonly string[]):
   return rows.map(({ owner }) => owner);
 }
 
-/** Whether policies hide rows from the user. A change of rows would then succeed without changing any. */
+/** Whether policies hide rows from the user. An UPDATE would then succeed without changing the hidden rows. */
 async function isBlind(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ blind: boolean }>(
     `select coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)

@@ -16,8 +16,8 @@ const FORGET_NOTES_OF_ATTEMPTS = statement(
 );
 
 /**
- * Removes operators' notes from attempts that they ended `days` days ago or earlier, at most `count`. Returns their number as
- * `forgotten`.
+ * Removes operators' notes from at most `count` attempts that operators ended `days` days ago or earlier. Returns the number of
+ * attempts as `forgotten`.
  */
 export function forgetNotesOfAttempts(days: number, count: number): Statement {
   return FORGET_NOTES_OF_ATTEMPTS({ days, count });
@@ -38,8 +38,8 @@ const FORGET_NOTES_OF_BREAKS = statement(
 );
 
 /**
- * Removes operators' notes from breaks that they closed `days` days ago or earlier, at most `count`. Returns their number as
- * `forgotten`.
+ * Removes operators' notes from at most `count` breaks that operators closed `days` days ago or earlier. Returns the number of
+ * breaks as `forgotten`.
  */
 export function forgetNotesOfBreaks(days: number, count: number): Statement {
   return FORGET_NOTES_OF_BREAKS({ days, count });

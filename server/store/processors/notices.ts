@@ -44,7 +44,7 @@ export const insertNotice = statement(
     returning notice_id`,
 );
 
-/** Reads the notice with an id, whether the sent notice is the same, and the attempt that the sent notice is about. */
+/** Reads the stored notice with an id, whether its body equals the sent body, and the attempt that the sent notice is about. */
 export const readNotice = statement(
   'read_notice',
   {

@@ -88,8 +88,8 @@ const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
 
 /**
  * SQL: the attempts that are searched for a chunk, the condition for matches, and the order of the index. Attempts that have not
- * ended, or have ended without money, are few and have their own indexes. For a card program, the others are found only by the
- * bounds of its ids. With an additional equals condition, the planner could choose to read the attempts of all programs.
+ * ended, or ended without moving money, are few and have their own indexes. For a card program, the others are found only by
+ * the bounds of its ids. With an additional equality condition, the planner could choose to read the attempts of all programs.
  */
 function routeOf({ status, connectorId, programId }: AttemptFilter, isLater: boolean) {
   const ofConnector = connectorId === null ? [] : ['processor_attempt.connector_id = :connectorId'];

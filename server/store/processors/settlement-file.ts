@@ -296,7 +296,7 @@ const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT });
 export const toCorrected = CORRECTED.read;
 
 /**
- * Closes the open breaks of attempts that were missing and are now in a file. Nothing is left to book in these breaks, or in those
+ * Closes the open breaks of attempts that were missing in the files and are now in one. Nothing is left to book in these breaks, or in those
  * that were closed without a booking, because the file says that the processor has moved the amount.
  */
 export const settleMissing = statement(

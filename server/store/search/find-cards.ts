@@ -104,7 +104,7 @@ const FIND_BY_TOKEN = statement(
   showCards(
     'select program_id, card_id from processor_card where token_hash = :tokenHash and program_id = any (:programIds)',
     'card.card_id desc',
-    // Of a shorter token, four characters would be more than half.
+    // Four characters would be more than half of a shorter token.
     `, case when char_length(card.processor_token) >= 8 then right(card.processor_token, 4) end as token_end`,
   ),
 );

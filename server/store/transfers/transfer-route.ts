@@ -65,7 +65,7 @@ const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers'
 const SCHEDULED = statusRoute(['scheduled'], ['status']);
 const FAILED = statusRoute(['failed'], ['status']);
 const CANCELED = statusRoute(['canceled'], ['status']);
-// A transfer that is stored as pending may have expired, so each is compared.
+// A transfer that is stored as pending may have expired, so the current status of each is compared.
 const PENDING = statusRoute(['pending'], []);
 const EXPIRED = statusRoute(['expired', 'pending'], []);
 

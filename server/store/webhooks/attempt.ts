@@ -76,9 +76,9 @@ const FILTER_VALUES = {
   count: NUMBER,
 };
 
-/** Returns the conditions of a filter, and the name of the statement with these conditions. Each uses a different index. */
+/** Returns the conditions of a filter, and a function that adds their names to a statement's name. */
 function conditionsOf({ eventId, succeeded, status, from, to }: AttemptFilter, after: string | null) {
-  // An id begins with the time of its attempt, so the index can be searched by a period.
+  // An id begins with the time of its attempt, so the index can be searched by time.
   const conditions: readonly (readonly [name: string, condition: string] | null)[] = [
     eventId === null ? null : ['event', 'event_id = :eventId'],
     succeeded === null ? null : succeeded ? ['succeeded', 'succeeded'] : ['failed', 'not succeeded'],
@@ -129,9 +129,9 @@ export type FailureFilter = Pick<AttemptFilter, 'status' | 'from' | 'to'> & { re
 const LIST_FAILED_ATTEMPTS = statementVariants({ programId: nullable(UUID), ...FILTER_VALUES });
 
 /**
- * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`. From the index of failures, it
- * takes the newest of each webhook, and returns the newest of these. So the time depends on the number of webhooks, and not on the
- * number of deliveries.
+ * Reads a page of the failed attempts of all webhooks, newest first, after the attempt `after`. It reads the newest failures of each
+ * webhook from the index of failures, and returns the newest of these. So the time that it takes depends on the number of webhooks,
+ * and not on the number of deliveries.
  */
 export function listFailedAttempts(filter: FailureFilter, after: string | null, count: number): Statement {
   const { programId } = filter;

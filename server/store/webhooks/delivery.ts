@@ -169,8 +169,8 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
 }
 
 /**
- * Requests that an event is sent to a webhook immediately, outside the order of its cursor. If a resend is still waiting, it starts
- * again. `body` is the text of an event that is not stored.
+ * Stores a request to send an event to a webhook immediately, outside the order of its cursor. If a resend is still waiting, it
+ * starts again. `body` is the text of an event that is not stored.
  */
 export const requestDelivery = statement(
   'request_webhook_delivery',

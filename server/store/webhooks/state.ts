@@ -109,7 +109,7 @@ const PROGRESS = columns({
 
 export type Progress = ReturnType<typeof PROGRESS.read>;
 
-/** Moves cursors, only forward. Returns the webhooks that the process still holds. */
+/** Moves cursors forward, never back. Returns the webhooks that the process still holds. */
 export const moveCursors = statement(
   'move_webhook_cursors',
   { sent: rows(PROGRESS), owner: UUID },

@@ -89,7 +89,7 @@ export async function approveChange(
   }
 }
 
-/** Returns whether a request that was carried out earlier has moved money, judging by its result. */
+/** Returns whether a request that was carried out earlier may have moved money. `no` if its operation never moves money. */
 function movedBefore({ operation }: ApprovalRecord): 'no' | 'unknown' {
   return OPERATIONS[operation].movesMoney ? 'unknown' : 'no';
 }
@@ -210,8 +210,8 @@ async function readChecker(service: Service, { caller }: DecisionCall, operation
 export type EndApproval = (deadline: number) => Promise<unknown>;
 
 /**
- * Finds the approvals that no other request will end, and returns a function for each that ends it. They have expired while
- * pending, or they were approved and the process stopped before it carried out their request.
+ * Finds the approvals that no other request will end, and returns a function to end each of them. They expired while pending, or
+ * they were approved and the process stopped before it carried out their request.
  */
 export async function findUnsettled(service: Service, run: Run): Promise<readonly EndApproval[]> {
   const rows = await service.database.read(FIND_OPEN_APPROVALS);

@@ -83,7 +83,7 @@ export function readsSubject(operation: string): operation is ReadsSubject {
   return Object.hasOwn(READS_SUBJECT, operation);
 }
 
-/** Reads a record for an operator, and adds the pending approval of a request about it. */
+/** Reads a record for an operator, and adds the id of the pending approval of a request about it, if there is one. */
 export async function withPending(
   { database }: Service,
   policy: PolicyMemory,

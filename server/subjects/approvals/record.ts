@@ -35,8 +35,8 @@ export function toApprovalRecord(approval: ShownApproval, now: number, valuesNow
 }
 
 /**
- * Returns the approval for events: without the request's body and without people's names, because no erasure searches events for
- * them.
+ * Returns the approval for events: without the request's body and without people's names, because an erasure does not look for
+ * those in events.
  */
 export function toEventPayload(approval: ApprovalRecord): string {
   return JSON.stringify({ ...approval, body: null, requested_by_name: null, decided_by_name: null });

@@ -31,7 +31,7 @@ import { toCardRecord } from './read-cards.ts';
 
 type CreateCall = Call<'create_card'>;
 
-/** create_card: the card, or `duplicate_card` if the caller's own id is taken. */
+/** create_card: returns the card, or throws `duplicate_card` if the caller's own id is taken. */
 export async function createCard(service: Service, call: CreateCall): Promise<Reply<'create_card'>> {
   const { programId, body } = call;
   const limits = readLimits(call, body.limits);

@@ -19,7 +19,7 @@ import { ONE_SNAPSHOT } from '../../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../../store/program.ts';
 
 /**
- * get_card_limits: returns the transfers of the card that create_transfer would allow now, or throws `card_not_found`. Reads the
+ * get_card_limits: returns which transfers of the card would be allowed now, or throws `card_not_found`. Reads the
  * same rows as create_transfer, but in one snapshot instead of under locks.
  */
 export async function getCardLimits(

@@ -284,7 +284,7 @@ export class UnauthenticatedBudget {
     this.#left = settings.maxUnauthenticatedBurst;
   }
 
-  /** Whether an error of an address is recorded. `now` is the milliseconds of any monotonic clock. */
+  /** Returns whether to record an error from an address, and counts it if so. `now` is the time of any monotonic clock, in ms. */
   take(address: string | undefined, now: number): boolean {
     this.#fill(now);
     const sender = this.#addressKey(address ?? '');

@@ -64,7 +64,7 @@ test('counts refusals by rules, other caller errors and service faults separatel
   });
 });
 
-test('counts only the codes of reads and pages, and ignores stray requests and disconnected callers', () => {
+test('counts only the error codes of reads and pages, and ignores stray requests and disconnected callers', () => {
   const { requests, note, pass } = open();
   const seen = { ...transfer(404), milliseconds: 1 };
   note({ ...seen, operation: 'get_card', code: 'card_not_found' });
@@ -127,7 +127,7 @@ test('gives each of the most frequent codes its own line, and all other codes on
   expect(errors.at(-1)?.counts).toEqual([12 + 11]);
 });
 
-test('shows a gap for a suspended process', () => {
+test('shows a gap for the time during which the process was suspended', () => {
   const { requests, pass, skip } = open();
   pass(5, 1);
   skip(20);

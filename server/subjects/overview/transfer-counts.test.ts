@@ -44,7 +44,7 @@ test('stores the counts of many programs in several statements', async () => {
   expect(sent).toHaveLength(3);
 });
 
-test('sends counts again after a failure, even after their hour, but only once', async () => {
+test('sends counts again after a failure, even when their hour is over, but stores them only once', async () => {
   const store = openStore();
   const counts = new TransferCounts();
   counts.note(PROGRAMS[0] ?? '', 'load');

@@ -74,7 +74,7 @@ export async function listAttempts(service: Service, call: Call<'list_attempts'>
   const transferId = fromWireId('tr', sentId);
   if (transferId === undefined) throw transferMissing(sentId);
   const rows = await readRows(service.database, listAttemptsStatement(programId, transferId));
-  // Checks the transfer only now, because most transfers have no attempts.
+  // Checks the transfer only if it has no attempts, because an attempt proves that its transfer exists.
   if (rows.length === 0 && (await readRows(service.database, readTransfer(programId, transferId))).length === 0) {
     throw transferMissing(sentId);
   }

@@ -32,7 +32,7 @@ import {
 } from '../../store/processors/settlement-file.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
-/** A UUID that no file has. A malformed id is looked up like any other. */
+/** A UUID that no file has. It is looked up instead of a malformed id. */
 const NO_FILE = '00000000-0000-0000-0000-000000000000';
 
 const NEW = {

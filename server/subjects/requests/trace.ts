@@ -148,8 +148,8 @@ function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly nu
 }
 
 /**
- * All events of a group have the same time. Its transfers have the times of their programs' rules. All of these times differ by
- * less than this.
+ * All events of a group have the same time. Each of its transfers has the time that was read with its program's rules. These times
+ * differ by less than this.
  */
 const SAME_MILLISECONDS = 1000;
 

@@ -101,8 +101,8 @@ export async function search(
 }
 
 /**
- * The scopes, other than the scope of search, that a key needs to read a record of this kind at its own address. One of them is
- * enough. Operators can read all records of the other kinds.
+ * The scopes that let a key read a record of this kind with another operation. To find it, a key needs one of them in addition to
+ * the scope of search. Operators can read all records of the other kinds.
  */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<Found['kind'], readonly KeyScope[]>>> = {
   transfer: ['transfers:read'],

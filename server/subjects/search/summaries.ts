@@ -102,7 +102,7 @@ export function foundMovement(movement: ReturnType<typeof toFoundMovement>, matc
   return found(kind, toWireId(prefix, movementId), matched, `${name} of ${formatMoney(amount, currency)}`, movement);
 }
 
-/** The id prefixes of the records that operations create, if the summary of a key names the record. */
+/** Id prefixes of created records, by operation. The summary of a key names the created record only for these operations. */
 const CREATED: Readonly<Record<string, IdentifierPrefix>> = {
   create_deposit: 'dep',
   create_withdrawal: 'wd',

@@ -122,7 +122,7 @@ test.each<[string, number, Facts['disabledInPrograms']]>([
     },
   ],
   ['Transfers of 4 card programs are', 4, undefined],
-])('%s disabled', (beginning, count, disabledInPrograms) => {
+])('says which transfers the switch disables: %s disabled', (beginning, count, disabledInPrograms) => {
   const disabled = { service_disabled: false, programs_disabled: count, connectors_disabled: 0 };
   expect(findConcerns({ ...HEALTHY, switch: disabled, disabledInPrograms })).toMatchObject([
     { message: `${beginning} disabled by the switch.` },

@@ -89,7 +89,7 @@ export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
     resolution: one.resolution,
     messages: messages.map(toMessageRecord),
     created_by: one.createdBy,
-    // Not checked, because the stored snapshot follows the contract of the time when it was stored.
+    // The type is not checked, because a stored snapshot follows the contract as it was when the snapshot was stored.
     snapshot: one.snapshot as OperatorCaseSnapshot | null,
   };
 }

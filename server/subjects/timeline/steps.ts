@@ -149,7 +149,7 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   return steps;
 }
 
-/** Returns the end of a sentence about a break. Until the break is settled, it says that an operator will settle this. */
+/** Returns the end of a sentence about a break. Until the break is settled, this end says that an operator will settle it. */
 function toBeSettled(which: string, settledAt: number | null): string {
   return settledAt === null ? `. An operator of the service will settle this ${which}.` : ` ${which}.`;
 }
@@ -262,7 +262,7 @@ function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): Tim
 function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts): Placed {
   const { eventId, type, subjectId, position, createdAt, begunAt } = event;
   const reversal = reversals.find(({ reversalId }) => toWireId('rev', reversalId) === subjectId);
-  // The event of a creation has no request id, because the record that it shows has one.
+  // The event of a creation has no separate request id, because the record in the event contains it.
   const isFirst = reversal === undefined && createdAt.getTime() === transfer.createdAt;
   const creator = reversal?.requestId ?? (isFirst ? transfer.requestId : null);
   const text = `The event ${type} was written, at position ${position}.`;

@@ -54,7 +54,7 @@ export async function getTransferTimeline(
   return { record };
 }
 
-/** The scope that a key needs, in addition to the timeline's scope, to read the steps of a kind with another operation. */
+/** The scope that a key needs to see steps of a kind. It is the scope of the operation that returns the same facts. */
 const SCOPES_OF_KINDS: Readonly<Partial<Record<TimelineStepKind | TruncatedKind, KeyScope>>> = {
   event: 'events:read',
   webhook_attempt: 'webhooks:read',

@@ -11,7 +11,7 @@ import { type CountedDays, fromLimits, type StoredLimits, toLimits } from '../..
  */
 export type KnownCard = { readonly card: Card; readonly account: StoredAccount; readonly days: CountedDays | null };
 
-/** Memory of an entry, without the characters of its texts: for two strings and an entry in the map. */
+/** Memory of an entry in bytes, without the characters of its two strings: the string objects and the entry in the map. */
 const ENTRY_BYTES = 100;
 
 /**

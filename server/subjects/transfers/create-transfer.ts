@@ -32,8 +32,8 @@ export async function createTransfer(
 }
 
 /**
- * Returns whether a created transfer has moved money. A hold for the caller or a scheduled transfer has not. For others, the status
- * decides.
+ * Returns whether a created transfer has moved money. A transfer with manual capture or for a later time has not. For others, the
+ * status decides.
  */
 export function movedOf({ capture, scheduled_for }: CreateTransferBody): 'no' | typeof movedBy {
   return capture === 'manual' || scheduled_for !== undefined ? 'no' : movedBy;
@@ -89,7 +89,7 @@ export function waitForEnd(
   return wait(created);
 }
 
-/** Returns the current transfer. If it cannot be read, returns its last known state: an error would say that it does not exist. */
+/** Returns the current transfer, or its last known state if it cannot be read. An error would suggest that it does not exist. */
 async function read(
   { database }: TransferService,
   { programId }: Pick<CallContext, 'programId'>,

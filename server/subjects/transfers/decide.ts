@@ -230,7 +230,7 @@ export class Books {
     const known = this.#attempts.get(request.attemptId);
     const { attempt, step } = request;
     if (known === undefined || !isUnchanged(known.after, attempt)) {
-      return new Refusal('invalid_transfer_status', 'The attempt has changed since.');
+      return new Refusal('invalid_transfer_status', 'The attempt has changed since the step was decided.');
     }
     const plan = withErrorRecord(decideReport(existing, step, view));
     if (plan === undefined || plan instanceof Refusal) return plan;
@@ -392,15 +392,15 @@ export class Books {
     // If the same group placed the hold, there is no row to delete.
     if (hold === null && before?.hold !== undefined && !opened.delete(key)) ended.set(key, before.hold);
     this.#existing.set(key, { transfer, hold: hold ?? undefined });
-    // A transfer can change without its accounts. The version of the account is raised so that groups of other processes notice the
-    // change.
+    // A transfer can change while its accounts do not. The version of the account is raised so that groups of other processes
+    // notice the change.
     for (const name of [transfer.cardName, transfer.destinationCardName]) {
       const card = this.#card(transfer.programId, name);
       if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
     }
   }
 
-  /** Stores a first response. If it has an event, its body is stored only there, and this is the event's index in the group. */
+  /** Stores a first response. If there is an event, the body is stored only in the event, whose index in the group is `eventIndex`. */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const { key } = request;
     if (key === null || response === undefined) return;
@@ -410,7 +410,7 @@ export class Books {
 
   #card(programId: string, name: string | null): Card | undefined {
     const card = name === null ? undefined : this.#memory.card(programId, name);
-    // If a card was created after the accounts were read, its account is missing here, and the card counts as missing.
+    // If a card was created after the accounts were read, its account is missing here, and the card is treated as missing.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
     this.#accounts.get(card.accountId);
     return card;

@@ -12,7 +12,7 @@ import type { DecidedAccount, StoredAccount } from '../../store/ledger/account.t
 import type { CountedDays, CounterChangeOf } from '../../store/ledger/limits.ts';
 import type { Memory } from './memory.ts';
 
-/** An account before the group, and its current state after the decisions so far. */
+/** An account as it was before the group, and as it is after the group's decisions so far. */
 type Examined = {
   readonly before: StoredAccount;
   account: Account;

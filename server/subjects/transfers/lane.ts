@@ -168,7 +168,7 @@ function chainedWork(
 }
 
 /**
- * Returns whether an outcome may reveal an earlier commit. A success may, and a refusal because of the ledger's state may too.
+ * Returns whether an outcome may reveal an earlier commit. Successes may, and so may refusals that depend on the ledger's state.
  */
 function showsState(outcome: Decision | Blocked): boolean {
   if (outcome instanceof Blocked || outcome instanceof AwaitsExpiry) return false;

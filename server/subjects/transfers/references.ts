@@ -19,7 +19,7 @@ export class AwaitsExpiry {
   }
 }
 
-/** The references that a group needs and that are taken, including the decisions so far. */
+/** The references that a group needs and that are already taken, including by the group's decisions so far. */
 export class References {
   readonly #takers: Map<string, Taker>;
 
@@ -31,7 +31,7 @@ export class References {
     if (transfer.reference !== null) this.#takers.set(keyOf(transfer), transfer);
   }
 
-  /** Returns the wire id of the transfer that takes the reference of a request, or undefined if it is free. */
+  /** Returns the wire id of the transfer that has the request's reference, or undefined if the reference is free. */
   takenBy(request: Pick<CreateRequest, 'programId' | 'terms'>, now: number): string | undefined {
     const taker = this.#takerFor(request);
     return taker === undefined || statusAt(taker, now) === 'expired' ? undefined : toWireId('tr', taker.transferId);
@@ -56,8 +56,8 @@ function keyOf({ programId, reference }: { readonly programId: string; readonly 
 type Submit = (request: TransferRequest, deadline: number) => Promise<Outcome | AwaitsExpiry>;
 
 /**
- * Submits a request. If an expired hold still has its reference, first stores the expiry. The database allows each reference only
- * once among the transfers that hold, have moved or may move money.
+ * Submits a request. If an expired hold still has the request's reference, first stores the expiry. The database allows each
+ * reference only once among the transfers that hold money, have moved it or may still move it.
  */
 export async function submitAfterExpiry(request: TransferRequest, deadline: number, submit: Submit): Promise<Outcome> {
   for (;;) {

@@ -82,7 +82,7 @@ export async function updateWebhook(service: WebhookService, call: UpdateCall): 
   return reply;
 }
 
-/** Refuses a change that is invalid for any webhook. */
+/** Refuses a change that would be invalid for every webhook. */
 function checkChange({ webhooks }: WebhookService, call: UpdateCall): void {
   const { url, types, headers, status, resume } = call.body;
   if (Array.isArray(types)) readTypes(call, types);
