@@ -15,7 +15,7 @@ const notReady = (sentence: string, retryAfterSeconds: number): State => ({
 
 /**
  * Every state that `/health/ready` and get_status name. The names are stable, because load balancers, alerts and scripts use
- * them. Callers are told to retry after one second if the state ends automatically, and after ten if it needs an operator.
+ * them. `Retry-After` is one second if the state ends automatically, and ten seconds if it needs an operator.
  */
 export const READINESS = {
   ready: ready('Every operation can be served.'),
