@@ -4,7 +4,7 @@ import { licenseProblems } from './supply-chain/licenses.ts';
 import { type Lockfile, readLockfile, readManifest } from './supply-chain/packages.ts';
 import { pinProblems } from './supply-chain/pins.ts';
 
-// Checks offline that the pinned packages are installed and that their licences are allowed. A step of `npm test`.
+// Checks offline that the pinned packages are installed and that their licenses are allowed. A step of `npm test`.
 
 /** People copy this example and install its packages. We do not distribute them. */
 const EXAMPLE = join(root, 'examples', 'increase-card-push');

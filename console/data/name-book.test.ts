@@ -5,8 +5,8 @@ import { NameBook, type NamedKind } from './name-book.ts';
 const idOf = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(32, '0')}`;
 
 /**
- * Returns a service with this many programs, keys and webhooks, in the pages of the real lists. `paths` has the requests that
- * it received.
+ * Returns a service with this many programs, keys and webhooks, in pages like those of the real lists. `paths` has the
+ * requests that it received.
  */
 function serviceOf(count: number) {
   const paths: string[] = [];

@@ -84,7 +84,7 @@ test('a record with all fields of another record refers to it', () => {
         description: 'New',
         properties: { key: { type: 'string', description: 'key' } },
       },
-      // This schema does not require a field that a key requires.
+      // This schema does not require a field that KeyRecord requires.
       Other: different,
     },
   });

@@ -126,7 +126,7 @@ const SHARED_NAMES: Readonly<Record<string, readonly ErrorCode[]>> = {
 };
 
 describe('another name for an error', () => {
-  test('ranks the code that support would open first', () => {
+  test('ranks first the code that support would open', () => {
     expect(missed(PHRASES)).toEqual([]);
   });
 

@@ -56,7 +56,8 @@ const anyScene = fc.record({
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
-  // This is more than can exist next to a card's balance. The ledger forbids it, but the rule must not rely on that.
+  // Together with a card's balance, the largest amount is more than can exist. The ledger forbids that, but the rule
+  // must not rely on it.
   funding: fc.constantFrom(0n, 5n, MAXIMUM_BALANCE - 1n),
   disabled: fc.constantFrom(false, false, false, true),
   change: fc.record({

@@ -141,7 +141,7 @@ describe('any sequence of decisions', () => {
     );
   });
 
-  test('is refused by the first check that fails, never by a later one', () => {
+  test('gives the first failed check as the reason for each refusal, never a later one', () => {
     fc.assert(
       fc.property(
         fc.bigInt(0n, 2000n),
@@ -218,7 +218,7 @@ describe('a hold', () => {
     expect(() => placeHold(broken, amount)).toThrow(LedgerViolation);
   });
 
-  test('is not released if none exists', () => {
+  test('cannot be released if it does not exist', () => {
     expect(() => releaseHold(ends, 1n)).toThrow(LedgerViolation);
     expect(() => releaseHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
     expect(() => releaseHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);

@@ -64,7 +64,7 @@ describe('a claim', () => {
 });
 
 describe('the access of a person', () => {
-  test('unites the roles for all card programs, and ignores other values', () => {
+  test('combines the roles for all card programs, and ignores other values', () => {
     const access = [
       { role: 'support', programId: null },
       { role: 'operator', programId: null },
@@ -72,7 +72,7 @@ describe('the access of a person', () => {
     expect(decide(['card-ops', 'everyone', 'card-support'])).toMatchObject({ kind: 'all_programs', access });
   });
 
-  test('has roles for all card programs instead of roles of one', () => {
+  test('has only the roles for all card programs if there are also roles for one', () => {
     const decision = { kind: 'all_programs', access: [{ role: 'support', programId: null }] };
     expect(decide(['lumen-staff', 'card-support'])).toMatchObject(decision);
     expect(decide(['lumen-staff', 'card-support'], LUMEN)).toMatchObject(decision);
@@ -84,7 +84,7 @@ describe('the access of a person', () => {
     expect(decide(['lumen-staff'], NOVA)).toMatchObject(decision);
   });
 
-  test('needs a choice between several card programs', () => {
+  test('needs a choice if the roles are in several card programs', () => {
     const values = ['lumen-staff', 'nova-staff'];
     expect(decide(values)).toMatchObject({ kind: 'choice', programIds: [LUMEN, NOVA] });
     expect(decide(values, NOVA)).toMatchObject({ kind: 'one_program', programId: NOVA });

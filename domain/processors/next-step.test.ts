@@ -98,8 +98,8 @@ describe('an answer to an order', () => {
   });
 });
 
-describe('an order that was never sent', () => {
-  it('is sent again after growing pauses and does not count as sent', () => {
+describe('an order that could not be sent', () => {
+  it('is sent again after growing pauses, and its try does not count', () => {
     let attempt = SENT;
     const pauses: number[] = [];
     for (let now = T; attempt.status !== 'failed'; now = attempt.nextAt ?? now) {
@@ -116,7 +116,7 @@ describe('an order that was never sent', () => {
     expect(step).toMatchObject({ status: 'failed', effect: 'fail', failure: { code: 'processor_unavailable' } });
   });
 
-  it('is unknown if it was sent before', () => {
+  it('has an unknown outcome if an earlier try was sent', () => {
     expect(judge({ ...SENT, tries: 2 }, 'send', answer('not_sent'))).toEqual(['unknown', 'unknown', 40]);
   });
 

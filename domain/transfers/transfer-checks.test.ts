@@ -22,14 +22,18 @@ test.each<[name: string, switches: readonly SwitchSetting[], endsIn: number | un
   ['the latest end, which a narrower setting has', [SERVICE, PROGRAM], 600_000],
   ['the latest end, which a wider setting has', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
   ['no end if one of the settings has none', [SERVICE, PROGRAM, LOADS], undefined],
-  ['no end of a setting that has ended', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
-  ['no end of a setting of another type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
+  ['not the end of a setting that has already ended', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
+  ['not the end of a setting of another type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
   [
     'the latest end, which a setting of the connector has',
     [SERVICE, { ...SERVICE, connectorId: 'increase', until: NOW + 70_000 }],
     70_000,
   ],
-  ['no end of a setting of another connector', [SERVICE, { ...SERVICE, connectorId: 'bank', until: null }], 60_000],
+  [
+    'not the end of a setting of another connector',
+    [SERVICE, { ...SERVICE, connectorId: 'bank', until: null }],
+    60_000,
+  ],
 ])('service_disabled says when it ends: %s', (_name, switches, endsIn) => {
   const finding = examineSwitch(
     { type: 'load', connectorId: 'increase' },
@@ -59,7 +63,7 @@ test.each<[switches: readonly SwitchSetting[], message: string | undefined]>([
   [[{ ...AT_INCREASE, programId: 'other' }], undefined],
   [[{ ...AT_INCREASE, transferType: 'unload' }], undefined],
   [[{ ...AT_INCREASE, until: NOW }], undefined],
-])('describes the settings that disable %j at a connector, the widest first', (switches, message) => {
+])('names the widest of the settings that apply to a load at a connector: %j', (switches, message) => {
   const finding = examineSwitch(
     { type: 'load', connectorId: 'increase' },
     { programId: 'program_1', switches, now: NOW },

@@ -40,7 +40,7 @@ test.each([
   expect(near(retryPause(2, { ...plain, retryAfterMilliseconds }))).toBe(pause);
 });
 
-test('compares Retry-After with the minute that a 429 always waits', () => {
+test('waits after a 429 as Retry-After says, but at most twice the minimum pause of a minute', () => {
   const busy: FailedAttempt = { ...plain, kind: 'too_many_requests' };
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: 90 * SECOND }))).toBe(90 * SECOND);
   expect(near(retryPause(1, { ...busy, retryAfterMilliseconds: HOUR }))).toBe(2 * MINUTE);

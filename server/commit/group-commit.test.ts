@@ -83,7 +83,7 @@ describe.for([
   test.for(FAILING_TRACES)('the trace of %s throws', ([, trace]) => submitFive(undefined, trace));
 });
 
-test('counts items that wait for locks towards the limit of a lane, even between two attempts', async () => {
+test('counts items that wait for locks toward the limit of a lane, even between two attempts', async () => {
   const { database } = committing();
   let attempts = 0;
   let isHeld = true;

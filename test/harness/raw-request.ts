@@ -39,7 +39,7 @@ export class NoResponse extends Error {
   }
 }
 
-/** The time of each connection's last response, from which it has been idle. */
+/** The time of each connection's last response. The connection has been idle since then. */
 const idleSince = new WeakMap<Socket, number>();
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';

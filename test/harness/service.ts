@@ -45,7 +45,7 @@ async function keptService(settings: Settings): Promise<KeptService> {
   return service;
 }
 
-/** Deletes webhooks. Otherwise, the timelines of later files would show the events that wait for these webhooks. */
+/** Deletes webhooks. Otherwise, the timelines of later files would show events that wait to be sent to them. */
 async function deleteWebhooks({ client }: KeptService): Promise<void> {
   const webhooks = client.operatorWebhooks;
   for await (const { webhook_id } of webhooks.listAll()) await webhooks.delete(webhook_id);

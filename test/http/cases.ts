@@ -56,7 +56,7 @@ const SYNTAX: readonly RawCase[] = [
   schema('null', post('null')),
   schema('an empty body', post('')),
   schema('no body', Buffer.from(bare('POST', TRANSFER))),
-  schema('an empty body labelled as a form', post('', ['Content-Type: application/x-www-form-urlencoded'])),
+  schema('an empty body labeled as a form', post('', ['Content-Type: application/x-www-form-urlencoded'])),
   schema('a query instead of a body', Buffer.from(bare('POST', `${TRANSFER}?amount=1&card_id=c`))),
   schema('a query parameter twice', post(GOOD_BODY).toString().replace(TRANSFER, `${TRANSFER}?a=1&a=2`)),
   schema('a broken escape in the query', post(GOOD_BODY).toString().replace(TRANSFER, `${TRANSFER}?a=%zz`)),

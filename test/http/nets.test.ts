@@ -46,7 +46,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
   ],
   ['sends an empty 400', 400, 'malformed_request', (response) => response.writeHead(400).end()],
   [
-    'sends a status outside the catalogue',
+    'sends a status outside the catalog',
     400,
     'malformed_request',
     (response) => response.writeHead(418, { 'Content-Type': 'application/json' }).end('{"tea":"secret"}'),
@@ -58,7 +58,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
     (response) => void Readable.from(['sec', 'ret']).pipe(response.writeHead(502)),
   ],
   [
-    'leaks in its reason phrase',
+    'has a secret in its reason phrase',
     500,
     'unknown_request',
     (response) => {

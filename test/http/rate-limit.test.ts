@@ -47,7 +47,7 @@ describe('the rate limit of a caller', () => {
     limiter.charge('a', 1_000, 0);
     for (let count = 0; count < 100; count += 1)
       expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waitMilliseconds: 991_000 });
-    // The debt remains even if the memory changes generations in the meantime, with or without calls.
+    // The debt remains even if the memory begins new generations in the meantime, with or without calls.
     for (let at = 5_000; at < 991_000; at += 7_000) limiter.take('other', at);
     expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waitMilliseconds: 1 });
     expect(limiter.take('a', 991_000)).toMatchObject({ isRefused: false });

@@ -245,7 +245,7 @@ test('has all metrics and labels that the alerts and the dashboard use', async (
   expect(unknown.filter(({ name }) => !defined.includes(name))).toEqual([]);
 });
 
-test('every metric is documented, and no others', async () => {
+test('the documentation lists every metric, and no others', async () => {
   const documented = [...readProjectFile('docs/monitoring.md').matchAll(/^\| `(transfer_service_\w+)/gm)];
   expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
 });
@@ -270,7 +270,7 @@ test('every alert is tested as firing and as silent, and has the URL of a page t
   }
 });
 
-test('the page is served as quickly without the database, and reports the failure', async () => {
+test('without the database, the page is served just as quickly, and reports the failure', async () => {
   const { database } = service();
   const before = await readFreshPage();
   await database.stop();

@@ -115,7 +115,7 @@ describe('a public address', () => {
   ])('is never %j, which is not an address', (text) => expect(kindOf(text)).toBe('special'));
 });
 
-/** Generates private ranges, and parts of them of every size. */
+/** Generates private networks, and subnets of every size within them. */
 const privateNetwork = tuple(
   constantFrom('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7'),
   uint8Array({ minLength: 16, maxLength: 16 }),
@@ -140,7 +140,7 @@ function expectEqual(found: readonly unknown[], expected: readonly unknown[]): v
 }
 
 describe('WEBHOOK_ALLOWED_NETWORKS', () => {
-  test('allows exactly the private networks in it, without their metadata addresses', () => {
+  test('allows exactly the private networks that it lists, except their metadata addresses', () => {
     const inside = tuple(privateNetwork, uint8Array({ minLength: 16, maxLength: 16 }), integer({ min: -2, max: 2 }));
     assert(
       property(inside, constantFrom('sandbox', 'live'), ([cidr, noise, distance], mode) => {

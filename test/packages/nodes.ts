@@ -18,7 +18,7 @@ function nodeOf(version: number): string | undefined {
 }
 
 /**
- * Returns the path of a version of Node, or skips the test. On platforms for which none is fetched, a machine has at
+ * Returns the path of a version of Node, or skips the test. On platforms for which no Node is fetched, a machine has at
  * most one version.
  */
 export function nodeOrSkip(version: number, { task, skip }: TestContext): string {

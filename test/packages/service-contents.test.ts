@@ -119,8 +119,7 @@ describe('the bundle', () => {
       const required = [...read(file).matchAll(/__require\("([^"]+)"\)/g)];
       for (const name of [...imported, ...required].map(([, one, other]) => one ?? other ?? '')) {
         const isThere = name.startsWith('.') && existsSync(join(installed, dirname(file), name));
-        // Our code never loads pg-native: pg loads it only if a certain property is read, and our code never reads
-        // that.
+        // Our code never loads pg-native: pg loads it only when code reads the property `native`, and ours does not.
         expect(isThere || isBuiltin(name) || name === 'pg-native', `${file} imports ${name}`).toBe(true);
       }
     }
@@ -200,7 +199,7 @@ describe('licenses', () => {
     writeFileSync(join(folder, 'package.json'), '{"name":"bare","version":"1.0.0","license":"MIT"}');
     writeFileSync(join(folder, 'README.md'), '# Bare\n\n## License\n\nMIT\n');
     const path = relative(ROOT, folder);
-    expect(() => noticesFor([path])).toThrow('bare has no licence text');
+    expect(() => noticesFor([path])).toThrow('bare has no license text');
     writeFileSync(join(folder, 'LICENSE'), 'Do as you like.\n');
     expect(noticesFor([path])).toContain('bare 1.0.0\n\nDo as you like.\n');
   });

@@ -134,11 +134,11 @@ describe('the catalog as data', () => {
     ['a program that prefers JSON', 'text/html;q=0.5, application/json', false],
     ['a program that prefers HTML', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
     ['a program that refuses HTML', 'text/html;q=0, */*', false],
-    ['a program that refuses HTML among texts', 'text/*, text/html;q=0', false],
+    ['a program that accepts any text except HTML', 'text/*, text/html;q=0', false],
     ['a program that prefers any type', 'text/html;q=0.5, */*;q=0.8', false],
     ['a program that accepts anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
     ['a program that sends nonsense', ';;,q=,text/html;q=many', false],
-  ])('chooses by Accept for %s', async (_who, accept, isPage) => {
+  ])('chooses between the page and the data by the Accept header of %s', async (_who, accept, isPage) => {
     for (const path of ['/errors', '/errors/card_closed', '/', '/nope', '/guides/nope']) {
       const answer = await ask(path, accept);
       expect(answer.headers.get('content-type')).toMatch(isPage ? /^text\/html/ : /^application\/json/);
@@ -192,7 +192,7 @@ describe('an unknown path', () => {
     expect(text).not.toContain('4532015112830366');
   });
 
-  it('gets the record for a program, an API caller or another method', async () => {
+  it('gets the error record for a program, an API caller or another method', async () => {
     const url = `${urlOf()}/nope`;
     const asks: readonly RequestInit[] = [
       { headers: { Accept: '*/*' } },
@@ -243,7 +243,7 @@ describe('every page', () => {
     }
   });
 
-  it('shows the contact as text, and its commands call a sandbox if the service is live', async () => {
+  it('shows the contact as text, and if the service is live, its commands call a sandbox', async () => {
     const elements = await page('/errors/service_disabled', 'live');
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');

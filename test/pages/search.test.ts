@@ -36,7 +36,7 @@ describe('the search', () => {
     ['verify webhook signature', ['/guides/webhooks']],
     ['back up', ['/guides/backups']],
     ['GET /api/v0.1/core/card/{card_id}/posting', ['/docs/list_postings']],
-  ])('finds %s by everyday words', async (query, expected) => {
+  ])('finds the right pages for %s', async (query, expected) => {
     const elements = await page(`/search?q=${encodeURIComponent(query)}`);
     expectFrame(elements);
     const paths = found(elements).flatMap((path) => [path, path.replace(/#.*/, '')]);
@@ -99,7 +99,7 @@ describe('the search', () => {
   });
 
   it.each(['/search', '/errors', '/events', '/docs', '/guides'])(
-    'reports that it found nothing for %s',
+    'reports on %s that it found nothing',
     async (path) => {
       const elements = await page(`${path}?q=xylophone`);
       expectFrame(elements);

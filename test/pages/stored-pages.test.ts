@@ -79,7 +79,7 @@ describe.each(STORED)('%s', (path) => {
     }
   });
 
-  it('is not sent again to clients that have it, in either form', async () => {
+  it('is not sent again to clients that have it, compressed or not', async () => {
     const coding = { 'Accept-Encoding': 'gzip' };
     const tag = String((await ask(path, headers)).headers.etag);
     const compressedTag = String((await ask(path, { ...headers, ...coding })).headers.etag);

@@ -39,7 +39,7 @@ async function readPlans(): Promise<readonly Logged[]> {
   return [...log.matchAll(/ ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => JSON.parse(text) as Logged);
 }
 
-test('no plan is one that the settings exclude, or is expensive enough for PostgreSQL to compile', async () => {
+test('no statement has a plan that the settings exclude, or one so expensive that PostgreSQL would compile it', async () => {
   const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
   try {
     await callTheUsual(service.client);

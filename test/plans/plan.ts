@@ -21,8 +21,8 @@ function nodesOf(plan: Plan): readonly Plan[] {
 const POLICY = /\(?COALESCE\(\(program_id = ANY \((?:\(InitPlan \d+\)\.col1|\$\d+)\)\), false\)\)?/g;
 
 /**
- * Matches a filter for both directions, and no others exist. PostgreSQL before 17 may check it row by row, but it
- * discards nothing.
+ * Matches a filter that allows both directions. There are no others, so it discards nothing. PostgreSQL before 17 may
+ * check it row by row.
  */
 const BOTH_DIRECTIONS = /\(?direction = ANY \('\{in,out\}'::text\[\]\)\)?/g;
 

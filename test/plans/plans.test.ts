@@ -82,7 +82,7 @@ import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from 
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** A connection of a program, for which every plan contains the program's policies. */
+/** Connects as a program, so every plan contains the row-level policies for that program. */
 let reader: pg.Client;
 
 beforeAll(async () => {
@@ -379,7 +379,7 @@ describe.each([
         for (const last of [null, after]) {
           const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
           const plan = await planOf(client, statement, how);
-          // Few attempts are open or ended without money, so they can be sorted. The same applies if the planner
+          // Few attempts are open or ended without moving money, so they can be sorted. The same applies if the planner
           // expects few.
           const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
           const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);

@@ -88,7 +88,7 @@ export async function noticeReceiver(secret: () => string, statuses: readonly nu
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    // As an event, the body of a notice would be invalid, because a notice has no type.
+    // A notice has no type, so verifyWebhook calls its body invalid. The signature was already verified.
     await verifyWebhook(body, request.headers, secret()).catch((error: unknown) => {
       if (Reflect.get(Object(error), 'reason') !== 'invalid_body') throw error;
     });

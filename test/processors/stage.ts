@@ -10,7 +10,7 @@ import { type Delivery, sendNotice } from './notices.ts';
 import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
 
-/** Returns how far the clock is ahead now, compared to when an order was sent. */
+/** Returns by how many seconds the service's clock was moved since an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
   where 'pat_' || replace(attempt_id::text, '-', '') = $1 and tries = $2`;
 
@@ -46,8 +46,8 @@ const TRAITS = {
 };
 
 /**
- * The kind of connector that a cell needs. One kind answers inquiries. For another, only a reversal settles an unknown
- * outcome. The connections of the other two go through a line or a host of the test.
+ * The kind of connector that a cell needs. `inquired` answers inquiries. With `reversed`, only a reversal settles an
+ * unknown outcome. The connections of `lined` and `stopped` go through a line or a host of the test.
  */
 export type Way = 'inquired' | 'reversed' | 'lined' | 'stopped';
 
@@ -97,7 +97,7 @@ export class Stage {
     this.#secret = `whsec_${randomBytes(32).toString('base64')}`;
     this.#database = database;
     this.#counts = CONNECTORS[isWired ? 'wired' : 'embedded'];
-    // A busy machine must not refuse the requests of this test. Other tests cover overload.
+    // The service must not refuse the requests of this test when the machine is busy. Other tests cover overload.
     const patient = { OVERLOAD_DELAY_MILLISECONDS: '0' };
     this.#settings = { ...database.settings, ...patient, CONNECTORS: file, STAND_IN_SECRET: this.#secret };
     this.processor = new StandIn(this.#secret, (order) => this.#isOver(order));
@@ -159,7 +159,7 @@ export class Stage {
   }
 
   get service(): ServiceProcess {
-    if (this.#service === undefined) throw new Error('the service does not run');
+    if (this.#service === undefined) throw new Error('the service is not running');
     return this.#service;
   }
 

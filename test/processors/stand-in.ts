@@ -5,7 +5,7 @@ import { isSigned } from '../../simulator/signature.ts';
 
 export type Question = 'send' | 'inquire' | 'reverse';
 
-/** An order in the form in which it arrives. */
+/** An order as it arrives. */
 export type ArrivedOrder = {
   readonly question: Question;
   readonly attempt_id: string;
@@ -40,7 +40,7 @@ const SLOW_MILLISECONDS = 2_000;
 export type Doing = {
   readonly executes: boolean;
   readonly reply: Reply;
-  /** Executes less than ordered and reports it, until a question arrives for which this is not set. */
+  /** Executes less than was ordered and reports that, until a question arrives for which this is not set. */
   readonly isShort?: boolean;
   /**
    * Delays the execution. A delayed question is not executed if its sender has disconnected, unless `waitsOutside` is
@@ -60,8 +60,8 @@ export type Script = (order: ArrivedOrder, nth: number) => Doing;
 export type IsOver = (order: ArrivedOrder) => Promise<boolean>;
 
 /**
- * An adapter with a book in the test's own process, so it outlives the service. It executes an order as often as the
- * order is sent, because a processor that recognizes keys would hide duplicates. It does not execute an order whose
+ * An adapter with a book. It runs in the test's process, so it outlives the service. It executes an order as often as
+ * the order is sent, because a processor that recognizes keys would hide duplicates. It does not execute an order whose
  * time has passed or that was reversed.
  */
 export class StandIn {

@@ -9,8 +9,8 @@ import type { Question, Script } from './stand-in.ts';
 export const TYPES = ['load', 'unload'] as const;
 
 /**
- * The end of a transfer: its status, and how often its order was executed, reversed or not. `late` means that the order
- * was executed after the failure, which causes a break and its posting.
+ * The end of a transfer: its status, and how often its order was executed, even if it was reversed. `late` means that
+ * the order was executed after the transfer had failed. The service then records a break and posts the amount.
  */
 export type End = 'completed, executed 1' | 'failed, executed 0' | 'failed, executed 1' | 'failed, executed 1 late';
 
@@ -112,7 +112,7 @@ export class Trial {
     this.goOn(Promise.all(made));
   }
 
-  /** Adds work that continues while the service fails. */
+  /** Adds work that must continue while the service is down. */
   goOn(work: Promise<unknown>): void {
     work.catch(() => undefined);
     this.#underWay = Promise.all([this.#underWay, work]);

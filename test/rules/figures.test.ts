@@ -16,7 +16,7 @@ test('replaces a number in a guide or in code that differs from its constant, ev
   );
 });
 
-test('reports a number of days, hours, characters or pairs without a phrase, except in listings', () => {
+test('reports a number of days, hours, characters or pairs that no phrase writes, except in listings', () => {
   const problemsOf = (text: string) =>
     findFigureProblems({ 'guide.md': text }).filter((one) => one.startsWith('guide.md'));
   expect(problemsOf('Errors vanish after 12 days of\n')).toEqual([

@@ -213,7 +213,7 @@ describe('a change that breaks callers is found', () => {
       `POST ${TRANSFER}: 409: the error code card_closed is gone`,
     ],
     [
-      'an error code that is only left in the examples',
+      'an error code that remains only in the examples',
       (document) => {
         const codes = createOf(document).responses[409].content['application/json'].schema.properties.Code.enum;
         codes.splice(codes.indexOf('card_closed'), 1);

@@ -109,7 +109,7 @@ async function respondWithStream(response: ServerResponse, canned: CannedStream)
   for (const chunk of chunks) await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
   if (ends === 'normally') response.end();
   if (ends !== 'cut') return;
-  // If a client receives the cut together with the chunks, it can discard them.
+  // A client that receives the cut together with the chunks may discard the chunks.
   await new Promise((resolve) => setTimeout(resolve, 20));
   // If the machine stalled, a client in the same process may not have received the chunks yet. It reads them in the
   // next turns.

@@ -182,7 +182,7 @@ describe('retries', () => {
     expect(service.received).toHaveLength(2);
   });
 
-  test('are at most maxRetries', async () => {
+  test('stop after maxRetries', async () => {
     service.play(failingResponse());
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ServerError);
     expect(error.attempts).toBe(2);
@@ -302,7 +302,7 @@ describe('no response', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('ends the wait before a retry when the call is aborted', async () => {
+  test('is followed by a wait for the retry, which ends when the call is aborted', async () => {
     service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
@@ -312,7 +312,7 @@ describe('no response', () => {
 });
 
 describe('after a try without a response, whether money moved', () => {
-  test('stays unknown if a later response is only about its own request', async () => {
+  test('stays unknown if a later response is only about the later request', async () => {
     service.play('cut before the response', failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');

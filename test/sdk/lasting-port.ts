@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
 /**
- * The first of the ports below the range from which Linux and macOS assign, so that no other program gets one by
+ * The first port to try. Linux and macOS assign ports from a higher range, so no other program gets one of these by
  * chance.
  */
 const FIRST = 20_000;

@@ -34,7 +34,7 @@ import {
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
-/** A body from an untyped program that misspells a property. */
+/** A body from an untyped program that reads misspelled properties, and so gets undefined. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 /** Calls an operation's method with the ids and the body of the example in the contract. */
@@ -350,7 +350,7 @@ describe('responses', () => {
       ]);
     });
 
-    test('stays null with your own key, which may have created the webhook long ago', async () => {
+    test('stays null with a key of the caller, which may have created the webhook long ago', async () => {
       service.play(replay);
       const webhook = await client().webhooks.create(body, { idempotencyKey: 'mine' });
       expectTypeOf(webhook.secret).toEqualTypeOf<string | null>();

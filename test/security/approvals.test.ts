@@ -271,7 +271,7 @@ describe('a process that stops between the approval and the change', () => {
     expect((await ada.ask(program)).fields.name).toBe('Demo program');
   });
 
-  // The job does not see the state that the stopped process saw. In this state, the job must refuse the request.
+  // The requester is blocked after the process stops. So the job must refuse the request unless it was executed.
   test.each([
     ['is executed, if that process had moved the money', true, 'carried_out'],
     ['has failed, if that process had not moved the money, and its key can never move money', false, 'failed'],
@@ -433,7 +433,7 @@ describe('the policy', () => {
     ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes/0'],
     ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields/0'],
     ['an amount as text', { operation: 'create_deposit', over: '1', currency: 'USD' }, '/rules/0/over'],
-    ['a misspelt field', { operation: 'create_deposit', above: 1 }, '/rules/0/above'],
+    ['a misspelled field', { operation: 'create_deposit', above: 1 }, '/rules/0/above'],
     ['an operation that cannot have a rule', { operation: 'revoke_key' }, '/rules/0/operation'],
   ])('cannot have a rule with %s', async (_, rule, field) => {
     await withRules();

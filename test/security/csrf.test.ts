@@ -177,7 +177,7 @@ describe('creating a session', () => {
     ['through an untrusted proxy', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
     ['through an untrusted proxy that claims https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
     ['under another name', ['Host: bank.example', SAME]],
-    // A proxy on this machine adds no header and changes the host. The browser has an origin without TLS.
+    // A proxy on this machine adds no header and replaces the Host. Only the Origin shows the page's own name.
     ['for a page of another name behind a proxy that hides it', [HOST, 'Origin: http://bank.example']],
     ['for a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
   ])('is refused %s', async (_, lines) => {

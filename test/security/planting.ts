@@ -71,8 +71,8 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
   }));
 
 /**
- * Returns texts about a case or an incident that does not exist. The service refuses the number before it looks up the
- * record.
+ * Returns places in texts about a case or an incident that does not exist. The service refuses the number before it
+ * looks up the record.
  */
 function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
   const { method, path } = OPERATIONS[operation];
@@ -209,7 +209,7 @@ const IN_FAULTY_BODIES: readonly Place[] = [
     ['the type', 'create_transfer_schema', (written: string) => json({ amount: 1, card_id: 'c', type: written })],
     ['a missing member', 'create_transfer_schema', (written: string) => json({ description: written })],
     [
-      'a metadata that is not an object',
+      'metadata that is not an object',
       'create_transfer_schema',
       (written: string) => json({ ...GOOD, metadata: written }),
     ],

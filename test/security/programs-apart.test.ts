@@ -16,7 +16,7 @@ import {
   WEBHOOK_URL,
 } from './two-programs.ts';
 
-/** Returns a request with ids of `other`, which the program that owns `own` sends. */
+/** Returns a request with ids of `other`. The program that owns `own` sends the request. */
 type Attempt = (other: ProgramData, own: ProgramData) => RawRequest | Promise<RawRequest>;
 
 const query = (operation: OperationId, id: string, ...pairs: readonly (readonly [string, string])[]): RawRequest => ({

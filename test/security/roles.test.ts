@@ -48,7 +48,7 @@ describe('a role', () => {
     expect(listed).toMatchObject({ key_id: made.key_id, role });
   });
 
-  test('changes nothing for viewers and support, and lets support read everything', () => {
+  test('lets viewers and support change nothing, and lets support read everything', () => {
     const writes = OPERATION_IDS.filter((id) => /:(write|erase)$|^operator$/.test(OPERATIONS[id].scope ?? ''));
     const reads = OPERATION_IDS.filter((id) => /:read$/.test(OPERATIONS[id].scope ?? ''));
     for (const id of writes) {
@@ -92,7 +92,7 @@ describe('a role', () => {
 describe('a key that creates keys', () => {
   test.each(OPERATOR_SCOPES)('cannot give %s without having it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
-    // A key with keys:write can give keys:write. With the whole `operator` scope, it would have every part.
+    // A key with keys:write can give keys:write. `operator` is left out of `rest` because it includes every scope.
     if (scope === 'keys:write') return;
     const own = await keyWith(rest);
     const victim = await keyWith([scope, 'transfers:read']);
@@ -121,7 +121,7 @@ describe('a key that creates keys', () => {
       });
   });
 
-  test("does not get an administrator's secret by rolling the key, even with a used idempotency key", async () => {
+  test("does not get the secret of an administrator's key by rolling that key, even with a used idempotency key", async () => {
     const own = as((await keyWith(['keys:write', 'operator:read'])).key);
     const victim = await withSecret(
       administrator.keys.create({ name: 'boss', role: 'administrator', all_programs: true }),

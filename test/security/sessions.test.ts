@@ -260,7 +260,7 @@ describe('the end of an idle session', () => {
 });
 
 describe('operators', () => {
-  test('see sessions with their keys, which one is their own, and page through them', async () => {
+  test('see sessions page by page, with their keys, and see which session is their own', async () => {
     const one = await newSession();
     const two = await newSession({ all_programs: true, role: 'support' });
     const listed = await two.as(service, `${OPERATIONS.list_sessions.path}?limit=1`);
@@ -292,7 +292,7 @@ describe('operators', () => {
   });
 });
 
-test('get an error if they sign out without a session', async () => {
+test('a caller without a session gets an error when signing out', async () => {
   const { key } = await makeKey(ledger);
   const answer = await service.ask('DELETE', SESSION, ['Host: localhost', `Authorization: Bearer ${key}`]);
   expect(answer).toMatchObject({ status: 404, fields: { Code: 'session_not_found' } });

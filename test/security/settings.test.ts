@@ -71,7 +71,7 @@ describe('a URL with a password, set under the name of another setting', () => {
     'TRUSTED_PROXIES',
     'LOG_LEVEL',
     'LOG_FORMAT',
-  ])('is not repeated by %s without its scheme', (name) =>
+  ])('is not repeated by the error of %s if it lacks its scheme', (name) =>
     expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );
 

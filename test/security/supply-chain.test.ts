@@ -150,7 +150,7 @@ describe('licenses', () => {
     for (const [subject, license] of [
       ['@some/viral 1.0.0', 'AGPL-3.0-only'],
       ['older 1.0.0', 'GPL-3.0'],
-      ['silent 1.0.0', 'no licence'],
+      ['silent 1.0.0', 'no license'],
       ['runs 1.0.0', 'MPL-2.0'],
       ['absent 1.0.0', 'SSPL-1.0'],
     ] as const) {

@@ -70,7 +70,7 @@ describe('without a ledger', () => {
   });
 });
 
-describe('while a service is running on the embedded database', () => {
+describe('while a service is running on the embedded database, a command', () => {
   test('verifies the books and the audit log', async () => {
     const books = await runCommand(['verify-books'], { DATA_DIR });
     expect(books).toMatchObject({ exitCode: 0, errors: '' });
@@ -129,7 +129,7 @@ describe('while a service is running on the embedded database', () => {
     expect(again).toMatchObject({ exitCode: 0, output: '', errors: expect.stringContaining('nothing was changed') });
   });
 
-  test('a command ends with one sentence when the database stops with the service', async () => {
+  test('ends with one sentence when the database stops with the service', async () => {
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
     const url = new URL(databaseUrl.replace('@/', '@localhost/'));
     const host = url.searchParams.get('host') ?? '';

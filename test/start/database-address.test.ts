@@ -123,7 +123,7 @@ describe('in live mode, a database must be on this machine or behind TLS with a 
   });
 });
 
-describe('sends to another machine', () => {
+describe('a service with a database on another machine sends', () => {
   let other: Server;
   let arrived = Buffer.alloc(0);
   let connections = 0;
@@ -153,14 +153,14 @@ describe('sends to another machine', () => {
   };
 
   test.each(['', '?host=', `?host=/run&host=${ELSEWHERE}`, '?sslmode=require&sslmode=disable', '?sslmode=no-verify'])(
-    'nothing from a live service with %j',
+    'nothing in live mode with %j',
     async (parameters) => {
       expect(await open('live', parameters)).toBeInstanceOf(StartupProblem);
       expect([connections, arrived.length]).toEqual([0, 0]);
     },
   );
 
-  test('the user name in clear text from a sandbox', async () => {
+  test('the user name in clear text in a sandbox', async () => {
     expect(await open('sandbox', '')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('latin1')).toContain('service');
   });

@@ -109,7 +109,7 @@ describe('refuses a database that is not encoded in UTF8', () => {
   });
 });
 
-describe('the version of the server', () => {
+describe("the check of the server's version", () => {
   const facts: ServerFacts = {
     versionNumber: 150_000,
     version: '15.0',
@@ -230,7 +230,7 @@ describe('reports foreign objects that have names of the service, and does not c
 });
 
 describe('a read-only database', () => {
-  test("respects the database's default_transaction_read_only and overrides the role's", async () => {
+  test('is refused if default_transaction_read_only is on for the database, and used if it is on only for the role', async () => {
     await makeDatabase('frozen');
     const settings = settingsOf('frozen');
     await install(settings);
@@ -250,7 +250,7 @@ describe('a read-only database', () => {
     }
   });
 
-  test('refuses a standby, but verifies its books', async () => {
+  test('is refused if it is a standby, but its books can be verified', async () => {
     const copy = await temporaryDirectory();
     try {
       const primary = await startEmbeddedPostgres({ dataDirectory: copy.path });

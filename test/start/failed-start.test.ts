@@ -7,7 +7,7 @@ import { openLog } from '../../server/observe/log/log.ts';
 import { runService } from '../../server/service.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
-// Tests that a start that fails after opening its port leaves nothing behind that looks like a service.
+// Tests that a failed start leaves nothing behind that looks like a service, even if the port was already open.
 
 const { directory, embedded, urlOf } = await usePostgres();
 const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });

@@ -26,7 +26,7 @@ function changes(): readonly Record<string, unknown>[] {
   return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
 }
 
-/** Leaves out the changes that a slow machine causes, on which the database may not respond for a moment. */
+/** Leaves out changes to and from `database_silent`: on a slow machine, the database may not respond for a moment. */
 function withoutSilence(all: readonly Record<string, unknown>[]): readonly Record<string, unknown>[] {
   const kept: Record<string, unknown>[] = [];
   let last: unknown = 'ready';
@@ -40,7 +40,7 @@ function withoutSilence(all: readonly Record<string, unknown>[]): readonly Recor
   return kept;
 }
 
-test('every state has a sentence, and each state that is not ready specifies when to ask again', () => {
+test('every state has a sentence, and every state except ready says when to ask again', () => {
   for (const reason of READINESS_REASONS) {
     const { isReady, sentence, retryAfterSeconds } = READINESS[reason];
     expect(sentence).toMatch(/^The |^Every /);
@@ -152,8 +152,8 @@ test('a full disk is reported until a commit succeeds', async () => {
   try {
     await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
-    // The trigger refuses every commit, including that of the event about this error. The first successful commit ends
-    // the state.
+    // The trigger refuses every commit, including the commit of the event about this error. The first successful commit
+    // ends the state.
     await superuser.query('create trigger full_disk before insert on write_batch execute function refuse()');
     // The service remembers a failed commit for a few seconds. A slow machine may need longer to ask for readiness.
     let found = await readinessOf(service().url);

@@ -156,7 +156,7 @@ test('a start names each of several hosts with the reason, and waits while one o
   );
 });
 
-test('the statements of a start have no time limit, here or in PostgreSQL', async () => {
+test('the statements of a start have no time limit, in the service or in PostgreSQL', async () => {
   const { background, application, close } = openDatabases(settings, undefined, STARTS);
   toStop.push(close);
   const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'];

@@ -97,7 +97,7 @@ test('does not use a host that was made read-only until the host is writable aga
   }
 });
 
-test('overrides a setting of the user, as with one host', async () => {
+test('overrides a setting of the database user, as it does with one host', async () => {
   const superuser = await connect({ ...connection, user: 'postgres' });
   const databases = open(urlOf(CLOSED, GOOD));
   try {
@@ -110,7 +110,7 @@ test('overrides a setting of the user, as with one host', async () => {
   }
 });
 
-test('also names a single host, and reads from it', async () => {
+test('reads from a single host, and then names it', async () => {
   const databases = open(urlOf(GOOD));
   expect(databases.host()).toBeUndefined();
   await databases.background.read(NOW);

@@ -13,7 +13,7 @@ const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  // The ledgers have no time limits, because on a slow machine they would end correct statements.
+  // The ledgers have no time limits, because on a slow machine a limit would end correct statements.
   const open = (): Ledger => openLedger(server.connection, undefined, undefined, UNLIMITED);
   ledgers = [open(), open()];
 });
@@ -38,7 +38,7 @@ function random(seed: number): (limit: number) => number {
 const CARDS = Array.from({ length: 8 }, (_, index) => `mix_${index}`);
 const PARAMETERS = { program_id: 'prog_019000000000700080000000000000de' };
 
-/** Returns a random call that takes locks. The cards, keys and references are few, so that calls collide. */
+/** Returns a random call that takes locks. There are few cards, keys and references, so that calls collide. */
 function someCall(pick: (limit: number) => number): readonly [OperationId, object, object] {
   const card_id = CARDS[pick(CARDS.length)];
   const amount = 1 + pick(50);

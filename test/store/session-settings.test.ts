@@ -74,7 +74,7 @@ async function makeDatabaseOf(owner: string): Promise<void> {
   const { rows } = await superuser.query("select from pg_settings where name = 'transaction_timeout'");
   const settings = { ...HOSTILE, ...(rows.length === 0 ? {} : { transaction_timeout: '2s' }) };
   for (const [name, value] of Object.entries(settings)) {
-    // If the role also had the setting, it would hide the database's.
+    // Either the role or the database has a setting, because the role's would override the database's.
     const target = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
     await superuser.query(`alter ${target} set ${name} = ${superuser.escapeLiteral(value)}`);
   }

@@ -12,7 +12,7 @@ function unconnected(): Standby {
 const AT = Date.parse('2026-01-01T12:00:00Z');
 const before = (seconds: number): Date => new Date(AT - seconds * 1000);
 
-test('an acknowledged commit confirms changes from a minute before it, only on the same server', () => {
+test('an acknowledged commit confirms changes from a minute before it, but only on the same server', () => {
   const standby = unconnected();
   expect(standby.has(before(3600), 'one')).toBe(false);
   standby.note(new Date(AT), 'one');

@@ -140,7 +140,7 @@ async function fill(): Promise<void> {
   );
 }
 
-/** Returns whether a filter should match a row, as defined in a few lines. */
+/** Returns whether a filter should match a row. This short definition is independent of the SQL. */
 function isMeant(row: Sample, filter: TransferFilter): boolean {
   const status = row.expiresAt !== null && row.expiresAt <= NOW ? 'expired' : row.status;
   const { metadata } = filter;
@@ -229,7 +229,7 @@ test('reading in chunks of any size finds each matching transfer once, in order,
     ),
     { numRuns: 800 },
   );
-  // Each text has one statement, and the number of both is bounded.
+  // All the filters need only a few dozen texts of SQL, so few statements are prepared.
   expect(TEXTS.size).toBeGreaterThan(30);
   expect(TEXTS.size).toBeLessThan(70);
 });

@@ -58,7 +58,7 @@ const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, head
   ['deletions', 'delete from error;', /in batches/],
 ];
 
-describe('refuses with advice', () => {
+describe('refuses, and gives advice about', () => {
   for (const [what, sql, says, header] of REFUSED) {
     test(what, () => expect(problemsOf(sql, header)).toEqual([expect.stringMatching(says)]));
   }

@@ -17,11 +17,11 @@ import { findNewestTag, NoRelease, type Release, unpackRelease } from './release
 
 const CLIENTS = 16;
 
-/** The number of requests that are sent again to either version at the end. */
+/** The number of requests that are sent again to each version at the end. */
 const SENT_AGAIN = 400;
 
 /**
- * The type of events for webhooks in strict order. Such webhooks allow one request in flight, so they get fewer events.
+ * The event type for webhooks in strict order. Such a webhook allows one request in flight, so it gets a rare type.
  */
 const STRICT_TYPE = 'reversal.completed';
 

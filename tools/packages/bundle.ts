@@ -68,16 +68,16 @@ export async function bundleFolder(folder: keyof typeof PROGRAMS, target: string
 }
 
 /**
- * Packages under the MIT licence that only link to it in their Readme. Their notice is the text of our licence with their author.
- * Before you add one, check that it names no other licence.
+ * Packages under the MIT license that only link to it in their Readme. Their notice is the text of our license with their author.
+ * Before you add one, check that it names no other license.
  */
 const ONLY_LINKED: readonly string[] = ['abstract-logging'];
 
 /**
- * Returns the licence texts that must be distributed with the packages in a bundle. Each text appears once, below the names of
+ * Returns the license texts that must be distributed with the packages in a bundle. Each text appears once, below the names of
  * its packages.
  *
- * @throws {Error} if a package has no licence text
+ * @throws {Error} if a package has no license text
  */
 export function noticesFor(packages: readonly string[]): string {
   const namesByText = new Map<string, string[]>();
@@ -91,7 +91,7 @@ export function noticesFor(packages: readonly string[]): string {
   return [opening, ...[...namesByText].map(([text, names]) => `${names.join('\n')}\n\n${text}\n`)].join('\n\n');
 }
 
-/** The licence files of a package, or the licence section of its Readme. */
+/** The license files of a package, or the license section of its Readme. */
 function textOf(folder: string): string {
   const names = readdirSync(folder).sort();
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim();
@@ -102,7 +102,7 @@ function textOf(folder: string): string {
   if (/^Permission is hereby granted/m.test(section)) return section.trim();
   const { name, author } = readManifest(folder);
   if (ONLY_LINKED.includes(name)) return ownLicense().replace(/^Copyright .*$/m, `Copyright (c) ${author}`);
-  throw new Error(`${name} has no licence text, which must be distributed with it: see tools/packages/bundle.ts.`);
+  throw new Error(`${name} has no license text, which must be distributed with it: see tools/packages/bundle.ts.`);
 }
 
 const ownLicense = (): string => readFileSync(join(root, 'LICENSE'), 'utf8').trim();

@@ -3,7 +3,7 @@ import { BUNDLED } from './bundled.ts';
 import { installedPaths, type Lockfile, nameIn, packagesOf, readManifest, runningPackages } from './packages.ts';
 
 /**
- * Licences (SPDX names) that are allowed in production. They only require that their text is kept. Read a licence before you add
+ * Licenses (SPDX names) that are allowed in production. They only require that their text is kept. Read a license before you add
  * it.
  */
 export const ALLOWED: readonly string[] = [
@@ -22,7 +22,7 @@ export const ALLOWED: readonly string[] = [
 ];
 
 /**
- * Additional licences for development tools, which are not distributed. A changed copy under MPL-2.0 would have to be published.
+ * Additional licenses for development tools, which are not distributed. A changed copy under MPL-2.0 would have to be published.
  * A font under OFL-1.1 must not be sold alone. A changed copy under Python-2.0 must describe the changes. Unlicense dedicates the
  * code to the public domain, which is not valid everywhere.
  */
@@ -34,7 +34,7 @@ export const ALLOWED_IN_DEVELOPMENT: readonly string[] = [
   'Unlicense',
 ];
 
-/** Packages whose licence is in a field of older npm versions. A lockfile leaves this field out. */
+/** Packages whose license is in a field of older npm versions. A lockfile leaves this field out. */
 const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
   'compute-gcd': 'MIT',
   'compute-lcm': 'MIT',
@@ -45,12 +45,12 @@ const IN_OLDER_FIELD: Readonly<Record<string, string>> = {
   'validate.io-number': 'MIT',
 };
 
-/** Additional licences for unchanged libraries next to a bundled program, in separate files. */
+/** Additional licenses for unchanged libraries next to a bundled program, in separate files. */
 export const ALLOWED_BESIDE_PROGRAMS: readonly string[] = ['LGPL-2.1-or-later'];
 
 /**
- * Whether an SPDX expression can be satisfied with allowed licences only. An exception (`WITH`) must be allowed together with its
- * licence. An invalid expression is not allowed.
+ * Whether an SPDX expression can be satisfied with allowed licenses only. An exception (`WITH`) must be allowed together with its
+ * license. An invalid expression is not allowed.
  */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
   const words = expression.match(/[()]|[^\s()]+/g) ?? [];
@@ -98,7 +98,7 @@ function expressionOf(manifest: { readonly license?: unknown; readonly licenses?
 }
 
 /**
- * Finds the problems with the licences of a project, a sentence each. Covers all installed packages, the packages for other
+ * Finds the problems with the licenses of a project, a sentence each. Covers all installed packages, the packages for other
  * platforms in the lockfile, and the programs inside them.
  */
 export function licenseProblems(root: string, lockfile: Lockfile): readonly string[] {
@@ -108,8 +108,8 @@ export function licenseProblems(root: string, lockfile: Lockfile): readonly stri
     lockfile.packages[path]?.dev === true && !running.has(path) ? 'to develop with' : 'in production';
   const judge = (subject: string, expression: string, use: Use): void => {
     if (isAllowed(expression, [...ALLOWED, ...BESIDES[use]])) return;
-    const said = expression === '' ? 'names no licence' : `is under ${expression}`;
-    problems.push(`${subject} ${said}, which is not an allowed licence ${use}.`);
+    const said = expression === '' ? 'names no license' : `is under ${expression}`;
+    problems.push(`${subject} ${said}, which is not an allowed license ${use}.`);
   };
   for (const path of installedPaths(root)) {
     const locked = lockfile.packages[path];

@@ -89,7 +89,7 @@ export const CHAINS: Mutants = {
         '&& error.accountsChanged',
       ],
     },
-    witnesses: [separate('a transfer that is executed while a group reads it is captured')],
+    witnesses: [separate('a scheduled transfer is captured if another process executes it while the group reads it')],
   },
   'version-not-raised-by-cards': {
     mistake: 'a change of a card does not raise the version of its account',

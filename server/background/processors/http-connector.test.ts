@@ -94,7 +94,7 @@ async function adapter(behave: Behaviour, setup: Setup = {}) {
   return { endpoint, connector: open(`http://127.0.0.1:${endpoint.port}/v1`, setup) };
 }
 
-/** Returns the result of a request to an adapter that behaves like this. Checks that no part of the result contains a secret. */
+/** Returns the result of a request to an adapter with this behavior. Checks that the result contains no secret. */
 async function answerOf(behave: Behaviour, setup: Setup = {}): Promise<{ answer: Answer; endpoint: Endpoint }> {
   const { endpoint, connector } = await adapter(behave, setup);
   const answer = await connector.send(ORDER);
@@ -121,31 +121,34 @@ describe('a request', () => {
     ['send', 'approved'],
     ['inquire', 'not_found'],
     ['reverse', 'reversed'],
-  ] as const)('to %s is a signed POST of the order, and its answer counts: %s', async (request, status) => {
-    const { endpoint, connector } = await adapter(answering({ ...APPROVED, status }));
-    expect(await connector[request](ORDER)).toEqual({ ...APPROVAL, outcome: status });
-    const [head = '', body = ''] = endpoint.received().split('\r\n\r\n');
-    const [line, ...lines] = head.split('\r\n');
-    expect(line).toBe(`POST /v1/${request} HTTP/1.1`);
-    const headers = Object.fromEntries(lines.map((each) => each.split(': ', 2)));
-    expect(headers).toMatchObject({ 'content-type': 'application/json', Connection: 'close' });
-    expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
-    for (const secret of SECRETS) {
-      expect(verified(headers, `POST /${request}.${body}`, [secret])).toEqual({ id: headers['webhook-id'] });
-    }
-    expect(JSON.parse(body)).toEqual({
-      attempt_id: ORDER.attemptId,
-      program_id: ORDER.programId,
-      transfer_id: ORDER.transferId,
-      kind: 'push',
-      amount: 1000,
-      currency: 'USD',
-      processor_token: TOKEN,
-      not_after: '2026-01-31T09:30:00.000Z',
-      repeat: false,
-      sandbox_behavior: null,
-    });
-  });
+  ] as const)(
+    'to %s is a signed POST of the order, and the status in the answer is the outcome: %s',
+    async (request, status) => {
+      const { endpoint, connector } = await adapter(answering({ ...APPROVED, status }));
+      expect(await connector[request](ORDER)).toEqual({ ...APPROVAL, outcome: status });
+      const [head = '', body = ''] = endpoint.received().split('\r\n\r\n');
+      const [line, ...lines] = head.split('\r\n');
+      expect(line).toBe(`POST /v1/${request} HTTP/1.1`);
+      const headers = Object.fromEntries(lines.map((each) => each.split(': ', 2)));
+      expect(headers).toMatchObject({ 'content-type': 'application/json', Connection: 'close' });
+      expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
+      for (const secret of SECRETS) {
+        expect(verified(headers, `POST /${request}.${body}`, [secret])).toEqual({ id: headers['webhook-id'] });
+      }
+      expect(JSON.parse(body)).toEqual({
+        attempt_id: ORDER.attemptId,
+        program_id: ORDER.programId,
+        transfer_id: ORDER.transferId,
+        kind: 'push',
+        amount: 1000,
+        currency: 'USD',
+        processor_token: TOKEN,
+        not_after: '2026-01-31T09:30:00.000Z',
+        repeat: false,
+        sandbox_behavior: null,
+      });
+    },
+  );
 
   test('contains the other fields of an order, with a new message id and on another connection each time', async () => {
     const { endpoint, connector } = await adapter(answering({ ...APPROVED, status: 'pending' }));
@@ -237,7 +240,7 @@ describe('nothing was sent', () => {
     expect(await connector.send(ORDER)).toEqual(notSent(detail));
   });
 
-  test('if the address is loopback, which a live service must name', async () => {
+  test('if the address is loopback and the service is live, unless allowed_networks names the address', async () => {
     const endpoint = await listen(answering(APPROVED));
     const url = `http://127.0.0.1:${endpoint.port}`;
     expect((await open(url, { mode: 'live' }).send(ORDER)).outcome).toBe('not_sent');
@@ -313,7 +316,7 @@ describe('the outcome is unknown', () => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])('if it is redirected with %i, which is not followed', async (status) => {
+  test.each([301, 302, 303, 307, 308])('if the answer is a redirect with %i, which is not followed', async (status) => {
     const other = await listen(answering(APPROVED));
     const location = `Location: http://127.0.0.1:${other.port}/v1/send\r\n`;
     const { answer } = await answerOf(replying(...http(`${status} Elsewhere`, '', location)));
@@ -338,7 +341,7 @@ describe('the outcome is unknown', () => {
     ['currency', { currency: 'EUR' }, 'The answer has the currency EUR instead of USD.'],
     ['attempt', { attempt_id: `pat_${'0'.repeat(32)}` }, 'The answer is about another attempt: attempt_id differs.'],
     ['kind of status', { status: TOKEN }, "In the answer, 'status' is missing or does not follow the contract."],
-  ])('if the answer has another %s', async (_, changes, detail) => {
+  ])('if the answer has the wrong %s', async (_, changes, detail) => {
     const { answer } = await answerOf(answering({ ...APPROVED, ...changes }));
     expect(answer).toEqual(unknown(detail));
   });
@@ -371,13 +374,13 @@ test('accepts a slow answer', async () => {
   expect(answer).toEqual(APPROVAL);
 });
 
-describe('an adapter is healthy', () => {
+describe('an adapter', () => {
   const replies = (status: string, body: string): Behaviour => {
     const reply = http(status, body).join('');
     return (socket, received) => received.endsWith('\r\n\r\n') && socket.end(reply);
   };
 
-  test('if it says so in its answer to a signed GET', async () => {
+  test('is healthy if it says so in its answer to a signed GET', async () => {
     const { endpoint, connector } = await adapter(replies('200 OK', '{"status":"ok","since":1}'));
     expect(await connector.isHealthy()).toBe(true);
     const [line, ...lines] = endpoint.received().trimEnd().split('\r\n');

@@ -5,7 +5,7 @@ const GOOD = { outcome: 'declined' } as const;
 const SILENT = { outcome: 'unknown' } as const;
 const UNSENT = { outcome: 'not_sent' } as const;
 
-test('opens when five requests in a row have no valid answer', () => {
+test('a breaker opens when five requests in a row have no valid answer', () => {
   const breaker = new Breaker();
   for (const answer of [SILENT, SILENT, SILENT, SILENT, GOOD, UNSENT, SILENT, SILENT, UNSENT]) {
     expect(breaker.note(answer, 0)).toBeUndefined();
@@ -15,7 +15,7 @@ test('opens when five requests in a row have no valid answer', () => {
   expect(breaker.note(SILENT, 0)).toBeUndefined();
 });
 
-test('opens when half of at least ten answers in 30 seconds are invalid', () => {
+test('a breaker opens when half of at least ten answers in 30 seconds are invalid', () => {
   const breaker = new Breaker();
   for (let pair = 0; pair < 4; pair += 1) {
     expect(breaker.note(SILENT, pair)).toBeUndefined();
@@ -25,7 +25,7 @@ test('opens when half of at least ten answers in 30 seconds are invalid', () => 
   expect(breaker.note(SILENT, 6)).toBe('5 of the last 10 requests had no valid answer.');
 });
 
-test('forgets answers after 30 seconds', () => {
+test('a breaker forgets answers after 30 seconds', () => {
   const breaker = new Breaker();
   for (let pair = 0; pair < 4; pair += 1) {
     breaker.note(SILENT, 0);

@@ -45,7 +45,7 @@ function reachOf(lastNumber: number, coveredUntil: string | null): readonly stri
   return describeReach({ candidates: [candidate], state });
 }
 
-test('begins the range of times at the end of the copy, and never ends it before that', () => {
+test('begins the range of restorable times at the end of the copy, and never ends it earlier', () => {
   const [before, after] = ['2030-01-31T12:00:00.000Z', '2030-01-31T12:01:00.000Z'];
   expect(reachOf(2, after)).toEqual([`Any time from ${ENDED_AT} to ${after} can be restored.`]);
   expect(reachOf(2, before)).toEqual([`Any time from ${ENDED_AT} on, as soon as it is archived, can be restored.`]);

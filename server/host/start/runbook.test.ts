@@ -54,7 +54,7 @@ test('finds in the source every message that the index quotes', () => {
   expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
 });
 
-test('finds every page of a problem by part of its message', () => {
+test('finds, in the index of messages, every page that a startup problem names', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
   const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
   const found = new Set(readMessageIndex().map(({ page }) => page));

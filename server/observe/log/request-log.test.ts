@@ -60,7 +60,7 @@ test('leaves out unknown fields', () => {
   expect(Object.keys(line ?? {})).toEqual(['level', 'time', 'event', 'requestId', 'code', 'status', 'milliseconds']);
 });
 
-test('logs errors, requests that were cut off or partly refused, and requests that callers aborted, with `errors`', () => {
+test('with `errors`, logs errors, requests that were cut off or partly refused, and requests that callers aborted', () => {
   const failed = { ...entry, status: 500, code: 'unknown_create_transfer', moneyMoved: 'unknown' } as const;
   const refusedRow = { ...entry, status: 200, code: 'card_closed' } as const;
   const gone = { ...entry, status: undefined };
@@ -72,6 +72,6 @@ test('logs errors, requests that were cut off or partly refused, and requests th
   ]);
 });
 
-test('registers no listener with `off`', () => {
+test('with `off`, registers no listener', () => {
   expect(openRequestLog('off', { add: () => undefined })).toBeUndefined();
 });

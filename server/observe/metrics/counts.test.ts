@@ -4,7 +4,7 @@ import { Metrics } from './registry.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('stops showing the requests in flight after the thread has crashed', async () => {
+test('shows no requests in flight once the delivery thread has stopped reporting, for example after a crash', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const metrics = new Metrics();
   const note = countDeliveries(metrics);

@@ -18,9 +18,9 @@ export function bundledService(): { readonly main: string; readonly environment:
 
 /**
  * Bundles this clone's service in the same way as its package, because a bundle needs 40 % less processor time to
- * start. The bundle contains only the programs. Otherwise, the service treats itself as the clone. vitest calls this
- * before the first file, after the templates. Each run has its own bundle, because a run in a changed copy of the clone
- * inherits the templates.
+ * start. The bundle contains only the programs. In all other respects, the service behaves as in the clone. vitest calls
+ * this before the first file, after the templates. Each run has its own bundle, because a run in a changed copy of the
+ * clone inherits the templates.
  */
 export default async function bundleService(): Promise<void> {
   const templates = templatesOfThisRun();

@@ -77,7 +77,7 @@ test.each(DEVIATIONS)('an adapter with the deviation %s breaks %j', async (devia
   for (const { came } of failed) expect(came).toMatch(/^\S.*\.$/s);
 });
 
-test('an adapter that reads first and writes later executes two concurrent orders twice, and this is found', async () => {
+test('an adapter that reads first and writes later executes two concurrent orders twice, and the check finds this', async () => {
   const secret = newSecret();
   const url = await startDeviating('looks_first_and_writes_later', secret);
   // Only this rule sends two orders at once. The orders of other rules would wait for a second one that never comes.

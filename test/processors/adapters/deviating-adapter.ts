@@ -37,8 +37,8 @@ export type Deviation =
 type Attempt = { readonly order: Order; status: string; reference: string };
 
 /**
- * Starts an adapter that keeps the contract except for one deviation, or without exception for null. Stops the adapter
- * at the end of the test.
+ * Starts an adapter that keeps the contract except for one deviation, or keeps it completely if that is null. Stops the
+ * adapter at the end of the test.
  */
 export async function startDeviating(deviation: Deviation | null, secret: string): Promise<string> {
   const attempts = new Map<string, Attempt>();
@@ -124,7 +124,7 @@ async function send(order: Order, { attempts, does }: World): Promise<[number, o
     ...(does('other_amount') && { amount: order.amount - 1 }),
     ...(does('leaves_out_null') && { code: undefined }),
     ...(does('long_code') && { code: 'x'.repeat(65) }),
-    // A processor that counts in major units receives and returns such amounts.
+    // Converts the amount to major units and back, as an adapter does whose processor counts in major units.
     ...(does('counts_in_floats') && { amount: Math.trunc(Number((order.amount / 100).toFixed(2)) * 100) }),
   };
   return said(order, 'approved', { processor_reference: attempt.reference, ...more });

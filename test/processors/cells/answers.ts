@@ -21,7 +21,7 @@ const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
   reverse: () => 'reverse',
 };
 
-/** Returns the possible ends of a reversed transfer. The transfer fails, whether or not it was executed. */
+/** Returns the end of a reversed transfer. It fails, whether or not its order was executed. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
 /** Cells in which the first answer to a question is bad, whether or not the processor executed the question. */
@@ -36,7 +36,7 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
       arrive: (trial) =>
         trial.begin((order, nth) => {
           if (order.question === question && nth === 0) return { executes, reply };
-          // An inquiry or a reversal needs an earlier order with an unknown outcome. An order to reverse was executed.
+          // An inquiry or a reversal needs an earlier order with an unknown outcome. Before a reversal, it is executed.
           const isFirst = order.question === 'send' && nth === 0;
           if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
           return { executes: true, reply: 'answer' };

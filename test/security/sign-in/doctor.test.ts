@@ -50,9 +50,9 @@ test.each<[string, Partial<SignInSettings>, string, RegExp]>([
     /^problem: .*Register http:\/\/localhost:1025/,
   ],
   ['an unknown client', { clientId: 'other' }, 'redirect URI', /^problem: .*check OIDC_CLIENT_ID/],
-  ['a scope that is not asked for', { scopes: 'openid' }, 'scopes', /^warning: The provider has a scope 'groups'/],
+  ['a scope that is not requested', { scopes: 'openid' }, 'scopes', /^warning: The provider has a scope 'groups'/],
   ['a scope that the provider lacks', { scopes: 'openid roles' }, 'scopes', /^warning: .*: roles\.$/],
-])('the command names %s', async (_what, changes, name, says) => {
+])('the command reports %s', async (_what, changes, name, says) => {
   expect((await examine(changes))[name]).toMatch(says);
 });
 

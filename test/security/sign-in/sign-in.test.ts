@@ -132,7 +132,7 @@ describe('a sign-in', () => {
     const page = await browser.signIn(service, 'grace', path.replaceAll('&amp;', '&').replace('/console/sign-in', ''));
     expect(page.text).toContain('content="0; url=/console/cards">');
     const scopes = ROLES.operator.filter((scope) => !/^operator|^switch/.test(scope));
-    // A person without a name is shown by the provider's id.
+    // A person without a name is shown with the provider's id.
     expect(service.people).toMatchObject([
       { programId: fromWireId('prog', NOVA), name: 'grace', email: null, scopes: expect.arrayContaining(scopes) },
     ]);

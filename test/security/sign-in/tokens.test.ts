@@ -48,7 +48,7 @@ async function signInWith(
 
 const withClaims = (claims: Claims) => (valid: Claims, sign: Forge) => sign({ ...valid, ...claims }, key);
 
-/** Returns the claims with those that every token has. */
+/** Returns the claims, and adds the claims that every token has. */
 const complete = (claims: Claims): Claims => ({
   ...{ iss: provider.issuer, aud: CLIENT_ID, sub: 'ada', iat: seconds(), exp: seconds() + 300 },
   ...claims,
@@ -169,7 +169,7 @@ test("the service's messages match the samples of the catalog", async () => {
   expectSample(await signInWith((valid, sign) => sign(valid, newKey('other'))), 'identity_refused');
 });
 
-test("is checked with the provider's new keys, which the service reads once for an unknown id and then not again for 30 seconds", async () => {
+test("a token is checked with the provider's new keys, which the service reads once for an unknown id and then not again for 30 seconds", async () => {
   const rotating = await startForgingProvider(key);
   const at = await chooseUrl();
   const other = await startSignIn(at, settingsAt(rotating.issuer, at.url));

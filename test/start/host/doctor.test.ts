@@ -74,7 +74,7 @@ test('doctor finds no problem in a running sandbox, and names its database, sche
   }
 });
 
-test('while a live service is set up, doctor finds no schema, then no operator key, then only hints', async () => {
+test('while a live service is being set up, doctor finds no schema, then no operator key, then only hints', async () => {
   const first = await examine(live());
   expect(first.found.get('schema')).toMatchObject({ outcome: 'problem', runbook: 'docs/runbook/ledger-missing.md' });
   await runCommand(['migrate'], live());

@@ -26,8 +26,8 @@ test('a transfer counts toward the limit if another process creates it while a c
   await stranger.query('lock table card in access exclusive mode');
   const outcome = transfer(openChain(), 'counted', { amount: 20 }, { programId });
   await untilWaiting();
-  // Writes what another process would write for a load of 80 in addition to the posting: the counter, and the version
-  // of the funding account.
+  // Writes the rows that another process would write for a load of 80, without the posting: the counter, and the
+  // version of the funding account.
   const funding = "account.owner_id = $1 and account.kind = 'funding'";
   const { rowCount } = await stranger.query(
     `update limit_counter set amount = amount + 80, count = count + 1 from account
@@ -85,7 +85,7 @@ test('a chain remembers nothing that was rolled back, even if groups without cha
   expect(await transfer(ledger, lost, { amount: 100, type: 'unload' })).toBe('insufficient_funds');
 });
 
-test('a transfer that is executed while a group reads it is captured', async () => {
+test('a scheduled transfer is captured if another process executes it while the group reads it', async () => {
   const card = randomUUID();
   await other.call('create_card', { card_id: card });
   const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();

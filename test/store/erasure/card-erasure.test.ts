@@ -275,7 +275,10 @@ describe('an error about the card that is stored after the erasure has no texts:
     ['the card of the error', () => ({ cardName: name })],
     ['the transfer of the error', () => ({ transferId: fromWireId('tr', transferId) ?? null })],
     ['the card in a row', () => ({ request: { transfers: [{ card_id: 'x' }, { card_id: name, description: text }] } })],
-    ['the card in a misspelt field', () => ({ cardName: 'card_active', request: { cardId: name, description: text } })],
+    [
+      'the card in a misspelled field',
+      () => ({ cardName: 'card_active', request: { cardId: name, description: text } }),
+    ],
     ['the transfer in the path', () => ({ request: { transfer_id: transferId, description: text } })],
     ['next to a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
     ['only the holder', () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } })],

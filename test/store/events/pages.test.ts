@@ -28,7 +28,7 @@ async function expectSame(ranges: readonly (readonly [programId: string, after: 
   return together;
 }
 
-test('pages of several programs are the same, read together or separately', async () => {
+test('pages of several programs are the same, whether they are read together or separately', async () => {
   for (const batch of [1, 2, 3]) {
     const names = [`${batch}-a`, `${batch}-b`, `${batch}-c`];
     await commitEvents(background, [

@@ -95,7 +95,7 @@ test('the loop survives a database outage and reports it once', async () => {
 test("the next round takes the events if the loop's backend ends in the middle of a round", async () => {
   const programId = newProgram();
   const relay = startRelay();
-  // A round has begun and waits for the head of the program, which it writes in the middle.
+  // A round writes the head of its program in the middle. This row makes the round wait there.
   await owner.query(`begin; insert into event_head (program_id, position) values ('${programId}', 0)`);
   await commitEvents(background, [eventOf(programId, 'a')]);
   await waitFor('the relay to wait', () => isWaiting('with waiting as'));

@@ -22,7 +22,7 @@ async function makeDays(from: number, to: number): Promise<void> {
   }
 }
 
-/** Makes everything that was written with a key a few days older. */
+/** Makes everything that was written with a key older by `days` days. */
 async function age(key: string, days: number): Promise<void> {
   const { rows } = await owner.query(
     `update idempotency set created_at = created_at - make_interval(days => $2) where ${KEY_TEXT} = $1 returning batch_id`,

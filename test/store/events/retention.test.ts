@@ -159,7 +159,7 @@ test('drops a month of positions once all their events are dropped', async () =>
   });
 });
 
-test('leaves a partition that is in use for the next run, and makes no transfer fail', async () => {
+test('leaves a partition to the next run while it is in use, and makes no transfer fail', async () => {
   const programId = newProgram();
   await makeDay('event', 33);
   await commitOld(33, [eventOf(programId, '1')]);

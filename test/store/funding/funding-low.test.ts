@@ -147,7 +147,7 @@ describe('funding.low', () => {
     expect((await program.events()).at(-2)).toEqual({ type: 'funding.withdrawn', data: withdrawal });
   });
 
-  test('is sent by a threshold that is set above the funds, if the funds were not low before', async () => {
+  test('is sent when a threshold is set above the funds, if the funds were not low before', async () => {
     const program = await makeProgram(1000, null);
     await program.update({ funding_low_threshold: 1000 });
     expect(await program.lows()).toEqual([]);

@@ -271,7 +271,7 @@ function firstAttempt(): Attempt {
 }
 const PAIRS = Object.keys(LOCKING).flatMap((first) => Object.keys(LOCKING).map((second) => [first, second] as const));
 
-test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, second) => {
+test.each(PAIRS)('a lock on %s delays a statement on %s in both stores or in neither', async (first, second) => {
   if (firstAttempts().length === 0) await ask(load(1));
   await database.write(insertNotice(WAITING));
   const [one, other] = [await connect(server.connection), await connect(server.connection)];

@@ -238,7 +238,7 @@ const LOCKING: Readonly<Record<string, Statement>> = {
 };
 const PAIRS = Object.keys(LOCKING).flatMap((first) => Object.keys(LOCKING).map((second) => [first, second] as const));
 
-test.each(PAIRS)('a lock on %s delays a statement on %s in both', async (first, second) => {
+test.each(PAIRS)('a lock on %s delays a statement on %s in both stores or in neither', async (first, second) => {
   const [one, other] = [await connect(server.connection), await connect(server.connection)];
   const [mine, theirs] = [pairWith(one), pairWith(other)];
   try {

@@ -99,7 +99,7 @@ test('a case about a request that took six seconds waits until its error is stor
       idempotencyKey: null,
       deadline: performance.now() + seconds * 1000,
     });
-  // Nor does the request wait until its deadline.
+  // The request also does not wait until its deadline.
   await expect(openCase(1)).rejects.toMatchObject({ code: 'request_not_found' });
   expect(lookUps).toBe(1);
   expect(await openCase(240)).toMatchObject({ record: { request_id: found.request_id } });

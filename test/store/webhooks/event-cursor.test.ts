@@ -27,7 +27,7 @@ function open(feed: EventFeed, start: number, subjectId: string) {
   return { cursor: new EventCursor(feed, new Places(start), wants, reports), more: more.promise };
 }
 
-test('a cursor finds an event announced during a read that another read overtakes', async () => {
+test('a cursor finds an event that is announced during its read, even if the read of another cursor ends first', async () => {
   const start = (await readAll(database, {})).at(-1)?.number ?? 0;
   await make('first');
   const feed = new EventFeed(database, null, new FeedReader(database));

@@ -27,7 +27,7 @@ test('webhook.failing is written once, and again after a success', async () => {
 
   await store(false);
   expect(await give()).toBe(true);
-  // If the outcome of the commit is unknown, the process cannot tell whether the event is written.
+  // If the outcome of the commit is unknown, the process cannot tell whether the event was written.
   expect(await give()).toBe(false);
   await store(true);
   expect(await give()).toBe(false);
