@@ -144,7 +144,7 @@ describe('close_day', () => {
   const close = (day: string, note = 'Compared with the bank') => client().days.close(programId, { day, note });
   const withoutResponse = ({ response: _, ...report }: DayRecord & { response?: unknown }) => report;
 
-  test('keeps the report forever with the person and the note, and later reports name the last closed day', async () => {
+  test('never changes the report of a closed day, stores the person and the note, and names the last closed day in later reports', async () => {
     const first = days().at(-1) ?? '';
     const open = await client().days.get(programId, { day: first });
     const closed = await close(first, 'Ticket 4711, password=hunter2');

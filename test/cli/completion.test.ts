@@ -62,7 +62,7 @@ const COMPLETE: Readonly<Record<Shell, (line: string, offered: readonly string[]
   },
 };
 
-describe.each(SHELLS)('%s', (shell) => {
+describe.each(SHELLS)('%s completes', (shell) => {
   test.for<[string, readonly string[], readonly string[]]>([
     ['transfer-service tr', ['transfers', 'trial-balance'], ['cards']],
     ['transfer-service --json transfers cr', ['create', 'create-batch'], ['cancel']],

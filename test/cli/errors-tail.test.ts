@@ -103,7 +103,7 @@ test('accepts a start time, filters, --json and --all-programs', async () => {
   });
 });
 
-test('exits with the error if the key does not have the scope', async () => {
+test('prints the error and exits with 1 if the key does not have the scope', async () => {
   service.play(errorResponse({ Status: 403, Code: 'forbidden', Type: 'Request Error', Message: 'No.' }, {}));
   const { exitCode, errors } = await runHere(service.url, ['errors', 'tail']);
   expect(exitCode).toBe(1);

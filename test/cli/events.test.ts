@@ -117,7 +117,7 @@ describe('events tail', () => {
     );
   });
 
-  test('shows number and program for all programs', async () => {
+  test('shows the number and the program of each event with --all-programs', async () => {
     const one = event(42);
     const numbered = `id: 1042\ndata: ${JSON.stringify(one)}\n\n`;
     service.play(HEAD, { chunks: [numbered], contentType: 'text/event-stream' }, stream([]));
@@ -143,7 +143,7 @@ describe('events tail', () => {
     expect(errors.match(/has status 502/g)).toHaveLength(1);
   });
 
-  test('reports events that it cannot read, and exits with the usual code', async () => {
+  test('reports events that it cannot read, and exits with the same codes as other commands', async () => {
     service.play(errorResponse({ Status: 410, Code: 'events_expired', Type: 'Request Error' }));
     const expired = await runHere(service.url, ['events', 'tail', '--after', '0']);
     expect(expired.exitCode).toBe(1);

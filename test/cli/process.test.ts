@@ -122,7 +122,7 @@ test("exits with 4 if the service is unreachable, and takes the default URL's po
   expect(errors).toContain('Is the service running? Start it: transfer-service start\n');
 });
 
-test('prints a long export completely, and reads it no faster than the reader of its output', async () => {
+test('prints a long export completely, and reads it no faster than its own output is read', async () => {
   // More transfers than all buffers together hold.
   const count = 400;
   const chunk = `${'x'.repeat(99_998)}\r\n`;
@@ -195,7 +195,7 @@ test('events listen exits with 0 after SIGINT while nothing listens at its URL',
   expect(errors).toMatch(/To continue: --after 0\n$/);
 });
 
-test('events tail ends without an error when the reader of its output ends', async () => {
+test('events tail ends without an error when the program that reads its output ends', async () => {
   const lines = (function* () {
     for (let at = 1; at <= 20_000; at += 1)
       yield `id: ${at}\ndata: {"position":${at},"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z"}\n\n`;

@@ -51,7 +51,7 @@ test('a withdrawal waits until another person approves it', async () => {
   const before = await fundingOf();
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
-  // A requester can only withdraw their own request.
+  // The requester can withdraw the request but cannot approve it.
   await tariq.getByRole('button', { name: 'Withdraw the request' }).waitFor();
   expect(await tariq.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0);
   expect(await fundingOf()).toBe(before);

@@ -5,10 +5,10 @@ import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-con
 
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 
-/** Returns everything that the browser stores for the page. */
+/** A JavaScript expression for everything that the browser stores for the page. */
 const STORED = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])`;
 
-test('exchanges a key for a session with the keyboard, and does not store it', async () => {
+test('exchanges a key for a session with the keyboard, and does not store the key', async () => {
   const page = await openConsole('/console/keys');
   const key = await keyOf('support');
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();

@@ -74,7 +74,7 @@ describe('the switch', () => {
     expect(await settings.innerText()).not.toContain('–');
   });
 
-  test('cannot be confirmed with the preview of another scope', async () => {
+  test('does not let the user confirm a stop until its own preview is shown', async () => {
     const page = await openConsole(`/console/switch?program=${programId}`);
     // The screen starts with the program chosen in the header, not with all programs.
     await page.getByRole('button', { name: `Stop all transfers for Shop ${SCRIPT}…` }).waitFor();
@@ -147,7 +147,7 @@ describe('the switch', () => {
     expect((await loadThere()).status).toBe('pending');
   });
 
-  test('shows the settings, a preview and the role to ask to callers without permission', async () => {
+  test('shows callers without permission the settings, a preview and which role to ask', async () => {
     const page = await openConsole('/console/switch', { role: 'support' });
     await page.getByText('What continues').waitFor();
     await page.getByText('To stop or restart transfers, ask an operator.').waitFor();

@@ -26,7 +26,9 @@ export type Schema = {
   readonly propertyNames?: Schema;
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Fields that would mean more if they were omitted than if they were null or empty. */
+  /**
+   * Fields whose omission lets a request do more, such as act in all card programs. They must not be null or empty.
+   */
   readonly 'x-if-omitted'?: Readonly<Record<string, string>>;
   readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
   /** For parameters: at least one of these other parameters must also be sent. */
@@ -101,7 +103,7 @@ export class Document {
     return this.#resolve(this.#root.webhooks[name].post.requestBody.content['application/json'].schema);
   }
 
-  /** Returns why a value is invalid in a schema, or undefined if the value is valid. */
+  /** Returns why a schema does not allow a value, or undefined if it does. */
   problemOf(schema: Schema, value: unknown): string | undefined {
     let validate = this.#validators.get(schema);
     if (validate === undefined) {

@@ -44,14 +44,14 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     await client.incidents.attach(incident_id, opened.slice(at, at + AT_ONCE));
   }
 
-  // At this point, only the process that will be killed is running. Its third hundred of cases must wait for a lock on
-  // one of them.
+  // `owner` is suspended, so only `other`, which will be killed, resolves cases. Its third hundred cases must wait,
+  // because `holder` locks one of them.
   const [waitedFor = ''] = opened.toSorted().slice(2.5 * AT_ONCE);
   await holder.query('begin');
   await holder.query('select from support_case where case_id = $1 for update', [waitedFor.slice('case_'.length)]);
   owner.child.kill('SIGSTOP');
   await patientClient(other.url).incidents.resolve(incident_id, { text: 'A server was replaced.', outcome: 'retry' });
-  await waitFor('the third hundred to wait', async () => {
+  await waitFor('the third hundred cases to wait', async () => {
     const { rows } = await database.query(
       "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%support_case%'",
     );

@@ -93,13 +93,14 @@ test('claims no order, marks none as sent and accepts no notice while no standby
   expect(await notices()).toBe(1);
 });
 
-test("sends an order as new after a failover to a standby that does not have the order's mark as sent", async () => {
+test("sends an order as new after a failover to a standby on which the order was never marked as sent", async () => {
   expect(await ready()).toHaveLength(2);
   await pair.takeAway();
   await pair.setNames('');
   await untilReadinessIs(service.url, 'standby_not_set');
   first.release();
-  // The connector now has room for the next order. The service claims that order while it cannot record this answer.
+  // The connector now has room for the next order. The service must not mark that order as sent, because no standby
+  // would have the mark.
   await waitFor('an answer that cannot be recorded', async () =>
     service.output().includes('cannot carry out transfers at processors'),
   );

@@ -9,7 +9,7 @@ import { useDirectory } from '../harness/service.ts';
 import { type Pair, STANDBY, startPair } from '../harness/standby.ts';
 import { untilReadinessIs } from '../start/readiness-response.ts';
 
-// Tests DATABASE_STANDBY=required while configuration reloads set and empty synchronous_standby_names.
+// Tests DATABASE_STANDBY=required. The tests set or empty synchronous_standby_names and reload the configuration.
 
 /**
  * The deadline of a call that is expected to time out, in milliseconds. It leaves enough time for the call's earlier
@@ -114,7 +114,7 @@ test('every write is refused and writes nothing while no standby is set, and suc
   expect((await written(keys))[1]).toBe(1);
 });
 
-test('an earlier transfer is not confirmed while no standby is set', async () => {
+test('a replay does not confirm an earlier transfer while no standby is set', async () => {
   const key = randomUUID();
   const made = await send(CARD, key);
   await pair.setNames('');
@@ -144,7 +144,7 @@ test('a transfer is acknowledged only when a standby has it, even if PostgreSQL 
   expect(await ledger.call('create_transfer', CARD, { idempotencyKey: key })).toMatchObject({ body, replayed: true });
 });
 
-test('the outcome of a transfer is unknown while the standby is unavailable, as without a required standby', async () => {
+test('the outcome of a transfer is unknown while the standby is unavailable, as it is without a required standby', async () => {
   await pair.takeAway();
   const key = randomUUID();
   const answer = await send(CARD, key);

@@ -30,7 +30,7 @@ async function secondsToRetry(webhookId: string): Promise<number | undefined> {
 
 /**
  * Expects the retry between `min` and `max` seconds after the first attempt. Checks nothing if the retry has already
- * happened, as on a slow machine.
+ * happened, which is possible on a slow machine.
  */
 async function expectRetry(webhookId: string, min: number, max: number): Promise<void> {
   const seconds = await secondsToRetry(webhookId);
@@ -284,7 +284,7 @@ test('does not disable a webhook because the service was stopped for days', asyn
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
-test('resends an event with a failed probe after another success ends the pause', async () => {
+test('resends an event whose probe failed, once another success has ended the pause', async () => {
   const { sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -311,11 +311,11 @@ test('resends an event with a failed probe after another success ends the pause'
   expect((await sql('select from webhook_delivery where webhook_id = $1', id)).length).toBe(0);
 });
 
-test('ends the pause after a success during a change of the webhook', async () => {
+test('ends the pause after a success that arrives while the webhook is being changed', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
-  // Stores only the time of such a success.
+  // Simulates such a success, whose time is stored although the webhook is still paused.
   await makeDue(world(), webhookId, {
     last_success_at: "last_failure_at + interval '1 second'",
     next_probe_at: "clock_timestamp() + interval '1 hour'",
@@ -324,7 +324,7 @@ test('ends the pause after a success during a change of the webhook', async () =
   await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 
-test('ends the pause after a success while the service is reading the change', async () => {
+test('ends the pause after a success that arrives while the service is reading a change of the webhook', async () => {
   const { service, sql } = world();
   const program = await newProgram(world());
   const receiver = await receiverForTest();
@@ -353,7 +353,7 @@ test('ends the pause after a success while the service is reading the change', a
 
 const isRecent = (moment: string | null): boolean => moment !== null && Date.now() - Date.parse(moment) < 3_600_000;
 
-test('sends nothing to a disabled webhook, which resumes with its backlog or with the next event', async () => {
+test('sends nothing to a disabled webhook, and when it is enabled, resumes with its backlog or with the next event', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
@@ -382,7 +382,7 @@ test('sends nothing to a disabled webhook, which resumes with its backlog or wit
   expect(receiver.positions).not.toContain(passed);
 });
 
-test('sends a retry only once if it is due when the webhook pauses and then becomes the probe', async () => {
+test('sends a retry only once, even if it is due when the webhook pauses and then becomes the probe', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   // After a 429, there is no retry for a minute. A retry could add the tenth failure before nine events have failed.

@@ -184,7 +184,7 @@ test("the backup command fails without BACKUP_DIR, or with a directory other tha
   ]);
 });
 
-test('a copy by a killed command is ignored, and the next copy removes it', async () => {
+test('the unfinished copy of a killed command is ignored, and the next copy removes it', async () => {
   let before = await copies();
   const child = await freezeIn(
     () => startCommand(['backup'], settings()),
@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('to the latest time uses no copy before a gap in the WAL, but a restore to an earlier time does', async () => {
+  test('to the latest time uses no copy before a gap in the WAL, although a restore to an earlier time can', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();
@@ -349,7 +349,7 @@ describe('a restore', () => {
   });
 });
 
-test('a copy whose WAL is not being archived ends, and the message gives the reason', async () => {
+test('a copy fails if its WAL is not archived, and the message gives the reason', async () => {
   const wal = join(BACKUP_DIR, 'wal');
   const before = await copies();
   await rename(wal, `${wal}-gone`);
@@ -394,7 +394,7 @@ test('a full backup disk is reported, and transfers still complete', async (cont
         /A copy of the ledger has about \d+ MB, and .* has \d+ MB free: the disk is full\. Free up space/,
       ),
     ]);
-    // The disk has enough space for the copy to begin, but not for it to end.
+    // The disk has enough space to begin the copy, but not to finish it.
     await rm(ballast);
     const isUnderWay = async (): Promise<boolean> =>
       (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));

@@ -42,7 +42,7 @@ test('refuses a second lock by the same process, and keeps the first', async () 
   expect((await runOwner('lock', directory)).won).toBe(true);
 });
 
-test('checks a lock without taking it or making another attempt to lock fail', async () => {
+test('checks a lock without taking it, and without making another process fail to take it', async () => {
   const directory = await makeDirectory();
   expect(findLockOwner(directory)).toBeUndefined();
   expect(await readdir(directory)).toEqual([]);

@@ -224,7 +224,7 @@ test('records an ambiguous failure with the transfer that may exist and the thro
 });
 
 describe('card programs', () => {
-  test("find only errors of the key's program", async () => {
+  test("find only their own errors", async () => {
     const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
@@ -266,7 +266,7 @@ describe('card programs', () => {
     }
   });
 
-  test('are counted together for operators', async () => {
+  test('have their errors counted together for operators', async () => {
     await settle();
     const counts = await service().client.errors.count();
     const { data, dropped } = await service().client.errors.search({ code: 'route_not_found', limit: 100 });

@@ -165,7 +165,8 @@ describe('with the database', () => {
     const started = performance.now();
     for (const [index, one] of flood.entries()) {
       recorder.record(one);
-      // A real service also has pauses between requests. But first, more errors arrive at once than the queue can hold.
+      // Pauses from time to time, as there are pauses between the requests to a real service. The first errors arrive
+      // without a pause, and they are more than the queue can hold.
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
@@ -254,7 +255,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({});
   });
 
-  test('loads an error without a key that an earlier version spooled', async () => {
+  test('loads an error that an earlier version spooled without a key', async () => {
     const first = await start({}, { away: true });
     const keyId = randomUUIDv7();
     for (const one of reports(2)) first.recorder.record({ ...one, keyId });
@@ -314,7 +315,7 @@ describe('without the database', () => {
     expect(spool_torn).toBeGreaterThanOrEqual(8);
   });
 
-  test('bounds spool and queue, and counts errors beyond them as dropped', async () => {
+  test('bounds the spool and the queue, and counts errors beyond the bounds as dropped', async () => {
     const settings = {
       maxQueuedErrors: 50,
       spoolFirstAbove: 50,

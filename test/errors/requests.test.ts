@@ -31,7 +31,7 @@ async function load(requestId: string): Promise<string> {
   return (JSON.parse(body) as { transfer_id: string }).transfer_id;
 }
 
-test('finds a transfer whose response was lost, and its money', async () => {
+test('finds a transfer whose response was lost, and reports that its money moved', async () => {
   const requestId = randomUUIDv7();
   const transfer_id = await load(requestId);
   await storeUnknown(requestId);

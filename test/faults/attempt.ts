@@ -160,7 +160,7 @@ export async function lookUp(
   const path = 'id' in by ? `${TRANSFER}/${by.id}` : `${TRANSFER}?idempotency_key=${by.key}`;
   const look = () => sendRaw(stage.service().url, { method: 'GET', path });
   let found = await look();
-  // On a slow machine, the look-up can run out of time, or opening a connection for it can.
+  // On a slow machine, the look-up can time out, or a connection for it may not open in time.
   for (let tries = 1; found.status >= 500 && tries < 10; tries += 1) found = await look();
   const { status, fields } = found;
   if (!('id' in by)) return Array.isArray(fields.data) ? fields.data.length : Number.NaN;

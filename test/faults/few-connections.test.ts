@@ -144,8 +144,8 @@ describe('two processes with 20 connections', () => {
       };
       await Promise.all(services.map(inVain));
     });
-    // Asks both processes at once, because each reports a lack of connections for only half a minute after the last
-    // one.
+    // Asks both processes at once, because each reports a lack of connections only until half a minute after it last
+    // lacked one.
     const short = await Promise.all(services.map(({ url }) => untilReadinessIs(url, 'few_connections')));
     for (const readiness of short) {
       expect(readiness).toMatchObject({
@@ -215,7 +215,7 @@ describe('more requests than a pool has connections', () => {
   const WRITERS = 6;
 
   test('wait without a 500 while long requests use the connections', async () => {
-    // Opens all connections first, so that the requests below lose no time to this.
+    // Opens all connections first, so that the requests below do not have to wait for them to open.
     await many(50, create);
     const held = Promise.withResolvers<void>();
     for (let count = 0; count < WRITERS; count += 1) lay(stage, 'during_load', 'continue', () => held.promise);

@@ -20,7 +20,7 @@ const slowSwitch = change(
   'drop view switch; alter table switch_kept rename to switch',
 );
 
-/** Faults that exist before the request, and two that the service does not notice. */
+/** Faults that begin before the request. Some of them are already over when it is sent. */
 const BEFORE: readonly Fault[] = [
   { name: 'the database server is stopped', arrange: pauseServer },
   {
@@ -113,7 +113,7 @@ const LOAD: readonly Fault[] = [
     },
   },
   {
-    name: 'another connection holds the accounts',
+    name: 'another connection locks the accounts',
     code: 'service_unavailable',
     together: true,
     arrange: during(holdAccounts),

@@ -54,7 +54,7 @@ const OF_POSTINGS: readonly Fault[] = [
     arrange: onPosting('perform pg_sleep(3)'),
   },
   {
-    name: 'another connection holds the table of postings',
+    name: 'another connection locks the table of postings',
     code: 'service_unavailable',
     together: true,
     arrange: during(({ server }) => holdWith(server, 'lock table posting in share mode')),

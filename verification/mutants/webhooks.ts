@@ -188,7 +188,7 @@ export const ORDER: Mutants = {
   'webhook-forgets-failed-probes': {
     mistake: 'an event whose probe failed counts as settled, and waits until the process restarts',
     edits: { 'Retries.forget': ['if (hasChangedRow)', 'if (dueAt !== null)'] },
-    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'resends an event with a failed probe' }],
+    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'resends an event whose probe failed' }],
   },
   'webhook-cursor-before-the-answer': {
     mistake: 'the position moves past events that were sent but have no response yet',

@@ -37,7 +37,7 @@ class Runner {
   readonly #unique = crypto.randomUUID();
 
   async send(request: SampleRequest, status?: number): Promise<void> {
-    // Taken a minute from now, because the sample fails if the day ends while it runs.
+    // Takes the day that it will be in a minute, because the sample fails if the day ends while it runs.
     const today = new Date(Date.now() + 60_000).toISOString().slice(0, 'YYYY-MM-DD'.length);
     const filled = filledRequest(request, { id: this.#id, today, unique: this.#unique });
     const response = await send(filled);

@@ -116,7 +116,7 @@ describe('a stream', () => {
   });
 });
 
-test('of a revoked key is ended in all processes', async () => {
+test('all processes end the streams of a revoked key', async () => {
   const { key, key_id: id } = await withSecret(
     first.client.keys.create(programKey('Reader', (await first.client.programs.list()).data.at(-1)?.program_id ?? '')),
   );

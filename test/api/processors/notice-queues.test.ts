@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Sent = { readonly transferId: string; readonly noticeIds: readonly string[] };
 
-/** Creates a transfer, and notices about it with this code. */
+/** Creates a transfer, and notices with this code that decline it. */
 async function declined(connectorId: string, code: string, count = 1): Promise<Sent> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_pending', card_id });
@@ -68,7 +68,7 @@ const failAgain = (sent: Sent, failures: number) =>
     sent.noticeIds,
   ]);
 
-test('keeps failing notices from delaying later notices or other connectors', async () => {
+test('does not let failing notices delay later notices or other connectors', async () => {
   for (let count = 0; count < 12; count += 1) await declined('simulator', BAD, 10);
   await untilFailed(await declined('simulator', '51'));
   await untilFailed(await declined('other', '51'));

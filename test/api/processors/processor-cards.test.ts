@@ -85,7 +85,7 @@ describe('the token of a card', () => {
   });
 });
 
-test('is refused if the settings do not allow its connector for the card program', async () => {
+test('refuses a card if the settings do not allow its connector for the card program', async () => {
   processors.programIds = [other];
   expect(await refusalOf(create(randomUUID()))).toEqual({
     code: 'connector_not_found',
@@ -113,7 +113,7 @@ test('lets operators find the card by the token or its hash, and see the last fo
   expect(await found(token.slice(0, -1))).toEqual([]);
 });
 
-test('is reported at startup if an older version registered its card twice', async () => {
+test('reports at startup that an older version registered a card of a processor twice', async () => {
   const token = `tok_${randomUUID()}`;
   await create(token, 'registered-first');
   await create(`${token}-2`, 'registered-second');

@@ -13,8 +13,8 @@ const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, 
   await useSettlements();
 
 /**
- * The number of random files. A full run, as in the design's proof, uses a thousand: `SETTLEMENT_FILES=1000 npx vitest
- * run test/api/processors/settlement`.
+ * The number of random files. A full run uses a thousand:
+ * `SETTLEMENT_FILES=1000 npx vitest run test/api/processors/settlement`.
  */
 const FILES = Number(process.env.SETTLEMENT_FILES ?? 12);
 const SEED = Number(process.env.SETTLEMENT_SEED ?? 20_261_130);
@@ -53,8 +53,8 @@ describe('importing a file', () => {
   });
 
   test.each([
-    ['a text', 'x', '', 'Line 1 must be an object.'],
-    ['no name of the order', { attempt_id: undefined }, '', "Line 1 needs 'attempt_id' or 'processor_reference'."],
+    ['a line that is not an object', 'x', '', 'Line 1 must be an object.'],
+    ['a line that names no order', { attempt_id: undefined }, '', "Line 1 needs 'attempt_id' or 'processor_reference'."],
     ['an unknown field', { card: '1' }, '/card', "Line 1: There is no field 'card'."],
     ['a negative amount', { amount: -5 }, '/amount', "Line 1: 'amount'"],
     ['a fraction', { amount: 10.5 }, '/amount', "Line 1: 'amount'"],
@@ -62,7 +62,7 @@ describe('importing a file', () => {
     ['an unknown currency', { currency: 'XYZ' }, '/currency', "Line 1: 'XYZ' is not an ISO 4217 currency code."],
     ['a date that does not exist', { settled_on: '2026-02-30' }, '/settled_on', "Line 1: 'settled_on'"],
     ['a negative fee', { fee: -1 }, '/fee', "Line 1: 'fee'"],
-  ])('refuses %s with the line and the field, and stores nothing', async (_name, change, field, message) => {
+  ])('refuses %s, names the line and the field, and stores nothing', async (_name, change, field, message) => {
     const [first] = LINES;
     const bad =
       typeof change === 'string'
@@ -89,7 +89,7 @@ describe('importing a file', () => {
     await match();
   });
 
-  test('refuses lines of a withdrawn file, and accepts the file again', async () => {
+  test('refuses more lines for a withdrawn file, and accepts the same file as a new one', async () => {
     const { file_id: fileId } = await createFile(LINES, { name: 'withdrawn.csv' });
     expect(await withdraw(fileId)).toMatchObject({
       status: 'withdrawn',
@@ -231,7 +231,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
 };
 
-/** Returns the breaks about attempts, each with the amount that the processor has moved according to the break. */
+/** Returns the breaks about attempts, each with the amount that, according to the break, the processor has moved. */
 async function foundBreaks(): Promise<readonly string[]> {
   const { rows } = await client.query<{
     readonly about: string;
@@ -425,7 +425,7 @@ test('matches no attempt if several have the reference or if the reference was r
   }
 });
 
-test('turns a line about an attempt in reversal into a break, because an approval does not end such an attempt', async () => {
+test('turns a line about an attempt that is being reversed into a break, because an approval does not end such an attempt', async () => {
   const about = await attempt('sent');
   await client.query(
     "update processor_attempt set status = 'reversing', sent_at = now(), next_at = now() + interval '1 hour' where attempt_id = $1",

@@ -11,7 +11,7 @@ import { expectBalancedBooks, refusalOf, useService } from '../../harness/servic
 import { held, made, newCard } from '../arrange.ts';
 
 // Tests how each field treats `null` and "". A caller may send them because a variable was not set. Such a request must
-// never do more than a request with the value would have done.
+// never do more than it would have done with a value.
 
 const running = useService();
 const client = () => running().client;
@@ -135,14 +135,14 @@ describe('keys and the switch', () => {
   test.each<[string, object, string, string]>([
     ['an empty program', { ...programKey('x', ''), program_id: '' }, '/program_id', "'all_programs': true"],
     ['no program', { ...programKey('x', ''), program_id: null }, '/program_id', "'all_programs': true"],
-    ['neither', { name: 'x', scopes: ['cards:read'] }, '/program_id', "'program_id' is missing"],
+    ['neither a program nor all programs', { name: 'x', scopes: ['cards:read'] }, '/program_id', "'program_id' is missing"],
     ['all_programs: false', { name: 'x', scopes: ['cards:read'], all_programs: false }, '/program_id', 'missing'],
-    ['both', { ...programKey('x', DEMO_PROGRAM), all_programs: true }, '/all_programs', 'exclude each other'],
+    ['both a program and all programs', { ...programKey('x', DEMO_PROGRAM), all_programs: true }, '/all_programs', 'exclude each other'],
     ['no scopes', { name: 'x', all_programs: true }, '/scopes', "'scopes' is missing"],
     ['scopes: null', { name: 'x', all_programs: true, scopes: null }, '/scopes', "'scopes' is missing"],
     ['an empty list of scopes', { name: 'x', all_programs: true, scopes: [] }, '/scopes', '1 to'],
     [
-      'the scope operator in a program',
+      'the scope operator for one program',
       { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] },
       '/scopes',
       'all_programs',

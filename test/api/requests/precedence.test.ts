@@ -243,7 +243,7 @@ beforeAll(async () => {
     await newCard(client),
     await newCard(client),
   ];
-  await client.transfers.create({ amount: 1, card_id: card, reference: 'taken', description: 'as no later one' }, key);
+  await client.transfers.create({ amount: 1, card_id: card, reference: 'taken', description: 'unlike any later request' }, key);
   await client.transfers.capture(await held(client, card), { amount: 1 }, key);
   await client.transfers.cancel(await held(client, card), key);
   await client.transfers.reverse(await made(client, card), { amount: 1 }, key);
@@ -261,7 +261,7 @@ beforeAll(async () => {
   await client.transfers.create({ amount: 5, card_id: apart, type: 'unload' });
   await client.cards.update(closed, { status: 'closed' });
   ids.set('spent', (await spent(client, await newCard(client))).load);
-  // The first of these transfers cannot be reversed: the card that received the money has spent it.
+  // This transfer cannot be reversed, because the card that received its money has spent it.
   ids.set('spent, from a closed card', moved);
   const erased = await newCard(client);
   ids.set('of an erased card', (await spent(client, erased)).load);

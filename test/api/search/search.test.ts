@@ -101,7 +101,7 @@ describe('search', () => {
     expect(await find(requestId, { program_id: programs.yen })).toEqual([]);
   });
 
-  test('finds requests for more simultaneous callers than the limit for long reads', async () => {
+  test('finds requests even if more callers search at once than the limit for long reads allows', async () => {
     const found = await Promise.all(Array.from({ length: 6 }, () => find(made.refused ?? '')));
     expect(found).toEqual(Array(6).fill([`request ${made.refused} by id`]));
   });

@@ -30,7 +30,7 @@ async function cardAtProcessor(token: string): Promise<string> {
 describe('a reference can be used again after', () => {
   test.each<[string, (reference: string) => Promise<string>]>([
     [
-      'a decline of the processor',
+      'a decline by the processor',
       async (reference) => {
         const id = await made(client(), await cardAtProcessor('sim_decline=51'), 5, { reference });
         await untilStatus(id, 'failed');

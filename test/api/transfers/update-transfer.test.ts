@@ -74,7 +74,7 @@ describe('update_transfer', () => {
     },
   );
 
-  test('sets metadata that captures, reversals and cancellations of a hold keep', async () => {
+  test('sets metadata that later captures, reversals and cancellations leave unchanged', async () => {
     const card = await newCard(client());
     const [kept, canceled] = [await held(client(), card, 9), await held(client(), card)];
     await client().transfers.update(kept, { metadata: { a: '1' } });

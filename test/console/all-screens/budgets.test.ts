@@ -4,8 +4,8 @@ import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 
 /**
- * The size in bytes after gzip. The design allows 90,000. `test/pages/console.test.ts` counts the files themselves, but
- * here a browser decides which files to load.
+ * The maximum size of the console's first page in bytes, after gzip. `test/pages/console.test.ts` counts the files
+ * themselves, but here a browser decides which files to load.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
 

@@ -40,7 +40,7 @@ test('a list keeps its rows if a new filter fails while the database is stopped,
     expect(await record(page).first().innerText()).toMatch(/no money/i);
   });
   await status.selectOption({ index: 0 });
-  // Both are read together, because a poll with the other filter may just have ended the error.
+  // Reads both at once. A poll with the previous filter could also remove the error, but it would show other rows.
   await expect.poll(async () => [await record(page).count(), await rows.allInnerTexts()]).toEqual([0, before]);
 });
 

@@ -101,7 +101,8 @@ export class PagePool {
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();
-    // An empty page would run in another process. A hidden page sends no requests until it is loaded again.
+    // Keeps the page, because an empty page would run in another process. Makes it seem hidden, so that it sends no
+    // requests until it is loaded again.
     await page.evaluate(() => {
       window.localStorage.clear();
       window.sessionStorage.clear();

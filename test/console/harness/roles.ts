@@ -2,8 +2,7 @@ import type { Role } from '../../../contract/scope.ts';
 import { fetchPatiently } from '../../harness/client/patience.ts';
 
 /**
- * Creates a key with a role for every card program. `by` is a key that can create keys, which only a live service
- * needs.
+ * Creates a key with a role for every card program. Only a live service needs `by`, a key that can create keys.
  */
 export async function createKey(url: string, role: Role, by?: string): Promise<string> {
   const response = await fetchPatiently(`${url}/api/v0.1/operator/key`, {

@@ -5,7 +5,7 @@ import type { ReceivedResponse } from '../../harness/conversation.ts';
 const INSIDE =
   /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
 
-/** Adds the directory of this clone. */
+/** All internal text, including paths in this clone. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../../..')}/`)}`);
 
 /**
