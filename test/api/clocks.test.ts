@@ -164,7 +164,7 @@ test('logs that the clock of a process is wrong', async () => {
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('creates the partitions for the days of the database clock when the clock is a year slow at the first start', async (context) => {
+test('creates the partitions for the days of the database clock, even if the process has a clock a year slow at its first start', async (context) => {
   requireNoTables(context);
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });

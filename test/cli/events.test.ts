@@ -33,7 +33,8 @@ function stream(events: readonly { readonly position: number; readonly type: str
 }
 
 /**
- * Runs a command until a condition holds, and then ends it as Ctrl-C does. `onError` receives its output on standard error.
+ * Runs a command until a condition holds, and then ends it as Ctrl-C does. `onError` receives its output on standard
+ * error.
  */
 async function runUntil(
   condition: () => void,

@@ -24,7 +24,7 @@ export function openTerminal(command: string, environment: Readonly<Record<strin
       ...environment,
     },
     stdio: ['pipe', 'pipe', 'inherit'],
-    // Runs in a separate process group, so that it ends together with every process that it started.
+    // Runs in a separate process group, so that `close` also ends every process that it started.
     detached: true,
   });
   let output = '';

@@ -21,7 +21,7 @@ import { sampleRequest } from './sample.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** Invalid bodies. Null for a required field is tested everywhere. */
+/** Invalid bodies. `operation-causes.ts` also sends null for each required field of every operation. */
 export const APPROVAL_BODIES = {
   approve_change: [{ reason: 1 }, { reason: 'x'.repeat(501) }],
   reject_change: [{ reason: '' }, { reason: 'x'.repeat(501) }],

@@ -33,7 +33,7 @@ const BAD_LIMITS: readonly object[] = [
   { out: { monthly_amount: '5' } },
 ];
 
-/** Invalid bodies. Null for a required field is tested everywhere. */
+/** Invalid bodies, in addition to null for each required field. */
 const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   create_transfer: [
     { card_id: '' },
@@ -123,7 +123,7 @@ const BODIES: Readonly<Partial<Record<OperationId, readonly object[]>>> = {
   move_clock: [{ seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }],
 };
 
-/** Invalid queries that no single parameter's schema rules out. */
+/** Invalid queries, in addition to one query for each value from `badValues`. */
 const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_transfers: ['maximum_amount=1e3', 'created_from=yesterday'],
   list_postings: ['created_to=2030-01-31'],
@@ -164,7 +164,7 @@ function malformed(id: OperationId): readonly Attempt[] {
   ];
 }
 
-/** Returns values of a parameter that its schema does not allow. Metadata with only a name is not a filter. */
+/** Returns values that a parameter does not allow. A name of metadata is invalid without a value, and vice versa. */
 function badValues(name: string, shape: Shape): readonly (string | number)[] {
   if (name === 'cursor' || name.startsWith('metadata_')) return ['', 'x'];
   if (shape.enum !== undefined || shape.format !== undefined) return ['', 'gone'];

@@ -63,7 +63,7 @@ test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
 );
 
 test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
-  'returns the code for %s, which is a page and not an operation',
+  'returns the provoked code for %s, which is a page and not an operation',
   async (path) => {
     for (const method of ['GET', 'HEAD']) {
       const headers = [['Sandbox-Provoke', 'unknown_request']] as const;

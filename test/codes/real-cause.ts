@@ -9,7 +9,7 @@ import { balancesOf, type Expected } from './expect-response.ts';
 import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** A response that was really caused, and its expectations. */
+/** The response to a real cause of a code, and the expectations for it. */
 export type Result = {
   readonly response: RawResponse;
   readonly expected: Expected;
@@ -129,7 +129,7 @@ export function aboutId(operation: OperationId, id: string): Attempt {
 
 export const NO_ID = '00000000000070008000000000000001';
 
-/** Returns whether the operation itself can be refused with the code. */
+/** Returns whether the operation lists the code among its own errors. */
 export function hasError(id: OperationId, code: SharedCode): boolean {
   const { errors }: Operation = OPERATIONS[id];
   return errors.includes(code);

@@ -174,8 +174,8 @@ async function runOldVersions(world: World): Promise<readonly Result[]> {
 }
 
 /**
- * Calls every operation of a live service without a key and with an invalid one, and the operations of a sandbox with an
- * invalid key.
+ * Calls every operation of a live service without a key and with an invalid key. Calls the operations of a sandbox with
+ * an invalid key.
  */
 async function runCredentials({ sandbox, live }: World): Promise<readonly Result[]> {
   const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].reach === 'sandbox';
@@ -193,7 +193,7 @@ async function runCredentials({ sandbox, live }: World): Promise<readonly Result
   ];
 }
 
-/** Returns a well-formed key with a valid checksum that was never created. */
+/** Returns a well-formed key that was never created. Its checksum is valid. */
 export function unknownKey(): string {
   const parts = `${'0'.repeat(16)}_${'0'.repeat(64)}`;
   return `ts_${parts}${crc32(parts).toString(16).padStart(8, '0')}`;

@@ -25,7 +25,7 @@ const NO_CASE = `case_${NO_ID}`;
 const MESSAGE = { text: 'Where is it?' } as const;
 const END = { text: 'Done.', outcome: 'nothing' } as const;
 
-/** Invalid bodies. Null for a required field is tested everywhere. */
+/** Invalid bodies. `operation-causes.ts` also sends null for each required field of every operation. */
 export const SUPPORT_BODIES = {
   create_case: [
     { text: undefined },
@@ -61,7 +61,7 @@ const newIncident = async (client: TransferService): Promise<string> => {
   return (await client.incidents.create(body)).incident_id;
 };
 
-/** Returns requests that add a message as the customer, as support, and as the sandbox in place of support. */
+/** Returns requests that add a message as the customer, as support, and as support in a sandbox. */
 const written = (id: string, members: object = MESSAGE): readonly Attempt[] =>
   // A refusal is stored with its idempotency key.
   (['reply_to_case', 'answer_case', 'answer_sandbox_case'] as const).map((operation) =>

@@ -286,7 +286,8 @@ async function runOperatorLimit(world: World): Promise<readonly Result[]> {
 }
 
 /**
- * Books a break's difference when funding lacks the money, or when it would take the card above its maximum balance.
+ * Books a break's difference when funding lacks the money, or when the booking would take the card above its maximum
+ * balance.
  */
 function whenBooked(code: ErrorCode, against: 'funding' | 'loss'): RealCause {
   return {

@@ -51,7 +51,7 @@ const BAD_PERIODS: readonly object[] = [
   { only: null },
 ];
 
-/** Invalid bodies. Null for a required field is tested everywhere. */
+/** Invalid bodies. `operation-causes.ts` also sends null for each required field of every operation. */
 export const WEBHOOK_BODIES = {
   create_webhook: [
     { types: null },

@@ -84,8 +84,8 @@ class LedgerReader {
   }
 
   /**
-   * Assigns a card to a processor that is no longer in the settings, because an operator can remove a processor while
-   * the card is unused.
+   * Assigns a card to a processor that is not in the settings. This can happen because an operator can remove a
+   * processor while its cards are unused.
    */
   async removeConnectorOf(card: string): Promise<void> {
     const client = this.#client ?? (await this.#connect());

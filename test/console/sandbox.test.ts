@@ -102,7 +102,7 @@ test('moves the clock forward and back, and stops and starts the database', asyn
   await untilShown(page);
 });
 
-test('signs in as one of four people, and another one blocks that person', async () => {
+test('signs in as one of four people, and refuses that person once they are blocked', async () => {
   const page = await openConsole('/console/sandbox');
   const signInAs = async (name: string) => {
     await page.getByRole('button', { name: 'Signed in:' }).click();

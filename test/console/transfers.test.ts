@@ -345,8 +345,8 @@ describe('one transfer', () => {
   });
 });
 
-describe('a caller who can only read', () => {
-  test.each(['viewer', 'support'] as const)('%s sees a transfer and a list, but no actions', async (role) => {
+describe('the role of the caller', () => {
+  test.each(['viewer', 'support'] as const)('%s can read a transfer and a list, but sees no actions', async (role) => {
     const page = await openConsole(at(`transfer/${world.held_id}`), { role });
     await page.locator('.answer').waitFor();
     for (const name of ['Capture', 'Cancel', 'Reverse']) {
@@ -357,7 +357,7 @@ describe('a caller who can only read', () => {
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
   });
 
-  test('an operator captures and cancels if the status allows it', async () => {
+  test('an operator sees the actions that the status of the transfer allows', async () => {
     const page = await openConsole(at(`transfer/${world.held_id}`), { role: 'operator' });
     await page.getByRole('button', { name: 'Capture', exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel', exact: true }).count()).toBe(1);

@@ -87,7 +87,7 @@ export async function runGenerated(
     credentials: Object.keys(target.keys) as Credential[],
     atEdges,
   };
-  // Without this, some seeds would try none of these ids.
+  // Begins with requests that use odd ids, because otherwise some seeds would use none of them.
   const odd = atEdges ? creating.flatMap((operation) => stepsWithOddIds(operation, making)) : [];
   for (const step of odd) {
     steps.push(step);
@@ -97,7 +97,8 @@ export async function runGenerated(
     // Prefers operations that create or change records, because they lead to most later errors.
     const start = first.shift();
     const operation = start ?? random.pick(random.pick([creating, creating, changing, operations, operations]));
-    // With extreme values, a list such as the events after the largest position would be empty for later steps.
+    // With extreme values, a first list could be empty, such as the events after the largest position. Later steps
+    // need its records.
     const isList = start?.method === 'GET';
     const step = generate(operation, isList ? { ...making, atEdges: false } : making);
     if (step === undefined) continue;
@@ -116,7 +117,7 @@ export async function runAgain(target: Target, steps: readonly Step[]): Promise<
   return run.outcome();
 }
 
-/** The time limit for shortening a failing sequence, in milliseconds. At the limit, it may still be too long. */
+/** The time limit for shortening a failing sequence, in milliseconds. The result may be longer than necessary. */
 const MAX_SHRINKING = 60_000;
 
 /** Finds a short part of a failing sequence that still fails in the same way. Each attempt uses a new program. */
@@ -274,7 +275,7 @@ class Run {
       headers: { ...withoutKey(sent.headers, 'Content-Type'), 'If-Match': old },
     });
     if (again.status === 412 || isLockedOut(again)) return this.#problemOf(operation, sent, again);
-    return { rule: 'a refusal of a change of an older version', found: `${again.status} to ${old}: ${again.text}` };
+    return { rule: 'a refusal of a change to an older version', found: `${again.status} to ${old}: ${again.text}` };
   }
 
   /** Reads the record that the request will change. */
@@ -377,7 +378,8 @@ class Run {
   #problemOf(operation: Operation, { step, headers, target }: Sent, received: Received): Problem | undefined {
     const { status, text, json } = received;
     if (status >= 500) return { rule: 'no fault of the service', found: `${status} ${text}` };
-    if (NEVER.has(status)) return { rule: 'no such refusal of an allowed request', found: `${status} ${text}` };
+    if (NEVER.has(status))
+      return { rule: 'no refusal of an allowed request with this status', found: `${status} ${text}` };
     const described = operation.responses.get(status);
     if (described === undefined) return { rule: 'a status that the document lists', found: `${status} ${text}` };
     const type = received.headers.get('content-type')?.split(';')[0] ?? '';
@@ -421,7 +423,7 @@ class Run {
     const leaked = isOwn
       ? this.#target.foreign.find((one) => text.includes(one) && !this.#said.includes(one))
       : undefined;
-    return leaked === undefined ? undefined : { rule: 'nothing of another card program', found: leaked };
+    return leaked === undefined ? undefined : { rule: 'no data of another card program', found: leaked };
   }
 
   async #problemOfLocation(sent: Sent, { status, headers, json }: Received): Promise<Problem | undefined> {
@@ -529,7 +531,7 @@ function problemOfIgnoring(
   const tag = headers['If-Match'];
   const current = before?.headers.get('etag') ?? null;
   if (tag !== undefined && current !== null && current !== tag)
-    return { rule: 'a change of the current version only', found: `${tag}, not ${current}` };
+    return { rule: 'a change to the current version only', found: `${tag}, not ${current}` };
   if (method !== 'PATCH' && status !== 201) return undefined;
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
   const said: unknown = body === undefined ? {} : JSON.parse(body);

@@ -31,7 +31,10 @@ export type Step = {
 /** Operations that end the service or the sequence's own session. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database', 'delete_session']);
 
-/** Headers that change a response in other ways. */
+/**
+ * Headers that requests do not get at random, because each of them changes what the response must be.
+ * `withPrecondition` adds If-Match.
+ */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
 /** Fields whose values have these names in other operations. */

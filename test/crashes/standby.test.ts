@@ -204,7 +204,7 @@ describe('with a synchronous standby', () => {
       await waitFor('COMMIT to wait for the standby', async () => (await pair.commitsWaiting()) > 0);
       await pair.endWaits();
       expect(await lost).toMatchObject({ moneyMoved: 'unknown' });
-      // Leaves a connection to the old primary open, which has the transfer.
+      // Leaves a connection open to the old primary, which has the transfer.
       expect(await failureOf(ask(performance.now() + BRIEF))).toMatchObject({ moneyMoved: 'unknown' });
       await leadTo(pair.standby.connection.host);
       await waitFor('the end of the connections for barriers', async () => {

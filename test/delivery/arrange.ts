@@ -35,7 +35,7 @@ export function useWorld(apart?: string): () => World {
   });
 }
 
-/** Opens a plain connection, which survives the end of its server. */
+/** Opens a connection. If its server ends, the test continues. */
 export async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
   client.on('error', () => undefined);

@@ -63,7 +63,7 @@ test('the outcomes in flight are stored when the service stops, and an event wit
   expect(hanging.received.length).toBe(2);
 });
 
-test('delivery stays within DATABASE_CONNECTIONS, and does not begin with fewer than 8', async () => {
+test('delivery uses at most DATABASE_CONNECTIONS, and does not start if that is below 8', async () => {
   const directory = await directoryForTest();
   const service = await startForTest({ DATA_DIR: directory, DATABASE_CONNECTIONS: '8' });
   const program = await newProgram({ service });

@@ -74,7 +74,7 @@ test('a replay sends every event of a time range again, alongside new events', a
   expect(kinds.filter((kind) => kind === 'replay').length).toBe(replay?.sent);
 });
 
-/** Creates a webhook with dead events: every second position of 8. */
+/** Creates a webhook for which every second of eight events is dead. */
 async function webhookWithDeadEvents(program: Program, receiver: Receiver): Promise<string> {
   // After a 429, there is no retry for a minute, so none is in flight when this test changes the rows.
   receiver.respond = ({ event }) => (event.position % 2 === 0 ? 429 : 204);

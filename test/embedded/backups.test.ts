@@ -266,7 +266,7 @@ describe('a restored ledger', () => {
     );
   });
 
-  test('a new ledger is not created if the directory has backups of another one', async () => {
+  test('prevents the creation of a new ledger with the same backup directory', async () => {
     const { exitCode, errors } = await startInVain(settings({ DATA_DIR: inside('new') }));
     expect(exitCode).toBe(1);
     expect(errors).toContain(`has the backups of a ledger, but there is no ledger in ${inside('new')}`);
@@ -274,7 +274,7 @@ describe('a restored ledger', () => {
     expect(await readdir(inside('new'))).not.toContain('postgresql');
   });
 
-  test('an emptied backup directory is recognized', async () => {
+  test('notices that its backup directory was emptied', async () => {
     const aside = inside('aside');
     await cp(join(BACKUP_DIR, 'archive.json'), aside);
     await rm(join(BACKUP_DIR, 'archive.json'));

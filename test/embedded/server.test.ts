@@ -30,7 +30,7 @@ test('creates the ledger at the first start, keeps it after a restart, and leave
   await query(first, ...WRITE);
   const firstProcess = first.processId() ?? 0;
   await first.stop();
-  // PostgreSQL stopped when asked, without a longer wait or force.
+  // PostgreSQL shut down when asked. No stronger signal was needed.
   const log = await readFile(first.serverLog, 'utf8');
   expect(log).toContain('received fast shutdown request');
   expect(log).toContain('database system is shut down');
@@ -134,7 +134,7 @@ test('keeps the server stopped from pause to resume, and allows repeated calls o
   await expect(postgres.resume()).rejects.toThrow('PostgreSQL was stopped.');
 });
 
-test('replaces the orphaned server of a killed service, keeps its committed data and loses its open transaction', async () => {
+test('replaces the orphaned server of a killed service, keeps its committed data and rolls back its open transaction', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   const orphan = owner.serverProcessId ?? 0;

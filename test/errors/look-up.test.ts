@@ -224,7 +224,7 @@ test('records an ambiguous failure with the transfer that may exist and the thro
 });
 
 describe('card programs', () => {
-  test("find only their own errors", async () => {
+  test('find only their own errors', async () => {
     const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));

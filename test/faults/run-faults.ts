@@ -105,8 +105,9 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
 }
 
 /**
- * Returns the requests to send during a fault. With FAULTS=all (npm run verify), these are all kinds. Otherwise, this
- * is one kind, a different one for each fault, or every second kind if the requests are sent together.
+ * Returns the requests to send during a fault. With FAULTS=all (npm run verify), it returns a request of each kind.
+ * Otherwise, it returns one request, of a different kind for each fault. If the requests are sent together, it returns
+ * a request of every second kind.
  */
 function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
   const all = newAttempts().filter(({ operation }) => fault.ofPostings !== true || operation !== 'cancel_transfer');
@@ -120,9 +121,9 @@ const DEADLINE_MILLISECONDS = 5000;
 const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /**
- * In milliseconds. A longer request, for example on a slow machine, may have reached a time limit of the service in
- * addition to the fault or instead of it. Its response must still be correct, but the fault is tried again to test the
- * fault's own outcome.
+ * The shortest time limit of the service, in milliseconds. A request that takes longer, for example on a slow machine,
+ * may have reached a time limit in addition to the fault or instead of it. Its response must still be correct, but the
+ * fault is tried again to test the fault's own outcome.
  */
 const SHORTEST_LIMIT = LIMITS.lock;
 

@@ -85,7 +85,7 @@ describe('the events of a card program', () => {
 });
 
 describe('a list', () => {
-  test('is newest first, and its pages are complete together', async () => {
+  test('is newest first, and all its pages together contain every event', async () => {
     const read: WireEvent[] = [];
     const first = await page(url(), { limit: 5 });
     expect(first.position).toBe(first.data[0]?.position);
@@ -134,7 +134,7 @@ describe('a list', () => {
     ],
     ['a subject', () => ({ subject_id: card }), (event: WireEvent) => event.subject_id === card],
     [
-      'both',
+      'a subject and a type',
       () => ({ subject_id: transfer, type: 'transfer.completed' }),
       (event: WireEvent) => event.subject_id === transfer && event.type === 'transfer.completed',
     ],

@@ -6,8 +6,8 @@ import type { ServiceProcess } from '../../harness/process.ts';
 import { startForTest } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, page, untilRelayed, type WirePage } from './event-reader.ts';
 
-// If nothing wakes a wait, it ends with an empty page and does not read again. So an event in its page proves that
-// something woke it.
+// A wait that nothing wakes ends with an empty page, without reading again. So if its page has an event, something woke
+// the wait.
 
 const WAIT = 25;
 
@@ -152,7 +152,7 @@ test('holds no database connection for hundreds of waits', async () => {
 });
 
 test('ends the waits immediately with an empty page when the service stops', async () => {
-  // If the stop did not end the wait, it would end with an error long before its timeout.
+  // If the stop did not end the wait, the wait would end with an error long before its timeout.
   const { position, stopped, got } = await whileWaiting(
     async (third) => {
       const position = await settledPosition();

@@ -249,7 +249,8 @@ describe('resolve_attempt', () => {
     const { transferId, attemptId } = await waiting(status);
     const { status: answered200, fields, moved } = await resolve(attemptId, 'not_executed');
     expect([answered200, moved]).toEqual([200, 'no']);
-    // An attempt that is being reversed may have been executed before, and its approval may arrive late. So it does not end as `failed`.
+    // An attempt that is being reversed may have been executed before, and its approval may still arrive. So it does
+    // not end as `failed`.
     const ended = status === 'reversing' ? 'reversed' : 'failed';
     expect(fields).toMatchObject({ status: ended, resolved_by: 'sandbox' });
     expect(await transferOf(transferId)).toMatchObject({

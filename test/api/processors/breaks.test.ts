@@ -205,29 +205,32 @@ describe('closing a break with a booking', () => {
     CASES.flatMap(([kind, type, was, said, accounts]) =>
       accounts.map((against) => ({ kind, type, was, said, against })),
     ),
-  )('$kind of a $type that was $was and is reported as $said, booked against the $against', async (of) => {
-    const attempt = await endedAttempt(of.was, of.type);
-    const empty = await balances();
-    await say(attempt, of.said);
-    const [found] = await breaksOf(attempt);
-    expect(found).toMatchObject({ kind: of.kind, booked_against: null });
-    const shown = found?.bookings.find(({ book_against }) => book_against === of.against);
-    const before = await balances();
-    const { body } = await bookAgainst(found, of.against);
-    expect(JSON.parse(body)).toMatchObject({ booked_against: of.against, bookings: [], note: 'settled' });
-    const { from = '', to = '', amount = 0 } = shown ?? {};
-    const after = await balances();
-    const moved = { [from]: (before[from] ?? 0) - amount, [to]: (before[to] ?? 0) + amount };
-    expect(after).toEqual({ ...before, ...moved });
-    // The amount in suspense is now explained.
-    expect(after.suspense).toBe(empty.suspense);
-    await bookAgainst(found, of.against);
-    expect(await balances()).toEqual(after);
-    expect(await refusal(found, of.against === 'loss' ? 'funding' : 'loss')).toMatchObject({
-      code: 'close_break_schema',
-    });
-    expect(await balances()).toEqual(after);
-  });
+  )(
+    'books the difference of a $kind against the $against: a $type that was $was and is reported as $said',
+    async (of) => {
+      const attempt = await endedAttempt(of.was, of.type);
+      const empty = await balances();
+      await say(attempt, of.said);
+      const [found] = await breaksOf(attempt);
+      expect(found).toMatchObject({ kind: of.kind, booked_against: null });
+      const shown = found?.bookings.find(({ book_against }) => book_against === of.against);
+      const before = await balances();
+      const { body } = await bookAgainst(found, of.against);
+      expect(JSON.parse(body)).toMatchObject({ booked_against: of.against, bookings: [], note: 'settled' });
+      const { from = '', to = '', amount = 0 } = shown ?? {};
+      const after = await balances();
+      const moved = { [from]: (before[from] ?? 0) - amount, [to]: (before[to] ?? 0) + amount };
+      expect(after).toEqual({ ...before, ...moved });
+      // The amount in suspense is now explained.
+      expect(after.suspense).toBe(empty.suspense);
+      await bookAgainst(found, of.against);
+      expect(await balances()).toEqual(after);
+      expect(await refusal(found, of.against === 'loss' ? 'funding' : 'loss')).toMatchObject({
+        code: 'close_break_schema',
+      });
+      expect(await balances()).toEqual(after);
+    },
+  );
 
   test('is still possible after the break was closed with only a note, and happens once if two callers try', async () => {
     const attempt = await endedAttempt('declined');

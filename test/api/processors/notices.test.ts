@@ -213,7 +213,7 @@ describe('a notice is not stored and always gets the same response if it has', (
     expect(refused).toEqual(['signature', 'signature']);
   });
 
-  test('a malformed body', async () => {
+  test('a malformed body and another secret, unlike a malformed body and the right secret', async () => {
     expect(await send('{', { secret: OTHER_SECRET })).toMatchObject({ code: 'unauthenticated' });
     expect(await send('{')).toMatchObject({ code: 'receive_notice_schema' });
   });

@@ -54,7 +54,12 @@ describe('importing a file', () => {
 
   test.each([
     ['a line that is not an object', 'x', '', 'Line 1 must be an object.'],
-    ['a line that names no order', { attempt_id: undefined }, '', "Line 1 needs 'attempt_id' or 'processor_reference'."],
+    [
+      'a line that names no order',
+      { attempt_id: undefined },
+      '',
+      "Line 1 needs 'attempt_id' or 'processor_reference'.",
+    ],
     ['an unknown field', { card: '1' }, '/card', "Line 1: There is no field 'card'."],
     ['a negative amount', { amount: -5 }, '/amount', "Line 1: 'amount'"],
     ['a fraction', { amount: 10.5 }, '/amount', "Line 1: 'amount'"],

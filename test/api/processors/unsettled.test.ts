@@ -148,7 +148,7 @@ test('books a missing order once, even if it is in a later file and the booking 
   expect(rows).toEqual([{ corrected_amount: '0' }]);
 });
 
-// The file and the booking both wait for the break's lock, usually in this order.
+// The file and the booking both wait for the break's lock, and usually get it in the order in which they started.
 test.each([
   ['the file', ['match', 'book']],
   ['the booking', ['book', 'match']],
@@ -253,7 +253,8 @@ test("reports a day's orders until they are in a file", async () => {
       "update processor_attempt set updated_at = $1::timestamptz + $2 * interval '1 hour' where attempt_id = any ($3)",
       [new Date(noon), hours, attempts.map(({ attemptId }) => attemptId)],
     );
-  // Moves them to an hour before the day, and at most 97 hours ago: at any time of day, that is after the first file.
+  // Moves these orders to an hour before the day. At any time of day, that is at most 97 hours ago, and so after the
+  // first file.
   await move([waiting, pulled, booked], -13);
   await move([settledNow, settledThen], 0);
   await client.query('update settlement_file set matched_at = $1 where file_id = $2', [

@@ -135,9 +135,19 @@ describe('keys and the switch', () => {
   test.each<[string, object, string, string]>([
     ['an empty program', { ...programKey('x', ''), program_id: '' }, '/program_id', "'all_programs': true"],
     ['no program', { ...programKey('x', ''), program_id: null }, '/program_id', "'all_programs': true"],
-    ['neither a program nor all programs', { name: 'x', scopes: ['cards:read'] }, '/program_id', "'program_id' is missing"],
+    [
+      'neither a program nor all programs',
+      { name: 'x', scopes: ['cards:read'] },
+      '/program_id',
+      "'program_id' is missing",
+    ],
     ['all_programs: false', { name: 'x', scopes: ['cards:read'], all_programs: false }, '/program_id', 'missing'],
-    ['both a program and all programs', { ...programKey('x', DEMO_PROGRAM), all_programs: true }, '/all_programs', 'exclude each other'],
+    [
+      'both a program and all programs',
+      { ...programKey('x', DEMO_PROGRAM), all_programs: true },
+      '/all_programs',
+      'exclude each other',
+    ],
     ['no scopes', { name: 'x', all_programs: true }, '/scopes', "'scopes' is missing"],
     ['scopes: null', { name: 'x', all_programs: true, scopes: null }, '/scopes', "'scopes' is missing"],
     ['an empty list of scopes', { name: 'x', all_programs: true, scopes: [] }, '/scopes', '1 to'],

@@ -243,7 +243,10 @@ beforeAll(async () => {
     await newCard(client),
     await newCard(client),
   ];
-  await client.transfers.create({ amount: 1, card_id: card, reference: 'taken', description: 'unlike any later request' }, key);
+  await client.transfers.create(
+    { amount: 1, card_id: card, reference: 'taken', description: 'unlike any later request' },
+    key,
+  );
   await client.transfers.capture(await held(client, card), { amount: 1 }, key);
   await client.transfers.cancel(await held(client, card), key);
   await client.transfers.reverse(await made(client, card), { amount: 1 }, key);

@@ -164,13 +164,16 @@ describe('read-only fields of a record', () => {
     ['update_program', 'time_zone', 'timeZone'],
     ['update_card', 'processor_token', 'processorToken'],
     ['update_transfer', 'amount', 'amout'],
-  ] as const)('%s refuses %s, which only new records have, and also %s', async (id, name, variant) => {
-    const parts = await partsOf(id, thingsOf(client()));
-    const change = (field: string) =>
-      sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
-    await expectRefusal(change(name), `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
-    await expectRefusal(change(variant), `${id}_schema`, `/${variant}`, `There is no field '${variant}'.`);
-  });
+  ] as const)(
+    '%s refuses %s, which can be set only at creation, and also the misspelling %s',
+    async (id, name, variant) => {
+      const parts = await partsOf(id, thingsOf(client()));
+      const change = (field: string) =>
+        sendRaw(running().url, { ...toRaw(id, parts), body: { ...parts.body, [field]: 'x' } });
+      await expectRefusal(change(name), `${id}_schema`, `/${name}`, `'${name}' cannot be changed: omit it.`);
+      await expectRefusal(change(variant), `${id}_schema`, `/${variant}`, `There is no field '${variant}'.`);
+    },
+  );
 });
 
 test.each([

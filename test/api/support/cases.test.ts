@@ -71,7 +71,7 @@ describe('a case about an error', () => {
     expect(inspected.snapshot?.error).toHaveProperty('causes');
   });
 
-  test('returns the open case with status 200 when opened again, and opens a new case after it is resolved', async () => {
+  test('is returned with status 200 when opened again, and after it is resolved, a new case is opened', async () => {
     const request_id = await provoked('unknown_create_transfer');
     const path = '/api/v0.1/core/case';
     const send = (more: object = {}) => sendRaw(client().baseUrl, { path, body: { request_id, ...more } });
@@ -271,7 +271,7 @@ describe('the queue', () => {
   });
 });
 
-test('logs the case id of support actions, but no other value of the header', async () => {
+test('stores a case id from the Case-Id header in the audit log, but no other value of the header', async () => {
   const { transfer_id, program_id } = await loaded();
   const { case_id } = await openCase({ transfer_id });
   const { key } = await withSecret(
@@ -305,7 +305,7 @@ test('logs the case id of support actions, but no other value of the header', as
   expect((await detailsOf('inspect_error'))[0]).toMatchObject({ case_id });
 });
 
-test('causes events with the record of the case after each change, without texts', async () => {
+test('sends an event after each change of a case, with its record but without its texts', async () => {
   const { case_id } = await openCase({ text: 'mark-of-this-test' });
   await client().cases.answer(case_id, { text: 'mark-of-this-test' });
   await client().cases.resolve(case_id, { text: 'mark-of-this-test', outcome: 'retry' });

@@ -8,8 +8,8 @@ import { expectBalancedBooks, useOwnService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /**
- * The number and width of the lines in the long export: a hundred megabytes in total, more than any buffer between two
- * sockets holds.
+ * The number and width of the lines in the long export. They total a hundred megabytes, more than all buffers between
+ * two sockets hold.
  */
 const ROWS = 20_000;
 const WIDTH = 5_000;
@@ -70,7 +70,7 @@ describe('an export', () => {
     expect(readCsv(text)).toEqual([...data].reverse().map(lineOf));
   });
 
-  test('has no text that a spreadsheet reads as a formula, unless it is raw', async () => {
+  test('has no text that a spreadsheet reads as a formula, unless raw text is requested', async () => {
     const card_id = await newCard(client());
     const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '＝1', '=HYPERLINK("http://a.test","b")'];
     for (const description of [...formulas, '-1', '1=1'])
@@ -240,7 +240,7 @@ describe('a long export', () => {
       (error: unknown) => error,
     );
     if (!(cut instanceof IncompleteResponse)) throw new Error(`the export was not cut off: ${String(cut)}`);
-    // The stop ended the export, not the half-minute time limit for a caller that reads nothing.
+    // The stop ended the export. The time limit of half a minute for a caller that reads nothing did not.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',

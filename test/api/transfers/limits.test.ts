@@ -98,7 +98,7 @@ describe('get_card_limits', () => {
     expect(response.out).toMatchObject({ allowed: moneyOut, code: moneyOut ? null : code, most });
   });
 
-  test("is 0 while the service is disabled, although the card's status is unchanged", async () => {
+  test("shows 0 as the maximum while loads are disabled, although the card's status still allows them", async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
@@ -128,7 +128,7 @@ const EVERY_LIMIT = NAMES.flatMap((name, place) =>
   ),
 );
 
-/** Runs a test with two cards under one limit. If it is a program limit, both cards use it up. */
+/** Creates two cards under one limit. A limit of the program as a whole is used up by both cards. */
 async function underLimit(name: LimitName, value: number, direction: 'in' | 'out', source: (typeof SOURCES)[number]) {
   const limits = { [direction]: { [name]: value } };
   const made = await program();
@@ -292,7 +292,7 @@ describe('the limit that applies', () => {
     await own.load(1, { type: 'card_to_card', destination_card_id: inherited.cardId });
   });
 
-  test('refuses everything if it is below the used amount or 0', async () => {
+  test('refuses everything if it is 0 or below the used amount', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100, daily_count: 5 } });
     await card.load(80);
     await card.update({ in: { daily_amount: 50, daily_count: 1 } });

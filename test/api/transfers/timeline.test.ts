@@ -24,7 +24,7 @@ const stepsOf = ({ steps }: TransferTimeline, kind: string) => steps.filter((ste
 const kindsOf = ({ steps }: TransferTimeline) => steps.map(({ kind }) => kind);
 
 describe('get_transfer_timeline', () => {
-  test('shows a load: the request, the posting with the balances of the card, and the event of list_events', async () => {
+  test('shows a load: the request, the posting with the balances of the card, and the same event as list_events', async () => {
     const card = await newCard(client(), 300);
     const transfer = await client().transfers.create({ amount: 250, card_id: card });
     const timeline = await timelineWith(transfer.transfer_id, 1);

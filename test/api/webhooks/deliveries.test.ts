@@ -24,7 +24,7 @@ async function deliveries(id: string) {
 
 describe('test_webhook', () => {
   test.each(['enabled', 'disabled'] as const)(
-    'sends an event with the webhook immediately while it is %s',
+    'immediately sends an event that contains the webhook, while the webhook is %s',
     async (status) => {
       const { webhook_id: id } = await client.webhooks.create({ url: URL, types: ['card.created'] });
       const webhook = await client.webhooks.update(id, { status });
@@ -53,7 +53,7 @@ describe('test_webhook', () => {
     },
   );
 
-  test('sends only a number to a thin webhook of operators, and no data to any thin webhook', async () => {
+  test('sends an event with a number but without data to a thin webhook of operators', async () => {
     const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL, payload: 'thin' });
     await client.operatorWebhooks.test(id);
     const [delivery] = await deliveries(id);

@@ -159,7 +159,7 @@ describe('update_webhook', () => {
     expect(await client.webhooks.get(id)).toMatchObject({ header_names: changed.header_names });
   });
 
-  test('neither disturbs deliveries nor changes updated_at if nothing changes', async () => {
+  test('does not disturb deliveries or change updated_at if the request changes nothing', async () => {
     const { webhook_id: id, ...made } = await client.webhooks.create({ url: URL, types: ['card.*'] });
     const revision = async () =>
       (await admin.query('select revision from webhook where webhook_id = $1', [innerId(id)])).rows[0].revision;

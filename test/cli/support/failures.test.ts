@@ -66,7 +66,7 @@ describe('the checks of an error', () => {
   });
 
   test.each([1_795_381_188_856, '1795381188856'])(
-    'are printed as times in the form %j of an earlier version',
+    'are printed as times even if an earlier version stored the time as %j',
     async (until) => {
       const earlier = { ...REFUSED, checks: { ...REFUSED.checks, until } };
       expect(await outputOf('errors inspect req_1', earlier)).toContain(SHOWN);

@@ -23,9 +23,9 @@ function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
 let launched: Promise<Browser> | undefined;
 
 /**
- * Returns the browser of this process, which all its test files share. A pipe connects them, so the browser ends with
- * the process. As root, Chromium needs `--no-sandbox`, which is safe because the browser loads only pages of our
- * services.
+ * Returns the browser of this process, which all its test files share. A pipe connects the browser to the process, so
+ * the browser ends with the process. As root, Chromium needs `--no-sandbox`, which is safe because the browser loads
+ * only pages of our services.
  */
 export function sharedBrowser(): Promise<Browser> {
   launched ??= launch();

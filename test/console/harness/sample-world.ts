@@ -55,7 +55,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   await client.transfers.reverse(transfer.transfer_id, { amount: 1000, description: `Mistake ${SCRIPT}` }, options);
   for (const card_id of ['card_two', ODD_CARD])
     await client.transfers.create({ amount: 700, card_id, ...texts }, options);
-  // Creates two equal transfers within minutes.
+  // Repeats the first transfer, so that the screens show likely duplicates.
   await client.transfers.create({ amount: 5000, card_id: 'card_one', ...texts }, options);
   const held = await client.transfers.create(
     { amount: 300, card_id: 'card_one', type: 'unload', capture: 'manual', ...texts },

@@ -197,7 +197,7 @@ describe('an error', () => {
     await messages(page).getByText('The same again.').waitFor();
   });
 
-  test('has the button even if the transfer fails later', async () => {
+  test('can become a case even if the transfer fails while its page is open', async () => {
     const { caller, programId, key } = await newShop('Late Shop');
     const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
     const { transfer_id } = await caller.transfers.create({

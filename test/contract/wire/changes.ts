@@ -16,7 +16,9 @@ export function respellBytes(made: Draft, random: Random): void {
   }
 }
 
-/** Adds one or two faults, and sometimes a card number. The faults are added last, so that no other change undoes them. */
+/**
+ * Adds one or two faults, and sometimes a card number. The faults are added last, so that no other change undoes them.
+ */
 export function addFaults(made: Draft, random: Random): void {
   if (random.chance(0.3)) respellBytes(made, random);
   if (random.chance(0.2)) random.pick(PLANTS).apply(made, random);
@@ -38,7 +40,7 @@ function addFault(made: Draft, faults: readonly Change[], random: Random): void 
 /** Texts that often have a special meaning for a parser of HTTP or JSON. */
 const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
 
-/** Returns up to three copies of the request's bytes, each with some bytes removed, replaced or inserted. */
+/** Returns up to three copies of the request's bytes in a row, with bytes removed, replaced or inserted at random. */
 export function damage(made: Draft, random: Random): Buffer {
   const whole = encode(made);
   let bytes: Buffer = Buffer.concat(Array.from({ length: 1 + random.below(3) }, () => whole));
@@ -52,7 +54,7 @@ export function damage(made: Draft, random: Random): Buffer {
   return bytes;
 }
 
-/** The number of bytes from which a command reads them from a file. */
+/** The maximum length of a command. If it would be longer, it reads the bytes from a file. */
 const MAX_COMMAND = 4000;
 
 /**

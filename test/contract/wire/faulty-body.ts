@@ -24,7 +24,7 @@ const BAD_AMOUNTS = [
 ] as const;
 
 /**
- * Returns whether the amount is a JSON number or a string, so that explain_transfer explains it instead of refusing it.
+ * Returns whether the amount is a JSON number or a string. If so, explain_transfer explains it instead of refusing it.
  */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
@@ -207,7 +207,7 @@ const OF_MEMBERS: readonly Change[] = [
     },
   },
   {
-    name: 'an empty member that would mean more if it were missing',
+    name: 'an empty member whose omission would let the request do more',
     apply: (made, random) => {
       const omitted = schemaOf(made)?.['x-if-omitted'];
       if (omitted === undefined) return false;

@@ -8,7 +8,7 @@ const LARGE_HEAD_BYTES = 70_000;
 
 const takesKey = ({ operation }: Draft): boolean => takes(operation, 'Idempotency-Key');
 /**
- * Returns whether the request has no key, so that the service accepts it only from programs and pages on this machine.
+ * Returns whether the request has no key. If so, the service accepts it only from programs and pages on this machine.
  */
 const needsLocalCaller = ({ headers, target }: Draft): boolean =>
   target.startsWith('/api/') && !headers.some(([name]) => name.toLowerCase() === 'authorization');
