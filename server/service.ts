@@ -59,7 +59,7 @@ import { openTransferLane, type TransferLane } from './subjects/transfers/lane.t
 import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
-// Invariant: A startup that fails closes everything that it has opened, including its port, and ends the process
+// Invariant: If a startup fails, it closes everything that it has opened, including its port, and ends the process
 // Kept by: `runService`, `server/host/start/ending.ts`
 // Tested by: `test/start/failed-start.test.ts`
 

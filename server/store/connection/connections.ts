@@ -18,7 +18,7 @@ import {
   WRITER_SETTINGS,
 } from './session-settings.ts';
 
-// Invariant: `start` and the other commands wait for a slow database without a limit, and print what they wait for
+// Invariant: `start` and the other commands wait for a slow database without a time limit, and print what they wait for
 // Kept by: `STARTS`
 // Tested by: `test/start/waits.test.ts`
 

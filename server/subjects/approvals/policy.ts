@@ -18,7 +18,7 @@ export type CurrentPolicy = Pick<Policy, 'rules' | 'expiresAfterHours'> & {
   readonly isSet: boolean;
 };
 
-// Invariant: A new rule applies in every process within a second
+// Invariant: A new approval rule applies in every process within a second
 // Kept by: `openPolicyMemory`
 // Tested by: `test/security/approvals.test.ts`
 

@@ -17,7 +17,7 @@ import { HOLD_SWITCH } from '../../store/locks.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../../store/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 
-// Invariant: After the response to a disable, nothing in its scope completes
+// Invariant: After the response to a request that disables a scope, nothing in that scope completes
 // Kept by: the advisory lock on the switch
 // Tested by: `test/store/locks.test.ts`, `test/api/processors/connector-switch.test.ts`
 
