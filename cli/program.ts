@@ -78,7 +78,7 @@ ${strong('Environment:')}
   TRANSFER_SERVICE_PROGRAM         same as --program
   TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret of events listen
   PORT                             port of the default URL
-  NO_COLOR, FORCE_COLOR            switch colors off; keep them when piped
+  NO_COLOR, FORCE_COLOR            turn colors off; keep them when piped
 
 ${strong('Exit codes:')}
   0  success

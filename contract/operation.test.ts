@@ -16,7 +16,7 @@ import {
 import { OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 
 describe('an operation', () => {
-  test('has defaults, and the path parameters of its path', () => {
+  test('gets defaults, and a parameter for each name in its path', () => {
     const minimal = operation({
       id: 'get_thing',
       method: 'GET',

@@ -17,13 +17,15 @@ import {
 } from './schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
 
-/** The body of capture_transfer. It is closed because a misspelt `amount` would capture the whole hold. */
+/** The body of capture_transfer. It is closed because a misspelled `amount` would capture the whole hold. */
 export const CaptureTransferBody = Type.Object(
   { amount: Type.Optional(amountSent('Amount to capture, at most the held amount; the whole hold if omitted')) },
   { additionalProperties: false, ...refuseEmpty({ amount: 'to capture the whole hold' }) },
 );
 
-/** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse the whole remaining amount. */
+/**
+ * The body of reverse_transfer. It is closed because a misspelled `amount` would reverse the whole remaining amount.
+ */
 export const ReverseTransferBody = Type.Object(
   {
     amount: Type.Optional(

@@ -57,8 +57,9 @@ export type TransferServiceOptions = {
   /** Called instead of the platform's fetch: for a proxy, for metrics, or in a test. */
   readonly fetch?: Fetch | undefined;
   /**
-   * Called when a sandbox ignored fields that the operation does not have, such as misspelt ones. It is called once per
-   * process for each operation, and never for a live service. Default: `console.warn`. `false` switches the warnings off.
+   * Called when a sandbox ignored fields that the operation does not have, such as misspelled ones. It is called once
+   * per process for each operation, and never for a live service. Default: `console.warn`. `false` switches the
+   * warnings off.
    */
   readonly warn?: Warn | false | undefined;
 };

@@ -79,7 +79,7 @@ export function prepareRequest(
 
 /**
  * Refuses an undefined value if a request without the field would do more. JSON omits undefined fields, and such a value is
- * usually a misspelt property, such as `{ amount: order.amout }`.
+ * usually a misspelled property, such as `{ amount: order.amout }`.
  */
 function refuseUndefined(operation: OperationId, body: object): void {
   for (const [name, omitted] of Object.entries(OPERATIONS[operation].definedFields)) {

@@ -106,8 +106,8 @@ export class Switch extends SwitchResource {
   }
 
   /**
-   * change_switch with `disabled: false`. Without `program_id` and `connector_id` it ends the disabling of the whole
-   * service.
+   * change_switch with `disabled: false`. Without `program_id` and `connector_id` it removes the setting that disables
+   * the whole service.
    */
   enable(body?: EnableBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.change({ ...body, disabled: false }, options);

@@ -96,7 +96,7 @@ type Progress = {
 };
 
 /**
- * Reads events one after the other, in order. When the connection is lost, it connects again and continues after the last
+ * Reads events one after another, in order. When the connection is lost, it connects again and continues after the last
  * event, no matter how long that takes. The first connection is retried only as often as any call. Throws errors that a
  * retry cannot resolve: a refused key, events that are no longer stored, a gap.
  */

@@ -73,7 +73,7 @@ export const addSettlement: AddCommands = (program, context) => {
     description: 'withdraw a settlement file, so that it no longer counts and can be imported again',
     notes: `
 The breaks that only this file has caused are closed. The outcomes that the file
-has reported to the service stay.`,
+has reported to the service remain.`,
     options: { note: { flag: '--note <text>', help: 'why', required: true }, ...KEY_OPTION },
     run: async (session, { idempotencyKey, ...body }, fileId) => {
       const withdrawn = await session.service.settlementFiles.withdraw(fileId, body, { idempotencyKey });

@@ -282,8 +282,9 @@ export type AdapterToCheck = {
 };
 
 /**
- * Checks an adapter against every rule of the contract, one after the other. About twenty orders of 1.15 USD are executed. Ends
- * after the first rule if nothing answers. Throws other errors, such as an InvalidArgument for the secret.
+ * Checks an adapter against every rule of the contract, one after another. About twenty orders of 1.15 USD are
+ * executed. Ends after the first rule if nothing answers. Throws other errors, such as an InvalidArgument for the
+ * secret.
  */
 export async function* checkAdapter({ url, secret, token }: AdapterToCheck): AsyncGenerator<RuleResult> {
   const trial = new Trial(adapterAt(url, secret), token);

@@ -24,7 +24,7 @@ const AMOUNT = 115;
 const CURRENCY = 'USD';
 /** Much longer than a check takes. */
 const NOT_AFTER_MILLISECONDS = 600_000;
-/** How often to repeat a reversal that is answered with `pending`, and the pause before each repetition. */
+/** How many times to repeat a reversal that is answered with `pending`, and the pause before each repetition. */
 const REVERSALS = 20;
 const REVERSAL_PAUSE_MILLISECONDS = 500;
 const MAX_EXCERPT_CHARACTERS = 200;

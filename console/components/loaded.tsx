@@ -67,7 +67,7 @@ export function Progress({
   );
 }
 
-/** Shown instead of an empty list: what the emptiness means, and what to do next. */
+/** Shown instead of an empty list. It says why there is nothing to show, and what to do next. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">

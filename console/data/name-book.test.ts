@@ -71,7 +71,7 @@ test.each([
   expect(paths).toHaveLength(length);
 });
 
-test('does not request a webhook that is missing in a complete list', async () => {
+test('does not request a webhook that is missing from a complete list', async () => {
   const { api, paths } = serviceOf(3);
   expect(await nameIn(new NameBook(api, () => true), 'webhook', idOf('wh', 7))).toBeUndefined();
   expect(paths).toEqual(['/api/v0.1/operator/webhook']);

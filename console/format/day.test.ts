@@ -29,7 +29,7 @@ const DAY: DayRecord = {
   note: null,
 };
 
-test('counts days across months, leap days and changes of the clock', () => {
+test('counts days across months, leap days and daylight saving changes', () => {
   expect(addDays('2026-01-31', 1)).toBe('2026-02-01');
   expect(addDays('2028-03-01', -1)).toBe('2028-02-29');
   expect([addDays('2026-03-29', 1), addDays('2026-10-25', 1)]).toEqual(['2026-03-30', '2026-10-26']);
@@ -62,7 +62,7 @@ test('says that a day does not begin with the closing balances of the previous c
   expect([tone, sentence]).toEqual(['fault', expect.stringContaining('does not begin with the closing balances')]);
 });
 
-test('has a line for both balances and each movement, and the exact difference if there is one', () => {
+test('lists both balances, each movement, and the exact difference if there is one', () => {
   expect(linesOf(SHEET)).toEqual([
     { name: 'Opening', postings: null, ...OPENING },
     { name: 'Loads', ...LOAD, purpose: undefined },

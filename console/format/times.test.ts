@@ -65,7 +65,7 @@ const EXACT = { period: '', from: '', to: '' };
 const at = (day: number, hour: number) => new Date(2030, 0, day, hour).getTime();
 const iso = (day: number, hour: number) => new Date(at(day, hour)).toISOString();
 
-test('ends a period now, and keeps exact times', () => {
+test('ends a preset period at the current time, and keeps exact times', () => {
   const now = at(15, 12);
   expect(boundsOf({ ...EXACT, period: 'hour' }, now)).toEqual({ from: iso(15, 11) });
   expect(boundsOf({ ...EXACT, period: 'week' }, now)).toEqual({ from: new Date(now - 7 * 86_400_000).toISOString() });

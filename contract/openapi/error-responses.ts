@@ -137,7 +137,7 @@ function sharedRecords(): ReadonlyMap<string, readonly ErrorCode[]> {
   return new Map(CODE_SETS.map(({ codes }) => [recordName(codes), codes] as const).filter(([name]) => isShared(name)));
 }
 
-/** The schemas of those records. */
+/** The schemas of {@link SHARED_RECORDS}. */
 export function errorRecordSchemas(): JsonObject {
   return Object.fromEntries([...SHARED_RECORDS].map(([name, codes]) => [name, recordOf(codes)]));
 }

@@ -66,7 +66,8 @@ function withoutSingleUses(document: JsonObject, names: readonly string[]): Json
 const MIN_SHARED_FIELDS = 6;
 
 /**
- * Rewrites each record that contains all fields of another record: a reference to the other record, plus the additional fields.
+ * Rewrites each record that contains all fields of another record as a reference to that record, plus the additional
+ * fields.
  */
 function withBases(schemas: JsonObject): JsonObject {
   const records = Object.entries(schemas).filter(([, schema]) => isRecord(membersOf(schema)));

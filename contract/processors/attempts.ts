@@ -39,7 +39,7 @@ export const ProcessorAttemptRecord = Type.Object({
       'processor will carry it out; reversing: the processor is asked to undo it; attention: an operator must find out the outcome; ' +
       'approved, declined, failed, reversed: ended',
   ),
-  tries: Type.Integer({ minimum: 0, description: 'How often the order was sent, always with this attempt_id' }),
+  tries: Type.Integer({ minimum: 0, description: 'How many times the order was sent, always with this attempt_id' }),
   sent_at: nullable(moment('When the order was last sent; null before that')),
   unknown_since: nullable(moment('When the outcome became unknown; null if it is known')),
   next_at: nullable(
@@ -84,7 +84,8 @@ export const OperatorAttemptRecord = Type.Object({
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was created, in seconds' }),
   looks: Type.Integer({
     minimum: 0,
-    description: 'How often the processor was asked about it, or asked to reverse it, since the outcome became unknown',
+    description:
+      'How many times the processor was asked about it, or asked to reverse it, since the outcome became unknown',
   }),
   not_after: nullable(moment('After this time the processor must not carry out the order; null before it is sent')),
   detail: textOrNull(

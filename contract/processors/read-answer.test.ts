@@ -47,7 +47,7 @@ describe('an answer', () => {
     expect(read({ status }, request).outcome).toBe(counts ? status : 'unknown');
   });
 
-  test('has no card number in the reference of the processor', () => {
+  test("keeps no card number in the processor's reference", () => {
     expect(read({ processor_reference: '4111111111111111', code: '4111111111111111' })).toMatchObject({
       outcome: 'approved',
       processorReference: '[redacted]',
@@ -117,7 +117,7 @@ describe('the outcome of an answer is unknown', () => {
 describe('a notice', () => {
   const notice = (changes: object) => readNotice(parse(JSON.stringify({ notice_id: 'n-1', ...FIELDS, ...changes })));
 
-  test('is an answer with its own id', () => {
+  test('is read like an answer, and has its own id', () => {
     expect(notice({ status: 'declined' })).toEqual({
       noticeId: 'n-1',
       attemptId: ATTEMPT,

@@ -147,7 +147,7 @@ function isEmpty(value: JsonValue | undefined): value is null | '' {
   return value === null || value === '';
 }
 
-/** The missing required fields. The message also names misspelt variants of them that were sent. */
+/** The missing required fields. The message also names misspelled variants of them that were sent. */
 function findMissing(
   required: readonly string[],
   value: JsonObject,
@@ -285,8 +285,8 @@ function readInteger(shape: Shape, sent: JsonValue, from: Source): Read {
 }
 
 /**
- * Reads an object inside the body. Unknown and empty fields are refused: such objects hold limits, and a misspelt or empty limit
- * must not mean no limit.
+ * Reads an object inside the body. Unknown and empty fields are refused: such objects hold limits, and a misspelled or
+ * empty limit must not mean no limit.
  */
 function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object, but it is ${nameOf(sent)}` };

@@ -3,7 +3,7 @@ export function bareName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** The minimum length of a misspelt name. Shorter names are often one letter away from another word. */
+/** The minimum length of a misspelled name. Shorter names are often one letter away from another word. */
 const MIN_MISSPELT_LENGTH = 3;
 
 /** Whether `sent` is a variant of `known`, or one typo away from it. */

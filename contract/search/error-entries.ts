@@ -30,7 +30,10 @@ export const FAMILY_MEANINGS: Readonly<Record<CodeFamily['kind'], string>> = {
   unknown: 'The operation failed because of an internal error.',
 };
 
-/** The entries of all error codes. Codes that more operations have come first, which decides between equal scores. */
+/**
+ * The entries of all error codes, with the codes of many operations before those of few. This decides between equal
+ * scores.
+ */
 export function errorEntries(): readonly ErrorEntry[] {
   const shared = ERROR_CODES.filter((code) => familyOf(code) === undefined).map((code) => entryOf([code]));
   const families = (['schema', 'unknown'] as const).map((kind) => entryOf(familyCodes(kind), kind));

@@ -2764,7 +2764,7 @@ export type OperatorAttemptRecord = {
     | 'reversing'
     | 'reversed'
     | 'attention';
-  /** How often the order was sent, always with this attempt_id. */
+  /** How many times the order was sent, always with this attempt_id. */
   readonly tries: number;
   /** When the order was last sent; null before that. */
   readonly sent_at: string | null;
@@ -2808,7 +2808,7 @@ export type OperatorAttemptRecord = {
   /** How long ago it was created, in seconds. */
   readonly age_seconds: number;
   /**
-   * How often the processor was asked about it, or asked to reverse it, since the outcome became unknown.
+   * How many times the processor was asked about it, or asked to reverse it, since the outcome became unknown.
    */
   readonly looks: number;
   /** After this time the processor must not carry out the order; null before it is sent. */
@@ -3126,7 +3126,7 @@ export type ProcessorAttemptRecord = {
     | 'reversing'
     | 'reversed'
     | 'attention';
-  /** How often the order was sent, always with this attempt_id. */
+  /** How many times the order was sent, always with this attempt_id. */
   readonly tries: number;
   /** When the order was last sent; null before that. */
   readonly sent_at: string | null;

@@ -90,8 +90,8 @@ const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.me
   where transfer.metadata ? 'key'`;
 
 /**
- * Counts the sums that are wrong in any snapshot, even in the middle of a load: currencies that do not sum to zero, accounts below
- * their floor, and held amounts other than their holds.
+ * Counts the sums that are wrong in any snapshot, even in the middle of a load: currencies that do not sum to zero,
+ * accounts below their floor, and held amounts that differ from the sums of their holds.
  */
 export const SUMS = `
     (select count(*) from (
@@ -202,7 +202,7 @@ export async function readBooksAt(
 ): Promise<Books> {
   const client = await connectWhenUp(connection);
   try {
-    // In one snapshot: a backend may still commit after its service was killed.
+    // Reads in one snapshot, because a backend may still commit after its service was killed.
     await client.query('begin isolation level repeatable read read only');
     const transfers = await client.query<TransferRow>(TRANSFERS);
     const balances = await client.query<{ name: string; balance: string }>(

@@ -61,7 +61,8 @@ export function findContradictions(operations: readonly Operation[], books: Book
 }
 
 /**
- * Returns the transfers and reversals made by a request without a response. After a proper stop of a service, there must be none.
+ * Returns the transfers and reversals that a request without a response created. After a proper stop of a service,
+ * there must be none.
  */
 export function findMadeInSilence(
   responses: readonly Response[],
@@ -178,7 +179,7 @@ function wrongMade(operation: Operation, made: readonly Made[]): string[] {
   return problems;
 }
 
-/** Checks the response to the request that made a transfer or a reversal. */
+/** Checks the response to the request that created a transfer or a reversal. */
 function wrongMaker({ responses, unanswered }: Operation, requestId: string, transferId: string): readonly string[] {
   const response = responses.find((each) => each.requestId === requestId);
   if (response === undefined) return unanswered === 0 ? ['made by a request that no client sent'] : [];

@@ -142,7 +142,7 @@ export class Changers {
     if (random() < 0.7) await this.#updateProgram(place, { limits: null, card_limits: null });
   }
 
-  /** Sets a program's threshold near its funds, which soon cross it, or removes the threshold. */
+  /** Sets a program's threshold near its funds, so that they soon cross it, or removes the threshold. */
   async #changeThreshold(): Promise<void> {
     this.#changes += 1;
     const { random, history, urls } = this.#setting;

@@ -138,7 +138,7 @@ export class Load {
     return this.#operations.reduce((sum, { unanswered }) => sum + unanswered, 0);
   }
 
-  /** Makes the cards. Retries, because a busy machine may be too slow. */
+  /** Creates the cards. Retries, because a busy machine may be too slow. */
   async makeCards({ url }: ServiceProcess): Promise<void> {
     for (const card_id of this.cards) {
       const raw = { path: '/api/v0.1/core/card', headers: { 'Idempotency-Key': card_id }, body: { card_id } };

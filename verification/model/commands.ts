@@ -10,7 +10,7 @@ export type LimitChange = {
   readonly value: bigint | null;
 };
 
-/** A request of a caller or an operator about a program, which has the same name as in the model. */
+/** A request of a caller or an operator about a program. The program has the same name as in the model. */
 export type Request = { readonly program: string } & (
   | {
       readonly does: 'create';

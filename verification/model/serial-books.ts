@@ -9,8 +9,8 @@ const MAX_WEBHOOKS = 20;
 const no = (code: string): Refused => ({ code, about: null });
 
 /**
- * The answers and the books if commands run one after the other. The model covers the money. This class translates commands into
- * its changes, and adds names, metadata and webhooks.
+ * Computes the answers and the books that result if commands run one after another. The model covers the money. This
+ * class translates commands into its changes, and adds names, metadata and webhooks.
  */
 export class SerialBooks {
   readonly model = new Model();
@@ -143,7 +143,7 @@ export class SerialBooks {
       model.apply({ does: 'report', transfer: id, wasExecuted: to === 'completed' });
       return undefined;
     }
-    // A process knows earlier than the others that a processor cannot be reached.
+    // One process can know earlier than the others that a processor cannot be reached.
     const isDown = code === 'processor_unavailable' && transfer.isElsewhere && transfer.status === 'scheduled';
     if (isDown) model.fail(id, code);
     else {

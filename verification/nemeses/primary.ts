@@ -13,7 +13,7 @@ export type Replicated = {
   readonly losePrimary: () => Promise<void>;
   /** Promotes a standby, or waits until one has been promoted. */
   readonly replacePrimary: () => Promise<void>;
-  /** Waits until the primary has all its standbys. Makes them again if necessary. */
+  /** Waits until the primary has all its standbys. Recreates them if necessary. */
   readonly complete: () => Promise<void>;
 };
 

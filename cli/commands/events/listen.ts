@@ -19,8 +19,8 @@ type ListenOptions = ReadOptions & { readonly forwardTo: string; readonly secret
 const NOTES = `
 Each event is sent as a webhook, byte for byte as the service sends it, and
 signed as Standard Webhooks define it: one at a time, in order. While nothing
-listens at the URL, it waits. After a response other than 2xx the event is tried
-again, four times in all; then it is skipped.
+listens at the URL, the command waits. After a response other than 2xx it tries
+the event again, up to four times in all, and then skips the event.
 
 Environment:
   TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret`;

@@ -14,10 +14,10 @@ import { emptyText } from '../../session.ts';
 import { shownChecks } from './check-values.ts';
 
 const SEARCH_NOTES = `
-Finds ids, references, idempotency keys, cards by their id, its beginning or
-their last four digits, holder references, amounts such as 12.34 or
-"12.34 USD", error codes and names of card programs. --from and --to apply to
-amounts and error codes.`;
+Finds ids, references, idempotency keys, holder references, error codes, names
+of card programs, and amounts such as 12.34 or "12.34 USD". Finds cards by their
+id, the beginning of their id, or their last four digits. --from and --to apply
+to amounts and error codes.`;
 
 export const addSearch: AddCommands = (program, context) =>
   addCommand<Omit<SearchQuery, 'q'>>(program, context, {

@@ -15,7 +15,7 @@ type ChartParts = {
   readonly height?: number;
 };
 
-/** Draws points only for values without neighbours, because a line can't show them. */
+/** Draws points only for values without neighbors, because a line can't show them. */
 const ALONE: uPlot.Series.Points = {
   show: true,
   size: 5,

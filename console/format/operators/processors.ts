@@ -147,7 +147,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   file_missing: {
     word: 'a file that is late',
     meaning:
-      'Orders should be in a settlement file by now, but none has arrived. It closes when the next file arrives.',
+      'Orders should be in a settlement file by now, but none has arrived. The break closes when the next file arrives.',
   },
 };
 

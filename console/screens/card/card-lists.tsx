@@ -15,7 +15,7 @@ import { sentenceCase } from '../../format/names.ts';
 import { chainsOf } from '../transfer/duplicate-words.ts';
 import { Duplicates } from '../transfer/duplicates.tsx';
 
-/** Shows transfers that were probably made twice. Support looks here first when a customer was charged twice. */
+/** Shows transfers that were probably created twice. Support looks here first when a customer was charged twice. */
 export function CardDuplicates({
   cardId,
   onDone,

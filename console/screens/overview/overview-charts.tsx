@@ -19,7 +19,7 @@ const MIN_POINTS = 12;
 /** Hourly counts change slowly, and reading them costs a query. */
 const DAY_POLL_MILLISECONDS = 60_000;
 
-/** Without crimson, which is for faults. Most codes are refusals by a rule. */
+/** Crimson is not in the list, because it is for faults, and most codes are refusals by a rule. */
 const CODE_TONES: readonly SeriesTone[] = ['waiting', 'process', 'fourth', 'fifth', 'good', 'ink', 'quiet'];
 const TYPE_TONES = { load: 'good', unload: 'fourth', card_to_card: 'process' } as const;
 

@@ -43,7 +43,7 @@ export function StopForm({
   readonly mayChange: boolean;
   /** Receives the new setting and the name of its card program. */
   readonly onStopped: (setting: SwitchRecord, programName: string) => void;
-  /** How often something was restarted on this screen. Each restart changes which settings are in force. */
+  /** How many times something was restarted on this screen. Each restart changes which settings are in force. */
   readonly restarts: number;
 }) {
   const [inUrl, setChoice] = useUrlState(CHOICE);

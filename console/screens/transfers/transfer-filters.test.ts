@@ -4,7 +4,7 @@ import { exactAmountOf, filtersSet, NO_FILTERS, problemsOf, queryOf } from './tr
 const NOW = Date.parse('2026-01-31T10:00:00.000Z');
 const set = (query: object) => Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
 
-it('sends only the filters that are set, amounts as numbers', () => {
+it('sends only the filters that are set, and sends amounts as numbers', () => {
   expect(set(queryOf(NO_FILTERS, NOW))).toEqual({});
   expect(filtersSet(NO_FILTERS)).toEqual([]);
   const filters = { ...NO_FILTERS, card_id: 'card_1', status: 'pending', minimum_amount: '1234' };
@@ -25,7 +25,7 @@ it('finds the amount if the filters ask for exactly one', () => {
   expect(exactAmountOf({ ...NO_FILTERS, minimum_amount: '1234', maximum_amount: '1234' })).toBe('1234');
 });
 
-it('sends a pair of metadata only with its name, and finds empty values', () => {
+it('sends a metadata filter only if it has a name, and sends an empty value to find empty values', () => {
   const half = { ...NO_FILTERS, metadata_name: 'order' };
   expect(set(queryOf(half, NOW))).toEqual({ metadata_name: 'order', metadata_value: '' });
   expect(problemsOf(half)).toEqual({});

@@ -7,7 +7,7 @@ import { JudgeOfRows } from './judge-of-accounts.ts';
 export class JudgeOfWebhooks extends JudgeOfRows {
   /** The positions that the receiver of each webhook has received. */
   readonly #delivered = new Map<string, Set<number>>();
-  /** The position up to which each webhook gets no events, as last read. */
+  /** The cursor of each webhook after the last request about it. The events up to it need no further delivery. */
   readonly #passedOver = new Map<string, bigint>();
   /** The cursor of each webhook. */
   readonly #cursors = new Map<string, bigint>();

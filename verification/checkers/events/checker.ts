@@ -109,7 +109,7 @@ export function markOf(ledger: number, caller: number, step: number): string {
 
 /**
  * Compares the callers' acknowledged requests with the timeline of all events. Each must have its event, and no event may
- * exist twice. A caller sends its requests one after the other, so their events must be in the same order.
+ * exist twice. A caller sends its requests one after another, so their events must be in the same order.
  */
 export function checkAcknowledged(
   callers: readonly (readonly Acknowledged[])[],

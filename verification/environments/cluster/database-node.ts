@@ -45,7 +45,7 @@ export class DatabaseNode {
     this.#server = new PostgresServer(postgres, this.#files, this.socket, user, ['wal_keep_size=1GB']);
   }
 
-  /** Makes two nodes in a directory: the first with an empty database for the service, the second without files. */
+  /** Creates two nodes in a directory: the first with an empty database for the service, the second without files. */
   static async pair(directory: string): Promise<readonly [DatabaseNode, DatabaseNode]> {
     const user = await chooseServerUser();
     const binaries = await binariesFor(user, directory);

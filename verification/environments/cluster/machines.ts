@@ -127,8 +127,8 @@ export class Machine {
 let made = 0;
 
 /**
- * Makes machines on a separate network that this process can reach. Each machine knows the names of the others. Ending
- * `resources` removes the machines and the network. Linux limits the names of network devices to 15 characters.
+ * Creates machines on a separate network that this process can reach. Each machine knows the names of the others.
+ * Ending `resources` removes the machines and the network. Linux limits the names of network devices to 15 characters.
  */
 export async function makeMachines(
   resources: Resources,

@@ -109,7 +109,7 @@ export class PatroniCluster {
     this.databaseUrl = `postgresql://${user}@${addresses}/${SERVICE}?target_session_attrs=read-write`;
   }
 
-  /** Makes the machines, without programs. */
+  /** Creates the machines, without programs. */
   static async make(
     resources: Resources,
     program = patroniIn(undefined),
@@ -123,7 +123,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** Makes the machines, and starts the cluster with an empty database for the service. */
+  /** Creates the machines, and starts the cluster with an empty database for the service. */
   static async start(resources: Resources, program?: PatroniProgram, addressing?: Addressing): Promise<PatroniCluster> {
     const cluster = await PatroniCluster.make(resources, program, addressing);
     await cluster.#install();

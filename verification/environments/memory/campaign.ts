@@ -11,7 +11,7 @@ export type Campaign = {
   readonly failed: ScheduleResult | undefined;
 };
 
-/** Runs schedules one after the other, starting with a seed, until one fails. */
+/** Runs schedules one after another, starting with a seed, until one fails. */
 export function runCampaign(firstSeed: number, extent: Extent, options: Options = {}): Promise<Campaign> {
   return inSimulatedTime(() => runSchedules(firstSeed, extent, options));
 }

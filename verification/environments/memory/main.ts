@@ -6,8 +6,8 @@ import { reportCount } from '../../../tools/verify/reports.ts';
 import { type Campaign, describeFailure, runCampaign } from './campaign.ts';
 
 // node tools/run.mjs verification/environments/memory/main.ts [--schedules 100000] [--seconds 1200] [--seed 1]: runs schedules on
-// all cores until one fails. After `--seconds` it starts no more schedules, and prints how many it ran. It is no failure to run
-// fewer schedules than requested.
+// all cores until one fails. After `--seconds` it starts no more schedules, and prints how many it ran. Running fewer
+// schedules than requested is not a failure.
 
 /** How many schedules a thread runs before it reports. Few, so that all threads end at about the same time. */
 const PORTION = 250;

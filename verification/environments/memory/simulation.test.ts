@@ -29,7 +29,7 @@ test('follows the model in stories', async () => {
   expect(failed === undefined ? '' : describeFailure(failed)).toBe('');
 });
 
-test('meets every kind of request, limit, end of a period, and refusal in stories', () => {
+test('covers every kind of request, limit, end of a period, and refusal in stories', () => {
   expect(coverage.missing(STORY, 1)).toEqual([]);
 });
 

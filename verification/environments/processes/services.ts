@@ -39,7 +39,7 @@ export class Services {
     return process;
   }
 
-  /** Starts a process again that was stopped or killed. `main` overrides the program. */
+  /** Restarts a process that was stopped or killed. `main` overrides the program. */
   async start(index: number, main = this.#main): Promise<void> {
     const member = this.#member(index);
     member.process = await this.#startWith(member.settings, main);
@@ -109,7 +109,7 @@ export type Witness = {
   readonly kills?: () => void;
   /** Called when the service at this address is about to die. */
   readonly expectDeath: (url: string) => void;
-  /** Called when everything killed has been restarted, at the current addresses of the services. */
+  /** Called when everything that was killed has been restarted. The services may have new addresses. */
   readonly moved: () => void;
 };
 
@@ -172,8 +172,9 @@ export class TwoServices extends Services {
   }
 
   /**
-   * Kills processes, restarts the services, and waits until both make transfers. Adds the time of the recovery to the tally,
-   * and a violation if it never happens. If only PostgreSQL was killed, it is killed again during recovery in one of ten cases.
+   * Kills processes, restarts the services, and waits until both create transfers. Adds the time of the recovery to the
+   * tally, and a violation if it never happens. If only PostgreSQL was killed, it is killed again during recovery in
+   * one of ten cases.
    */
   async kill(victims: Victims, random: () => number, tally: Tally, witness: Witness): Promise<void> {
     const { kills, expectDeath, moved } = witness;

@@ -31,7 +31,7 @@ const MAX_PROGRAMS = 5;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Sends requests of many kinds, one after the other. Each has a mark that its event contains. */
+/** Sends requests of many kinds, one after another. Each has a mark that its event contains. */
 export class Caller {
   /** In the order of the responses. */
   readonly acknowledged: Acknowledged[] = [];
@@ -99,7 +99,7 @@ export class Caller {
     else await this.#send('transfer.canceled', mark, `${path}/cancel`);
   }
 
-  /** Disables and enables unloads, because no caller makes any. Or enables the whole service, which is already enabled. */
+  /** Disables and enables unloads, which no caller creates, or enables the whole service, which is already enabled. */
   async #changeSwitch(): Promise<void> {
     const isForAll = this.#random() < 0.5;
     const scope = isForAll ? {} : { program_id: this.#programId, type: 'unload' };

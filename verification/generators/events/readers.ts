@@ -48,7 +48,7 @@ export class Reader implements Reading {
   readonly programId: string | undefined;
   readonly wants: Reading['wants'];
   readonly seen: string[] = [];
-  /** How often its reading was interrupted. */
+  /** How many times its reading was interrupted. */
   interruptions = 0;
   /** The last position or number received. */
   place = 0;

@@ -39,7 +39,7 @@ export function* run(name: string, ...of: Parameters<Meaning>) {
   return 'next' in found ? yield* found : found;
 }
 
-/** A transaction with another method. */
+/** Returns a transaction with one method replaced. */
 function withMethod<Name extends 'find' | 'scan'>(
   of: Transaction,
   changed: Name,
@@ -53,7 +53,7 @@ function withMethod<Name extends 'find' | 'scan'>(
   });
 }
 
-/** A transaction that returns changed rows of a table when it reads them one by one. */
+/** Returns a transaction that changes the rows of a table when it reads them one by one. */
 export function findingIn(transaction: Transaction, table: string, change: (row: StoredRow) => StoredRow): Transaction {
   return withMethod(transaction, 'find', (...of) => {
     const row = transaction.find(...of);
@@ -61,7 +61,7 @@ export function findingIn(transaction: Transaction, table: string, change: (row:
   });
 }
 
-/** A transaction that returns changed rows when it scans. */
+/** Returns a transaction that changes rows when it scans. */
 export function scanningWith(transaction: Transaction, change: (row: StoredRow) => StoredRow): Transaction {
   return withMethod(transaction, 'scan', (...of) => transaction.scan(...of).map(change));
 }
