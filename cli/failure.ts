@@ -146,7 +146,7 @@ async function whatToDo(error: TransferServiceError, { command }: FailureContext
   const label = 'What to do:'.padEnd(LABEL_WIDTH);
   return [
     ...texts.map((text, index) => wrap(text, index === 0 ? label : indent, indent)),
-    // On a separate line, so that it can be copied.
+    // The command is on a separate line, so that it can be copied.
     next === undefined ? '' : `${indent}  ${command} ${next[1]}\n`,
     keyHint(error),
   ].join('');

@@ -199,7 +199,7 @@ function runNpm(root, onStart) {
     '--engine-strict=false',
     '--include=dev',
     '--include=optional',
-    // Not in .npmrc, because there it would also apply to prepack.
+    // This option is not in .npmrc, because there it would also apply to prepack.
     '--ignore-scripts',
     '--progress=false',
   ];

@@ -36,7 +36,7 @@ async function ask(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // Ctrl-C and Ctrl-D reject it where standard error is a terminal; elsewhere it would stay pending.
+    // Ctrl-C and Ctrl-D reject the question if standard error is a terminal. Otherwise the question would stay pending.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

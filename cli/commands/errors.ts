@@ -226,7 +226,7 @@ function explain(entry: CatalogueRecord, url: string, command: string): string {
 function forOperators(code: string, command: string): string {
   const indent = ' '.repeat(LABEL_WIDTH);
   const [purpose, next] = nextAfter(code) ?? ['See what caused it:', 'errors inspect <request_id>'];
-  // On a separate line, so that it can be copied.
+  // The command is on a separate line, so that it can be copied.
   return `${wrap(purpose, 'Operators:'.padEnd(LABEL_WIDTH), indent)}${indent}  ${command} ${next}\n`;
 }
 

@@ -41,7 +41,7 @@ type Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** When it arrived, and how long it took. */
+  /** When the answer arrived, and how long it took. */
   readonly at: number;
   readonly milliseconds: number;
 };

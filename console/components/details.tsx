@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** A name and its value. Other values are left out, so a list of facts can contain conditions. */
+/** A name and its value. Null, false and undefined are left out, so a list of facts can contain conditions. */
 export type Fact = readonly [name: string, value: ComponentChildren] | null | false | undefined;
 
 export function metadataFacts(metadata: Readonly<Record<string, string>>): readonly Fact[] {

@@ -1,7 +1,7 @@
 /** The shortest pause between two polls. Automatic work, such as a delivery, takes about as long. */
 export const MIN_PAUSE_MILLISECONDS = 1_000;
 
-/** How long after its time a change has usually happened and is stored. */
+/** How long after its due time a change has usually happened and been stored. */
 const USUAL_DELAY_MILLISECONDS = 500;
 
 /**

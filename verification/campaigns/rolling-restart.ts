@@ -77,7 +77,7 @@ export async function restartOne(
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
   if (milliseconds > stopMost) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
-  // It must report that it is stopping before it stops, and must not become ready again.
+  // The process must report that it is stopping before it stops, and must not become ready again.
   const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
   const right = wasAwake ? /^(200 )?503( cut)?( gone)?$/ : /^(200 ?)?(503 ?)?(cut ?)?(gone)?$/;
   if (!right.test(order)) tally.violate(where, [`the probe of the readiness saw: ${order}`]);

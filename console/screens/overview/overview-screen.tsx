@@ -17,7 +17,7 @@ import { DayCharts, RecentCharts } from './overview-charts.tsx';
 import { ProcessorConcernList, Support, useProcessorConcerns } from './overview-concerns.tsx';
 import { State } from './overview-state.tsx';
 
-/** The service updates it every second, but people need it less often. */
+/** The service updates the overview every second, but people need it less often. */
 const POLL_MILLISECONDS = 2_000;
 
 export function OverviewScreen() {

@@ -98,7 +98,7 @@ function standbyText(standby: NonNullable<Status['database']['standby_list']>[nu
   return `${name}: ${state}, ${sync}, ${formatBytes(bytes)}${late} behind`;
 }
 
-/** Such a sandbox is on one machine on purpose, so the console does not mention it. */
+/** Whether this is a sandbox on one machine. It has no standby on purpose, so the console does not mention that. */
 function isSandboxOfOneMachine({ mode, database }: Status): boolean {
   return mode === 'sandbox' && database.kind === 'embedded' && database.waits_for_standby !== true;
 }

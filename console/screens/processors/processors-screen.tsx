@@ -105,7 +105,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
 
 const REASON: Column<ConnectorRecord> = { title: 'Why it is down', onPhone: 'note', cell: ({ reason }) => reason };
 
-/** With more settings than this, it shows their number. The switch screen lists them all. */
+/** With more settings than this, the column shows only their number. The switch screen lists them all. */
 const MAX_SETTINGS = 3;
 
 const STOPPED: Column<ConnectorRecord> = {

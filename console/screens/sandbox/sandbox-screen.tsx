@@ -168,7 +168,7 @@ const CARDS: Readonly<Record<`card_${CardRecord['status']}`, string> & Record<st
   card_processor: 'its money is at a simulated processor',
 };
 
-/** A load of 10.00, which some cards accept and others refuse, each for its reason. */
+/** A load of 10.00, which some cards accept and others refuse, each for its own reason. */
 const TRIED_AMOUNT = 1_000;
 
 function CardsSection() {

@@ -64,7 +64,7 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
       ? undefined
       : (api, options) =>
           isOperator ? api.search.find(query, options) : searchOwnProgram(api, options, query.q, scopes),
-    // It tries several kinds of ids, and most of them don't exist.
+    // The search of one program tries to read records of several kinds, and most of them don't exist.
     { deps: [JSON.stringify(query), isOperator], isOwn: !isOperator },
   );
 }

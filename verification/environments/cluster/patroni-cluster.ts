@@ -142,7 +142,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** Gives directories to their users, as Debian's packages do. */
+  /** Gives the directories to the users of the programs, as Debian's packages do. */
   async own(machine: Machine): Promise<void> {
     await mkdir(machine.pathOf('/var/lib/postgresql/15'), { recursive: true });
     for (const path of ['/var/lib/postgresql', '/var/lib/postgresql/15', '/var/run/postgresql'])

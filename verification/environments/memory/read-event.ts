@@ -4,7 +4,9 @@ import type { StoredRow } from '../memory-store/parameters.ts';
 /** An event with its parsed payload. */
 export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
 
-/** Events about webhooks have an entry in the audit log, because operators cause them. */
+/**
+ * Whether an event, or an entry of the audit log, is about a webhook. Only operators change webhooks, so both exist.
+ */
 export function isOfWebhook({ event }: ReadEvent): boolean {
   return String(event.type ?? event.action).includes('webhook');
 }

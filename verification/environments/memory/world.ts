@@ -115,7 +115,7 @@ export function firstRows({ programs }: Opening, createdAt: Date): Readonly<Reco
   return rows;
 }
 
-/** Limits as a row has them. */
+/** Returns limits in the form of a stored row. */
 function asRow(limits: Limits | null): unknown {
   if (limits === null) return null;
   const { in: incoming, out, maximumBalance } = limits;
