@@ -14,7 +14,7 @@ const SAFE: ReplicationFacts = {
 
 test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
   ['one synchronous standby', {}, 'yes', /^A commit is acknowledged once a synchronous standby has it on disk\.$/],
-  ['remote_apply', { synchronousCommit: 'remote_apply' }, 'yes', /on disk\.$/],
+  ['synchronous_commit remote_apply', { synchronousCommit: 'remote_apply' }, 'yes', /on disk\.$/],
   ['FIRST of a list', { standbyNames: 'FIRST 1 (a, b)' }, 'yes', /once a synchronous/],
   [
     'ANY of a list',
@@ -31,13 +31,28 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
   ],
   ['any name of a list', { standbyNames: 'ANY 1 ("*", b)', standbyList: [quorum] }, 'yes', /has a \*/],
   ['a name with a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],
-  ['no name', { standbyNames: '' }, 'no', /^No synchronous standby is set: synchronous_standby_names is empty\.$/],
+  [
+    'no name of a standby',
+    { standbyNames: '' },
+    'no',
+    /^No synchronous standby is set: synchronous_standby_names is empty\.$/,
+  ],
   ['spaces only', { standbyNames: ' ' }, 'no', /is empty/],
   ['no connection for a standby', { maxWalSenders: 0 }, 'no', /^max_wal_senders is 0/],
-  ['off', { synchronousCommit: 'off' }, 'no', /^synchronous_commit is off in the sessions of the service/],
-  ['local', { synchronousCommit: 'local' }, 'no', /^synchronous_commit is local /],
-  ['remote_write', { synchronousCommit: 'remote_write' }, 'no', /does not survive a power loss of both machines/],
-  ['no right', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
+  [
+    'synchronous_commit off',
+    { synchronousCommit: 'off' },
+    'no',
+    /^synchronous_commit is off in the sessions of the service/,
+  ],
+  ['synchronous_commit local', { synchronousCommit: 'local' }, 'no', /^synchronous_commit is local /],
+  [
+    'synchronous_commit remote_write',
+    { synchronousCommit: 'remote_write' },
+    'no',
+    /does not survive a power loss of both machines/,
+  ],
+  ['no right to see the standbys', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
   [
     'a managed server without a name',
     { standbyNames: '', managedBy: 'Amazon RDS' },
@@ -45,7 +60,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
     /cannot know whether Amazon RDS replicates its disk/,
   ],
   ['a managed server with a name', { managedBy: 'Amazon RDS' }, 'yes', /on disk/],
-])('%s', (_name, difference, answer, reason) => {
+])('says whether a commit would survive: %s', (_name, difference, answer, reason) => {
   const found = survivalOf({ ...SAFE, ...difference }, false);
   expect(found).toEqual({ answer, reason: expect.stringMatching(reason), isWaiting: false });
 });
@@ -63,7 +78,7 @@ test.each<[string, Partial<ReplicationFacts>, RegExp]>([
   expect(found).toEqual({ answer: 'unknown', reason: expect.stringMatching(reason), isWaiting: true });
 });
 
-test('the embedded server is on one machine', () => {
+test('says that the embedded server is on one machine only', () => {
   const found = survivalOf({ ...SAFE, standbyNames: '', standbyList: [] }, true);
   expect(found).toMatchObject({ answer: 'no', reason: expect.stringContaining('on this machine only') });
 });

@@ -237,16 +237,16 @@ describe('the last day of a card', () => {
 
 describe('the switch', () => {
   test.each([
-    ['the service', setting(), true],
-    ['the program', setting({ programId: PROGRAM }), true],
-    ['the type of the program', setting({ programId: PROGRAM, transferType: 'load' }), true],
-    ['another program', setting({ programId: 'other' }), false],
-    ['another type', setting({ programId: PROGRAM, transferType: 'unload' }), false],
-    ['a connector of other cards', setting({ connectorId: 'increase' }), false],
-    ['a time that has passed', setting({ until: 1000 }), false],
-    ['a time to come', setting({ until: 1001 }), true],
-    ['nothing, because it was enabled again', setting({ disabled: false }), false],
-  ])('disables %s', (_what, switched, refused) => {
+    ['refuses a load while the service is disabled', setting(), true],
+    ['refuses a load while its program is disabled', setting({ programId: PROGRAM }), true],
+    ['refuses a load while loads are disabled', setting({ programId: PROGRAM, transferType: 'load' }), true],
+    ['allows a load while another program is disabled', setting({ programId: 'other' }), false],
+    ['allows a load while unloads are disabled', setting({ programId: PROGRAM, transferType: 'unload' }), false],
+    ['allows a load while a connector of other cards is disabled', setting({ connectorId: 'increase' }), false],
+    ['allows a load once the setting has ended', setting({ until: 1000 }), false],
+    ['refuses a load until the setting ends', setting({ until: 1001 }), true],
+    ['allows a load after the service was enabled again', setting({ disabled: false }), false],
+  ])('%s', (_what, switched, refused) => {
     const world = new World(1000n, [0n]);
     world.switches = [switched];
     const decision = decide(LOAD, world.view(LOAD));

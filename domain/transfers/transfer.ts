@@ -241,7 +241,7 @@ export function transferAt(transfer: Transfer, now: number): Transfer {
 }
 
 // Invariant: A hold is captured, canceled or expires exactly once
-// Kept by: its two accounts are its lock
+// Kept by: the locks of its two accounts
 // Tested by: `test/store/transfers.test.ts`, `verification/campaigns/changes.ts`
 
 /**

@@ -9,7 +9,7 @@ const HOUR = 60 * MINUTE;
 const plain: FailedAttempt = { kind: 'failed', retryAfterMilliseconds: null, random: 0.5 };
 const near = (value: number | null): number | null => (value === null ? null : Math.round(value));
 
-test('sends an event ten times within three days', () => {
+test('tries to send an event at most ten times, within three days', () => {
   const pauses = Array.from({ length: MAX_TRIES }, (_, index) => near(retryPause(index + 1, plain)));
   const hours = [2, 5, 10, 14, 20, 24].map((count) => count * HOUR);
   expect(pauses).toEqual([5 * SECOND, 5 * MINUTE, 30 * MINUTE, ...hours, null]);
@@ -36,9 +36,12 @@ test.each([
   ['shorter than the pause', 10 * SECOND, 5 * MINUTE],
   ['longer than the pause', 7 * MINUTE, 7 * MINUTE],
   ['longer than twice the pause', 9 * HOUR, 10 * MINUTE],
-])('Retry-After %s', (_, retryAfterMilliseconds, pause) => {
-  expect(near(retryPause(2, { ...plain, retryAfterMilliseconds }))).toBe(pause);
-});
+])(
+  'follows Retry-After, but pauses at least as long as usual and at most twice as long: it is %s',
+  (_, retryAfterMilliseconds, pause) => {
+    expect(near(retryPause(2, { ...plain, retryAfterMilliseconds }))).toBe(pause);
+  },
+);
 
 test('waits after a 429 as Retry-After says, but at most twice the minimum pause of a minute', () => {
   const busy: FailedAttempt = { ...plain, kind: 'too_many_requests' };

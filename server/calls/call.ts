@@ -148,7 +148,7 @@ export type AcceptedReply = TextReply & Moved & { readonly approvalId: string };
 
 export type JsonReply<Record> = RecordReply<Record> | ExistingReply<Record> | SessionReply<Record> | TextReply;
 
-/** A record. If its JSON text was already written for storing it, it is included. */
+/** A record, with its JSON text if that was already written to be stored. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
 
 /** A record that already existed. The status is 200, even if new records have 201. */
@@ -287,7 +287,7 @@ export type Gateway = {
   readonly mode: 'sandbox' | 'live';
   /** Whether requests without a key are accepted. Only in a sandbox that listens on loopback only. */
   readonly keyless: boolean;
-  /** How customers reach support, such as an e-mail address. Messages quote it. */
+  /** How customers reach support, such as an email address. Messages quote it. */
   readonly supportContact: string;
   /**
    * Finds how to reach support for an error that only support can resolve, and the wire id of the incident that covers it.

@@ -4,7 +4,7 @@ export type RequestTrace = {
   readonly submitted: () => void;
   /** Called when a group begins with these requests, which include this one. */
   readonly beginGroup: (requests: readonly RequestTrace[]) => GroupTrace;
-  /** Called when the response was written. */
+  /** Called when the response has been written. */
   readonly end: (ended: EndedRequest) => void;
 };
 

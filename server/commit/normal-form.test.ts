@@ -17,7 +17,7 @@ describe('the normal form of a body', () => {
     ['explicit defaults', 'create_transfer', LOAD, { ...LOAD, type: 'load', capture: 'automatic' }],
     ['empty optional fields', 'create_transfer', LOAD, { ...LOAD, description: null, reference: '', metadata: {} }],
     [
-      'the same moment',
+      'the same time in another notation',
       'create_transfer',
       { ...LOAD, scheduled_for: '2030-01-31T12:00:00.12Z' },
       { ...LOAD, scheduled_for: '2030-01-31T13:00:00.120+01:00' },

@@ -89,7 +89,7 @@ export class Database {
 
   /**
    * Runs one statement in a read-only transaction, so PostgreSQL refuses writes. Throws {@link StoreFailure}. If the server closed
-   * the connection while it was idle, it is silently replaced once.
+   * the connection while it was idle, the connection is silently replaced once.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
     try {

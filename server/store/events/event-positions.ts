@@ -163,8 +163,8 @@ const OLDEST_NUMBER: Statement = {
 };
 
 /**
- * Reads the first position of a program whose event is stored, or the position of its next event, as `oldest`. Without a program,
- * reads the number instead.
+ * Reads the first position of a program whose event is stored, as `oldest`. If none is stored, reads the position of its next
+ * event. Without a program, reads the number instead.
  */
 export function readOldestPosition(programId: string | undefined): Statement {
   return programId === undefined ? OLDEST_NUMBER : OLDEST_POSITION({ programId });

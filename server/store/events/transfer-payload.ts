@@ -99,7 +99,7 @@ export function compactPayload(record: TransferPayload): string {
 let lastTime = 0;
 let lastText = new Date(lastTime).toISOString();
 
-/** Returns the time in the id of a transfer, when the transfer was created. All new transfers of a group have the same time. */
+/** Returns the creation time of a transfer from its id. The last text is kept, because new transfers of a group share one time. */
 function timeInId(id: string): string {
   const time = Number.parseInt(id.slice(3, 15), 16);
   if (time !== lastTime) {

@@ -23,7 +23,7 @@ const TRIES = 40;
 const FIRST_PAUSE_MILLISECONDS = 50;
 const LONGEST_PAUSE_MILLISECONDS = 1000;
 
-/** Longer than `deadlock_timeout` (a second by default). After that time a requested lock ends an autovacuum. */
+/** Longer than `deadlock_timeout` (a second by default). After that time, PostgreSQL ends an autovacuum that blocks the lock. */
 const AUTOVACUUM_MILLISECONDS = 3000;
 
 export async function applyMigration(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
@@ -46,7 +46,7 @@ async function note(client: pg.ClientBase, { name, checksum, needs }: Migration)
   ]);
 }
 
-/** Runs a transaction that soon stops waiting for a lock, and tries again after the statements that queued behind it. */
+/** Runs a transaction that waits only briefly for locks. Retries it after the statements that have queued behind it. */
 async function inTries(
   client: pg.ClientBase,
   what: string,

@@ -81,8 +81,8 @@ function stateOf(unusable: number, pending: number, usable: number): SchemaState
 }
 
 /**
- * Checksums of migrations that were edited before a release contained them. Later migrations lead to the same result. Ledgers of
- * clones may have them.
+ * Checksums of migrations that were edited before a release contained them. Later migrations lead to the same result. Ledgers that
+ * were created from a clone at that time may have these checksums.
  */
 const ALSO_APPLIED: ReadonlySet<string> = new Set([
   // 0021_card_erasure.sql, with the function that 0034_errors_of_erased_cards.sql replaces.

@@ -36,7 +36,7 @@ const BREAK = columns({
   found: TEXT,
   createdAt: TIME,
   closedAt: nullable(TIME),
-  /** The operator, by the name in the audit log. */
+  /** The operator, as named in the audit log. */
   closedBy: nullable(TEXT),
   resolution: nullable(TEXT),
   /** The amount that the processor says it has moved, in minor units. Null if that is unknown. */

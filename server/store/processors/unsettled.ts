@@ -62,7 +62,7 @@ const DUE = `processor_attempt
       where processor_attempt.program_id = program.program_id and connector_id = :connectorId and ${IS_UNSETTLED}
         and updated_at > :from and updated_at <= :until and not ${IS_CONTRADICTED}`;
 
-/** Reads approved attempts without a settlement file and without a break that says so. */
+/** Reads approved attempts that are in no settlement file and have no break that reports this. */
 export const readMissingOrders = statement(
   'read_missing_orders',
   { connectorId: TEXT, from: TIME, until: TIME, count: INTEGER },
@@ -120,8 +120,8 @@ const FILE_MISSING = columns({ breakId: UUID, connectorId: TEXT, sentAttemptId: 
 export type FileMissing = RowOf<typeof FILE_MISSING.columns>;
 
 /**
- * Inserts the break of a file that has not arrived, unless the break exists. `sentAttemptId` is the id of the newest file, as
- * its key. If the service has closed the break because of a file that was withdrawn later, it reopens.
+ * Inserts the break of a file that has not arrived, unless the break exists. `sentAttemptId` contains the id of the newest file,
+ * which is the key of the break. If the service has closed the break because of a file that was withdrawn later, it reopens.
  */
 export const insertFileMissing = statement(
   'insert_break_file_missing',

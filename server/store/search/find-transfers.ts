@@ -50,8 +50,8 @@ const FIND_BY_REFERENCE = statement(
 );
 
 /**
- * Finds the newest transfers with a reference. In each program, at most one transfer has it now. The others ended without moving
- * money.
+ * Finds the newest transfers with a reference. In each program, at most one transfer has it now. The others had it and ended
+ * without moving money.
  */
 export function findTransfersByReference(programIds: readonly string[], reference: string, count: number): Statement {
   return FIND_BY_REFERENCE({ programIds, reference, count });

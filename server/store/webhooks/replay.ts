@@ -55,7 +55,7 @@ const MOVED = columns({
 
 export type MovedReplay = ReturnType<typeof MOVED.read>;
 
-/** Moves the cursors of replays, only forward. A canceled replay stays unchanged. */
+/** Moves the cursors of replays forward, never back. A canceled replay stays unchanged. */
 export const moveReplays = statement(
   'move_webhook_replays',
   { sent: rows(MOVED), owner: UUID },

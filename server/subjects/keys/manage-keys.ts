@@ -289,7 +289,7 @@ function earlier(one: Date, other: Date | null): Date {
   return other !== null && other < one ? other : one;
 }
 
-/** revoke_key: the revoked key. Every process refuses it within a second. Revoking it again changes nothing. */
+/** revoke_key: returns the revoked key. Every process refuses it within a second. Revoking it again changes nothing. */
 export async function revokeKey(service: Service, call: Call<'revoke_key'>): Promise<Reply<'revoke_key'>> {
   const { key_id: sentId } = call.params;
   const keyId = fromWireId('key', sentId);

@@ -28,7 +28,7 @@ import {
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
-/** A UUID that no break has. A malformed id is looked up like any other. */
+/** A UUID that no break has. It is looked up instead of a malformed id. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
 
 type CloseCall = Call<'close_break'>;
@@ -38,7 +38,7 @@ type CloseCall = Call<'close_break'>;
 // Tested by: `test/api/processors/breaks.test.ts`
 
 /**
- * close_break: returns the closed break. If the caller names an account, its difference is booked against that account. A break
+ * close_break: returns the closed break. If the caller names an account, the break's difference is booked against it. A break
  * that is already closed keeps its first note, unless this request books its difference.
  */
 export async function closeBreak(service: Service, call: CloseCall): Promise<Reply<'close_break'>> {

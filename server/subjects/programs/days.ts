@@ -34,12 +34,12 @@ const SUM_MILLISECONDS = 4000;
 // Kept by: a day is closed once it is over and no posting can be added to it, and its report is stored
 // Tested by: `test/api/days.test.ts`
 
-/** get_day: the stored report of a closed day, or the current one of a day that is not closed. */
+/** get_day: returns the stored report of a closed day, or the current report of a day that is not closed. */
 export async function getDay(service: Service, call: Call<'get_day'>): Promise<Reply<'get_day'>> {
   return { record: await readDay(service, call) };
 }
 
-/** export_day: the report of get_day as lines. */
+/** export_day: returns the report of get_day as lines. */
 export async function exportDay(service: Service, call: Call<'export_day'>): Promise<Reply<'export_day'>> {
   const report = await readDay(service, call);
   const name = `${report.program_id}-${report.day}`;
@@ -73,7 +73,7 @@ async function readDay(service: Service, call: Exclude<DayCall, Call<'close_day'
   return closedIn(bounds) ?? drawUp(service, call, program, bounds);
 }
 
-/** close_day: the closed day. A day that is already closed keeps its first report and note. */
+/** close_day: closes the day and returns its report. A day that is already closed keeps its first report and note. */
 export async function closeDay(service: Service, call: Call<'close_day'>): Promise<Reply<'close_day'>> {
   const program = await loadProgram(service, call.params.program_id);
   const { programId, timeZone } = program;

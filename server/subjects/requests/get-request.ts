@@ -145,7 +145,7 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
   const hint =
     Math.abs(age) < RECENT_MILLISECONDS
       ? ' It is very recent, and an error is stored within a second: try again.'
-      : ` By its id it was received at ${receivedAt.toISOString()}.`;
+      : ` According to its id, it was received at ${receivedAt.toISOString()}.`;
   const [where, kept] =
     programId === null
       ? ['', ', and transfers, reversals and actions of operators forever']
@@ -153,7 +153,7 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
   const message =
     `Nothing is stored about a request '${sentId}'${where}.${hint} Requests that succeed without changing anything leave nothing, ` +
     "such as reads and replays. A response with the header 'Idempotent-Replayed' has the id of the request that did it in " +
-    "'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, other changes than transfers and " +
+    "'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, changes other than transfers and " +
     `reversals for EVENT_RETENTION_DAYS${kept}.`;
   return new Refusal('request_not_found', message);
 }

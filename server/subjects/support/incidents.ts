@@ -40,7 +40,7 @@ export type IncidentCall = CallContext & { readonly params: { readonly incident_
 
 const clean = (text: string): string => withoutSecrets(text, MAX_TEXT_CHARACTERS);
 
-/** create_incident: returns the incident. Within a second, every process names it in a header of new errors that it covers. */
+/** create_incident: returns the incident. Within a second, the error responses that it covers name it in a header. */
 export async function createIncident(
   service: Service,
   call: Call<'create_incident'>,
@@ -192,7 +192,7 @@ function refuseMissing(call: CallContext, sentId: string, at: number): never {
   throw caseMissing(call, sentId, `/case_ids/${at}`);
 }
 
-/** resolve_incident: the resolved incident. A job resolves its cases (follow-incidents.ts). */
+/** resolve_incident: returns the resolved incident. A job resolves its cases (follow-incidents.ts). */
 export async function resolveIncident(
   service: Service,
   call: Call<'resolve_incident'>,

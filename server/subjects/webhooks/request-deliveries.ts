@@ -77,7 +77,7 @@ export async function testWebhook(service: WebhookService, call: Call<TestId>): 
 type ResendId = 'resend_event' | 'resend_operator_event';
 
 /**
- * resend_event and resend_operator_event: request that an event is sent again immediately, regardless of the webhook's status and
+ * resend_event and resend_operator_event: request that an event be sent again immediately, regardless of the webhook's status and
  * types. If the webhook belongs to a card program, the event must belong to the same program.
  */
 export async function resendEvent(service: WebhookService, call: Call<ResendId>): Promise<Reply<ResendId>> {
