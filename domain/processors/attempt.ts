@@ -25,8 +25,8 @@ export function kindOf(type: Exclude<TransferType, 'card_to_card'>): AttemptKind
 }
 
 /**
- * An attempt to have a processor move the money of a transfer. Its id is the key towards the processor, and stays the same each
- * time it is sent. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970.
+ * An attempt to have a processor move the money of a transfer. Its id identifies the order to the processor, and is the same each
+ * time the order is sent. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970.
  */
 export type Attempt = {
   readonly programId: string;

@@ -43,9 +43,9 @@ export type Finding =
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/settlement.test.ts`
 
 /**
- * Compares a line with the attempt that it names. `isSettled` says whether an earlier line of a file that counts has settled the
- * attempt. `first` is the outcome of the first comparison, if it was stored because it changes the books: they may agree now only
- * because of that comparison.
+ * Compares a line with the attempt that it names. `isSettled` says whether an earlier line has settled the attempt, in a file that
+ * was not withdrawn. `first` is the outcome of the first comparison, if it was stored because it changes the books. The books may
+ * agree now only because of that comparison.
  */
 export function findingOf(
   line: SettlementLine,
@@ -93,9 +93,9 @@ export function dueAt(approvedAt: number, withinHours: number): number {
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/unsettled.test.ts`
 
 /**
- * Returns when orders were approved that should be in a settlement file by now. For those in `inFiles`, a file has arrived since
- * they were due. For those in `inNext`, none has, and the newest file is older than an order may take. Orders from before the first
- * file do not count.
+ * Returns the approval times of orders that should be in a settlement file by now, as two ranges. For orders in `inFiles`, a file
+ * has arrived since they were due. For orders in `inNext`, none has, and the newest file is older than an order may take. Orders
+ * from before the first file do not count.
  */
 export function ordersDue(
   { firstAt, newestAt }: FilesReceived,

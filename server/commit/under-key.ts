@@ -37,7 +37,7 @@ export type KeyedWork<Record, Name extends string> = {
   /** Locks the switch before all other locks. Only for operations that hold the switch. */
   readonly hold?: Statement;
   readonly names?: readonly LockedName[];
-  /** The statements that are sent when the names are locked. */
+  /** The statements that are sent once the names are locked. */
   readonly load: Steps<unknown, Name>['load'];
   /** Decides about a request that is not a replay. If it throws a refusal whose status is stored, the refusal is stored. */
   readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;

@@ -6,7 +6,7 @@ import { READ_ONLY } from './failure.ts';
 // `transfer-service distribute` moves them to another.
 
 // Invariant: A transaction of a placement takes its locks on the node that has its rows
-// Kept by: `REQUIRE_PLACEMENT` after the first write of every transaction; a placement is not moved while such a transaction is open
+// Kept by: `REQUIRE_PLACEMENT` after the first write of every transaction; no placement is moved while such a transaction is open
 // Tested by: `verification/campaigns/cluster.ts`
 
 /** SQL: whether the tables on the search path belong to a placement. False without Citus. */
