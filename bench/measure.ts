@@ -26,14 +26,14 @@ export type Run = {
   readonly generatorCores: number;
   /** Write-ahead log per success. */
   readonly logBytes: number;
-  /** Events delivered to a webhook at the same time, per second. */
+  /** Events delivered to a webhook during the run, per second. */
   readonly deliveriesPerSecond?: number;
 };
 
-/** The ledger that must contain every acknowledged transfer, and the service whose CPU counts. */
+/** The ledger that must contain every acknowledged transfer, and the service whose CPU time is measured. */
 export type Measured = { readonly ledger: Ledger; readonly service: Served };
 
-/** Runs a load and measures its cost. Throws if a request failed, because such a rate means nothing. */
+/** Runs a load and measures its cost. Throws if a request failed, because the rate would then mean nothing. */
 export async function measure(
   { server }: Pick<Stage, 'server'>,
   { ledger, service }: Measured,
@@ -98,8 +98,9 @@ export async function warmUp(
 }
 
 /**
- * Requests a checkpoint after a third of the time. PostgreSQL makes one every few minutes. After it, the first change of each
- * page writes the full page to the log. So every run includes one, long or short.
+ * Requests a checkpoint after a third of the time, so that every run includes one, whether it is long or short.
+ * PostgreSQL makes a checkpoint every few minutes, and then the first change of each page writes the full page to the
+ * log.
  */
 export async function withCheckpoint<Result>(
   { server }: { readonly server: DatabaseServer },

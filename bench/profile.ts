@@ -44,7 +44,7 @@ export const IDLE = 'idle';
 const ROOT = new URL('../', import.meta.url).href;
 const INTERVAL_MICROSECONDS = 250;
 
-/** V8's names for the states without running JavaScript. */
+/** V8's names for the states in which no JavaScript runs. */
 const STATES: ReadonlyMap<string, string> = new Map([
   ['(idle)', IDLE],
   ['(garbage collector)', 'garbage collector'],

@@ -262,7 +262,8 @@ function operationHandlers(
   runs: Runs,
   policy: PolicyMemory,
 ): OperationHandlers {
-  // Changes of a sandbox's clock are in the audit log, which a card program cannot read.
+  // Changes of a sandbox's clock are in the audit log. A card program cannot read it, so the background database is
+  // used.
   const clock = status.mode === 'sandbox' ? background : undefined;
   const findOwnRequest: FindRequest = (service, call, sentId) => findRequestOfProgram(clock, service, call, sentId);
   return {

@@ -7,7 +7,7 @@ export type Attempt = {
   readonly attemptId: string;
   readonly order: OrderKey;
   readonly behavior: Behavior;
-  /** In milliseconds since 1970. Both are null if they do not apply. */
+  /** `dueAt` and `notAfter` are in milliseconds since 1970. Each is null if it does not apply. */
   readonly dueAt: number | null;
   readonly notAfter: number | null;
   state: 'received' | 'executed' | 'declined' | 'not_executed' | 'reversed';
@@ -20,11 +20,11 @@ export type Attempt = {
 
 /** Applies a fact: a new one or, after a restart, one from the book. */
 export function apply(attempts: Map<string, Attempt>, fact: Omit<Fact, 'at'> & Pick<Fact, 'fact'>): void {
-  // Restores the distributive union of facts, which Omit loses.
+  // `Omit` merges the types of the facts into one. The cast makes them a union again.
   const it = fact as Fact;
   if (it.fact === 'received') attempts.set(it.attempt_id, received(it));
   const attempt = attempts.get(it.attempt_id);
-  // An inquiry about an order that never arrived.
+  // There is no attempt if the fact is an inquiry about an order that never arrived.
   if (attempt === undefined) return;
   switch (it.fact) {
     case 'executed':

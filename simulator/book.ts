@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderKey, Status } from './order.ts';
 
-/** One line of the book. Facts are in the order of their occurrence. `at` is a time in UTC. */
+/** One line of the book. Facts are in the order in which they happened. `at` is a time in UTC. */
 export type Fact = { readonly at: string; readonly attempt_id: string } & (
   | ({
       readonly fact: 'received';
@@ -18,9 +18,9 @@ export type Fact = { readonly at: string; readonly attempt_id: string } & (
   /** The money has moved. The amount is smaller than the order's amount if it was executed in part. */
   | { readonly fact: 'executed'; readonly amount: number; readonly processor_reference: string }
   | { readonly fact: 'declined'; readonly code: string; readonly retry_after_seconds: number | null }
-  /** Nothing has moved, and nothing ever will, because the order's time was over. */
+  /** No money has moved or ever will, because the time for the order had passed. */
   | { readonly fact: 'not_executed' }
-  /** The moved money has moved back. An order that was not executed never will be. */
+  /** The moved money has moved back. If the order had not been executed, it never will be. */
   | { readonly fact: 'reversed' }
   /** `status` is null if the behavior requires no answer, or an unreadable one. */
   | { readonly fact: 'answered'; readonly call: string; readonly status: Status | null }
@@ -30,12 +30,15 @@ export type Fact = { readonly at: string; readonly attempt_id: string } & (
 export type NewFact = Fact extends infer Each ? (Each extends Fact ? Omit<Each, 'at'> : never) : never;
 
 const FILE = 'book.jsonl';
-/** The simulator of a killed service ends when its input ends. On a busy machine that takes seconds. */
+/**
+ * The maximum wait for the lock. The simulator of a killed service ends only when its input ends, which takes seconds
+ * on a busy machine.
+ */
 const LOCK_WAIT_MILLISECONDS = 30_000;
 
 /**
- * Returns the facts in a directory, or none if there is no book. Leaves out a line that a kill cut off: its call was never
- * answered.
+ * Returns the facts in a directory, or none if there is no book. Leaves out a last line that was cut off by a kill,
+ * because its call was never answered.
  */
 export function readBook(directory: string): readonly Fact[] {
   const lines = textOf(directory).split('\n').slice(0, -1);

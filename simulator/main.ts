@@ -1,6 +1,7 @@
-// The simulator: a processor for the sandbox, in a separate process like a real one. The starting process writes one line
-// of settings to standard input, and reads one line with the simulator's addresses. The simulator ends when its input ends,
-// which also happens when the starting process is killed. With `settlement`, it writes a settlement file instead.
+// The simulator: a processor for the sandbox, in a separate process like a real one. The starting process writes one
+// line of settings to standard input, and reads one line with the simulator's addresses. The simulator ends when its
+// input ends, which also happens when the starting process is killed. With the argument `settlement`, it writes a
+// settlement file instead.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -56,7 +57,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
 
-// The local end of an open connection has a port that no one listens on, and that no one else can listen on.
+// The local end of an open connection has a port that no process listens on, and that no other process can listen on.
 const holder = createServer().listen(0, '127.0.0.1');
 await once(holder, 'listening');
 const placeholder = connect((holder.address() as AddressInfo).port, '127.0.0.1');

@@ -63,7 +63,7 @@ export class Processor {
     return said(answerOf(attempt, status));
   }
 
-  /** Moves the money back. An order that comes later will not be executed. */
+  /** Moves the money back. If the order itself arrives only later, it is not executed. */
   async reverse(order: Order): Promise<Reply> {
     const known = this.#attempts.get(order.attempt_id);
     if (known !== undefined && !isSameOrder(known.order, order)) return { kind: 'conflict' };
@@ -174,7 +174,7 @@ export class Processor {
     await this.#sendNotices(attempt);
   }
 
-  /** Sends the notices about an attempt that are not sent yet. A duplicate has the id of the first. */
+  /** Sends the notices about an attempt that are not sent yet. A duplicate notice has the same id as the first one. */
   async #sendNotices(attempt: Attempt): Promise<void> {
     const status = attempt.executed !== null ? 'approved' : attempt.state;
     if (status !== 'approved' && status !== 'not_executed') return;
@@ -212,7 +212,7 @@ function said(answer: Answer): Reply & { readonly kind: 'answer' } {
   return { kind: 'answer', answer, afterSeconds: 0 };
 }
 
-/** Returns the answer to an inquiry. An order that is executed later and was not answered is not found before that. */
+/** Returns the answer to an inquiry. An unanswered order that is executed later is not found until then. */
 function statusOf({ state, behavior, notFounds }: Attempt): Status {
   if (state === 'reversed') return state;
   if (state === 'received') return behavior.kind === 'pending' ? 'pending' : 'not_found';

@@ -19,13 +19,13 @@ type Line = {
 };
 
 /**
- * Runs `main.ts settlement <directory> [<plant>...]`: writes the orders that no settlement file in the directory has yet to a new one,
- * and prints its path. Returns the exit code.
+ * Runs `main.ts settlement <directory> [<plant>...]`: writes a new settlement file with all orders that are not in a
+ * file of the directory yet, and prints its path. Returns the exit code.
  */
 export function settlementCommand([directory = '', ...words]: readonly string[]): number {
   const odd = words.find((word) => !isPlant(word));
   if (odd !== undefined) return fail(`'${odd}' cannot be planted. The differences are: ${PLANTS.join(', ')}.`);
-  if (!existsSync(directory)) return fail('The simulator has had no order.');
+  if (!existsSync(directory)) return fail('The simulator has not received an order yet.');
   const names = readdirSync(directory).filter((name) => /^settlement-\d+\.csv$/.test(name));
   const written = new Set(names.flatMap((name) => readFileSync(join(directory, name), 'utf8').split('\n').map(keyOf)));
   const lines = linesOf(directory).filter((line) => !written.has(keyOf(textOf(line))));

@@ -8,7 +8,7 @@ export type SignedHeaders = {
   readonly 'webhook-signature': string;
 };
 
-/** The maximum distance of a signature's time from now. */
+/** The maximum difference between the time of a signature and the current time. */
 const TOLERANCE_SECONDS = 300;
 
 /** Signs a notice under an id. The simulator has its own code for this, because it represents another company's program. */

@@ -28,7 +28,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-/** The tools write into a pipe, so these variables say whether our output is a terminal. */
+/** The tools' output is a pipe, so these variables tell them whether our own output is a terminal. */
 const colors = process.stdout.isTTY
   ? { FORCE_COLOR: '1', NO_COLOR: undefined }
   : { NO_COLOR: '1', FORCE_COLOR: undefined };

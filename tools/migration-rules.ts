@@ -230,8 +230,9 @@ export function readMigrationChecksums(root: string): readonly Migration[] {
 }
 
 /**
- * Finds the differences between the migrations and their committed checksums, a sentence each. The service refuses to start on a
- * database that has applied a migration with other bytes. So a landed migration never changes and is never removed.
+ * Finds the differences between the migrations and their committed checksums. Each is one sentence. The service refuses
+ * to start on a database that has applied a migration with other bytes. So a landed migration never changes and is
+ * never removed.
  */
 export function findChecksumProblems(committed: string, migrations: readonly Migration[]): readonly string[] {
   return parse(committed).flatMap(({ name, checksum }) => {

@@ -35,8 +35,8 @@ const longSql: Rule = ({ path, text }) => {
 };
 
 /**
- * The first words of SQL statements, all in upper or all in lower case: `Select a card from the list` is prose. A plugin in
- * GritQL took 50 s for this check.
+ * The first words of SQL statements, all in upper or all in lower case: `Select a card from the list` is prose. This is
+ * not a Biome plugin, because one took 50 s for this check.
  */
 const BEGINNINGS = [
   'select\\b[^;`\'"]*\\bfrom\\b',

@@ -42,8 +42,8 @@ const PREPARE = `
   insert into write_batch (batch_id, created_at, relayed) select batch_id, now(), true from bench_fill.batch;`;
 
 /**
- * Each transfer with its place, its group, its card, and its turn among the card's transfers in the chunk. `from` and `to` limit
- * part of the chunk.
+ * Each transfer with its place, its group, its card, and its turn among the card's transfers in the chunk. `from` and
+ * `to` delimit a part of the chunk.
  */
 const TRANSFERS = `
   insert into bench_fill.fresh
@@ -106,8 +106,8 @@ const ROWS = [
 ] as const;
 
 /**
- * Fills ledgers with cards and transfers by set-based SQL. The rows are the same that the service would have written for these
- * requests, including the stored responses. So old keys can be replayed, and the books balance.
+ * Fills ledgers with cards and transfers by set-based SQL. The rows, including the stored responses, are the same as if
+ * the service had served these requests. So old keys can be replayed, and the books balance.
  */
 export class Fill {
   readonly #stage: Stage;
@@ -181,7 +181,7 @@ export class Fill {
   }
 }
 
-/** Connections that prepare the transfers of a chunk. */
+/** The number of connections that prepare the transfers of a chunk. */
 const PARTS = 4;
 
 /** The places of a chunk, divided evenly. */

@@ -13,14 +13,14 @@ export type Served = {
   readonly metricsUrl: string | undefined;
   /** Transfers from one hot funding account to a thousand cards; a workload may change keys and cards. */
   readonly traffic: Traffic;
-  /** Stops the service like an operator. Throws if its exit code is not 0. */
+  /** Stops the service as an operator would. Throws if its exit code is not 0. */
   readonly stop: () => Promise<void>;
 };
 
 /** A database with the schema and the seed, and the number of transfers that it must have. */
 export type Ledger = {
   readonly database: string;
-  /** Transfers that were acknowledged with 201, or filled in. */
+  /** Transfers that were acknowledged with 201, or inserted by the fill. */
   acknowledged: number;
 };
 

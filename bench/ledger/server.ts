@@ -86,7 +86,7 @@ export async function startOwnServer(
 ): Promise<DatabaseServer> {
   const dataDirectory = join(directory, 'own');
   const server = await stockPostgresIn(dataDirectory, binaries);
-  resources.add('the own PostgreSQL', () => stopStockPostgresIn(dataDirectory));
+  resources.add('the PostgreSQL of the distribution', () => stopStockPostgresIn(dataDirectory));
   const { host, port } = server.connection;
   return serverAt(host, port, server.processId() ?? 0, directory);
 }

@@ -7,7 +7,7 @@ const BLANK_LINE = Buffer.from('\r\n\r\n');
 /** The header before the length, in the spellings that Node and Fastify use. */
 const LENGTHS = ['\r\nContent-Length: ', '\r\ncontent-length: '].map((text) => Buffer.from(text));
 const [ZERO, NINE] = [48, 57];
-/** The place of the status in `HTTP/1.1 201 Created`. */
+/** The index of the status in `HTTP/1.1 201 Created`. */
 const STATUS_AT = 9;
 
 /** Larger than the response to a single transfer. Larger responses arrive in several reads. */

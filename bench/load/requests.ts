@@ -27,8 +27,8 @@ const digits = Buffer.allocUnsafe(random.length * 2);
 let digitsAt = digits.length;
 
 /**
- * The place of the next 32 random hex digits in `digits`. They are drawn in bulk, because one call per key would cost more than
- * sending.
+ * Returns the index of the next 32 random hex digits in `digits`. The digits are generated in bulk, because one call
+ * per key would cost more than sending the request.
  */
 function nextKey(): number {
   if (digitsAt + KEY_DIGITS > digits.length) {

@@ -12,7 +12,10 @@ export async function runGenerator(resources: Resources, plan: GeneratorPlan): P
   return { ...counted, generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds };
 }
 
-/** Sends single transfers over some connections for some seconds. Each waits for the response to the last one. */
+/**
+ * Sends single transfers over some connections for some seconds. Each connection sends its next transfer after the
+ * response to the last one.
+ */
 export function sendTransfers(
   resources: Resources,
   traffic: Traffic,

@@ -13,7 +13,7 @@ const TOP = 96;
 const STEP = 38;
 const BAR = { left: 330, right: 780, height: 22 } as const;
 
-/** Colours that colour-blind people can tell apart, on white and on black. */
+/** Colors that color-blind people can tell apart, on white and on black. */
 const STYLE = `
   svg { --surface: #ffffff; --ink: #16181d; --muted: #626a76; --edge: #e6e8ec; --own: #2463c7; --postgres: #8a929e; }
   @media (prefers-color-scheme: dark) {

@@ -5,7 +5,7 @@ import type { Outcome } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
 import type { StoredLedger } from '../rows/stored-ledger.ts';
 
-/** All results of a run of the bench, as latest.json has them. */
+/** All results of a run of the bench, in the format of latest.json. */
 export type Results = {
   readonly measuredOn: string;
   readonly form: 'full' | 'quick' | 'partial';

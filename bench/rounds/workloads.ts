@@ -11,7 +11,7 @@ import type { Round, ServiceOnLedger } from './round.ts';
 /** Rows of one call, the maximum of a batch. */
 export const BATCH_ROWS = 1000;
 
-/** Simultaneous callers of the batch. One waits for its response while the rows of the other are committed. */
+/** Simultaneous callers that send batches. One waits for its response while the rows of the other are committed. */
 export const BATCH_CALLERS = 2;
 
 /** Connections for the row with fewer callers. */

@@ -5,7 +5,7 @@ import type { Rounds } from '../rounds/run-rounds.ts';
 import type { WorkloadName } from '../rounds/workloads.ts';
 
 export type Comparison = {
-  /** The median of the ratios of the rounds. Changes slower than a round do not affect it. */
+  /** The median of the ratios of the rounds. Changes of the machine that are slower than a round do not affect it. */
   readonly ratio: number;
   readonly ratios: readonly number[];
   readonly own: readonly number[];

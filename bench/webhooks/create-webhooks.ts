@@ -3,7 +3,7 @@ export type NewWebhook = {
   readonly url: string;
   readonly rate?: number;
   readonly concurrency?: number;
-  /** The webhook begins after this position. If omitted, after the last one. */
+  /** The webhook begins after this position. If omitted, it begins after the newest event. */
   readonly after?: number;
 };
 

@@ -38,8 +38,8 @@ export type IsolationFigures = {
 };
 
 /**
- * Sends transfers at a constant rate to a thousand card programs with one webhook each. In one half of each round a hundred of
- * the webhooks are dead, in the other half these do not exist. Throws if an event is not delivered.
+ * Sends transfers at a constant rate to a thousand card programs with one webhook each. In one half of each round, a
+ * hundred of the webhooks are dead. In the other half, those hundred do not exist. Throws if an event is not delivered.
  */
 export async function measureIsolation(stage: Stage): Promise<IsolationFigures> {
   const { options, seed } = stage;

@@ -69,7 +69,10 @@ async function inquire(order) {
   return (await ask(order)) ?? { ...newAttempt(order), status: 'not_found' };
 }
 
-/** Asks the processor. Only the processor has the outcome of a call without an answer, or of an attempt that the file lost. */
+/**
+ * Asks the processor. Only the processor has the outcome of a call without an answer, or of an attempt that is missing
+ * from the file.
+ */
 async function ask(order) {
   const found = await processor.find(order.attempt_id);
   return found && remember(withResult(attempts.get(order.attempt_id) ?? newAttempt(order), found));

@@ -33,7 +33,9 @@ export async function find(key) {
   return { status, amount, currency, reference, code };
 }
 
-/** Returns the money that was moved for a key, once. An order that arrives later with an unknown key is not executed. */
+/**
+ * Pays back the money that was moved for a key, once. An order that arrives later with an unknown key is not executed.
+ */
 export async function refund(key, { amount, currency }) {
   const payment = payments.get(key) ?? { key, amount, currency };
   if (payment.status !== 'declined' && payment.status !== 'reversed') record({ ...payment, status: 'reversed' });

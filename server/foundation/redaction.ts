@@ -69,9 +69,9 @@ function redactEncoded(text: string): string {
 }
 
 /**
- * Converts a value to JSON, with all of its texts {@link withoutSecrets}. `budget` limits the total number of characters, and
- * `depth` limits the nesting. A marker replaces the rest. Errors are replaced by their causes. Their other properties are omitted,
- * because PostgreSQL's errors quote rows.
+ * Converts a value to JSON, and removes secrets from all of its texts as {@link withoutSecrets} does. `budget` limits
+ * the total number of characters, and `depth` limits the nesting. A marker replaces the rest. Errors are replaced by
+ * their causes. Their other properties are omitted, because PostgreSQL's errors quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;

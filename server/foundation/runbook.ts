@@ -45,7 +45,7 @@ export const RUNBOOK = {
   'error-budget': 'Too many requests fail',
   'error-spool-filling': 'Errors wait for the database',
   'errors-dropped': 'Errors are missing from the error log',
-  'event-loop-delayed': 'The event loop of a service is late',
+  'event-loop-delayed': 'The event loop of a service is delayed',
   'few-connections': 'Too few database connections',
   'figures-old': 'The database figures are old',
   'funding-low': 'The funding of a card program is low',

@@ -21,7 +21,7 @@ describe('a notice is verified', () => {
     expect(verifyNotice({ ...signed(signing) }, Buffer.from(BODY), known, NOW)).toEqual({ id: 'msg_1' });
   });
 
-  test.each([-300_000, 300_000])('if it arrives %i ms from its time', (apart) => {
+  test.each([-300_000, 300_000])('if its timestamp is %i ms off', (apart) => {
     expect(verifyNotice({ ...signed([NEW]) }, BODY, [NEW], NOW + apart)).toEqual({ id: 'msg_1' });
   });
 });
@@ -51,7 +51,7 @@ describe('a notice is refused', () => {
   test.each([
     [300_001, 'timestamp_too_old'],
     [-300_001, 'timestamp_too_new'],
-  ])('if it arrives %i ms from its time', (apart, problem) => {
+  ])('if its timestamp is %i ms off', (apart, problem) => {
     expect(verifyNotice({ ...one }, BODY, [NEW], NOW + apart)).toEqual({ problem });
   });
 

@@ -3,7 +3,7 @@ import { REDACTED } from '../../domain/cards/card-number.ts';
 // Handles passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
 // password.
 
-/** Maximum number of characters from the :// to the @. It is needed because texts of callers are also searched. */
+/** Maximum number of characters from the :// to the @. There is a limit because text from callers is searched too. */
 const MAX_USER_INFO_LENGTH = 1_000;
 
 /** An http URL with a complete host. If an @ follows, it belongs to the path or to the surrounding text. */
@@ -67,7 +67,10 @@ function hide(text: string, most: number): string {
   return shown + text.slice(copied);
 }
 
-/** Returns whether the text after a scheme has no user, as in a page or a file of a stack. A package name may contain an @. */
+/**
+ * Returns whether the text after a scheme has no user name: it is the address of a page, or a file in a stack trace. An
+ * @ in it may be part of a package name.
+ */
 function isPlain(scheme: string, rest: string): boolean {
   if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
   return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');

@@ -50,7 +50,7 @@ export type DatabaseWait = {
   readonly everyMilliseconds?: number | undefined;
 };
 
-/** Works in the database without a time limit. During the wait, reports at intervals that it waits, and why. */
+/** Runs work in the database without a time limit. During the wait, reports at intervals that it waits, and why. */
 export function waitForDatabase<Result>(
   { what, settings, onProgress, everyMilliseconds }: DatabaseWait,
   work: () => Promise<Result>,

@@ -52,7 +52,9 @@ export function createAddressServer(
   return server;
 }
 
-/** Node reads this property for each response: for the `Keep-Alive` header, and again when the response was sent. */
+/**
+ * Node reads this property for each response: for the `Keep-Alive` header, and again after the response has been sent.
+ */
 function keepAliveOf({ connections, settings }: HttpService): number {
   const { keepAliveTimeoutMilliseconds, crowdedKeepAliveMilliseconds, maxKeptConnections } = settings;
   if (connections.size <= maxKeptConnections) return keepAliveTimeoutMilliseconds;

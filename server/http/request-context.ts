@@ -35,7 +35,7 @@ export class RequestContext {
   parameters: Readonly<Record<string, string>> | undefined = undefined;
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
-  /** Whether the console sent the request without an action of its user. See `isOfConsoleItself`. */
+  /** Whether the console sent the request automatically, without an action by its user. See `isOfConsoleItself`. */
   isOfConsole = false;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
@@ -73,7 +73,9 @@ export class RequestContext {
   waitingSince = Number.POSITIVE_INFINITY;
   /** When the current step times out, in the time of `performance.now()`. */
   timesOutAt = Number.POSITIVE_INFINITY;
-  /** When the complete response was first found written but not read, in the time of `performance.now()`. */
+  /**
+   * When the response was first found to be completely written but not yet read, in the time of `performance.now()`.
+   */
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;

@@ -14,7 +14,7 @@ it.each([
   ['/api/v0.1/core/payment', undefined],
   ['/robots.txt', undefined],
   ['/api', undefined],
-])('suggests for %s the path %s', (path, pattern) => {
+])('for %s, suggests the path %s', (path, pattern) => {
   expect(similarPath(path, PATTERNS)).toBe(pattern);
 });
 

@@ -16,8 +16,8 @@ const CHECK_TIMEOUT_MILLISECONDS = 1500;
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
 /**
- * How long a result is reused. The check needs no key and is not rate limited. This time plus the maximum wait for a standby is
- * well below two seconds, within which a probe must notice a lost standby.
+ * How long a result is reused. The check needs no key and is not rate limited. A probe must notice a lost standby
+ * within two seconds. This time plus the maximum wait for a standby is well below that.
  */
 const CACHE_MILLISECONDS = 250;
 
@@ -167,8 +167,8 @@ class Check {
   }
 
   /**
-   * Returns the reason why there is no response: from the supervisor of the embedded server, or from the error of an external
-   * server.
+   * Returns the reason why the database does not respond: from the supervisor of the embedded server, or from the error
+   * of an external server.
    */
   #silence(sqlState: string | undefined): ReadinessReason {
     const state = this.#sources.embedded?.() ?? 'running';

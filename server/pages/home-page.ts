@@ -85,14 +85,14 @@ const CLOSED = 'card_closed';
 
 function sandbox({ url, needsKey, supportContact }: PageContext): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, url, '', needsKey);
-  // The request above has no idempotency key. If the sandbox needs no API key, it has none either.
+  // The request above has no idempotency key. If the sandbox needs no API key, the request has none either.
   const created = {
     ...Object(exampleReply('create_transfer')),
     idempotency_key: null,
     ...(needsKey ? {} : { created_by: 'sandbox' }),
   };
   const refused = curlOf(transfer({ amount: 1_000, card_id: CLOSED }), url, '', needsKey);
-  return html`${needsKey && html`<p>Others can reach this sandbox, so its requests need a key: on its machine, run <code>npx transfer-service operator-key create --name first</code>, and set <code>TRANSFER_SERVICE_KEY</code> to the key. Such a key has to name the card program in the header <code>Program-Id</code>, or create a key of the program: <a href="/guides/keys">API keys</a>.</p>`}
+  return html`${needsKey && html`<p>Others can reach this sandbox, so its requests need a key: on its machine, run <code>npx transfer-service operator-key create --name first</code>, and set <code>TRANSFER_SERVICE_KEY</code> to the key. With such a key, each request has to name the card program in the header <code>Program-Id</code>. Or create a key for the program: <a href="/guides/keys">API keys</a>.</p>`}
 <h2>Create your first transfer</h2>
 <p>This request loads 10.00 USD onto a card of the demo program. An amount is in minor units: 1000 is 10.00 USD.</p>
 <div class="sides">${listing('Request', first)}

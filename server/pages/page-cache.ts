@@ -7,7 +7,10 @@ const compress = promisify(gzip);
 /** A page or data that is ready to send: plain and compressed, with its entity tag in quotation marks. */
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
-/** Compresses a text and gives it a tag. The best compression takes more than twice as long as the usual one. */
+/**
+ * Compresses a text and gives it a tag. The default is the usual compression, because the best one takes more than
+ * twice as long.
+ */
 export async function storedBody(content: string | Buffer, options: ZlibOptions = {}): Promise<StoredBody> {
   const bytes = Buffer.from(content);
   const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;

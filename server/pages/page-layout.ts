@@ -4,10 +4,10 @@ import { Html, type HtmlPart, html } from './page-html.ts';
 import { GUIDE_STYLE, STYLE as PAGE_STYLE, REFERENCE_STYLE } from './page-style.ts';
 
 /**
- * The script of the pages. It shows the buttons that copy listings, and remembers the reader's language for examples. It also
- * redirects /docs#create_transfer, a link of earlier versions, to the page of the operation. Each page contains the script, and the
- * Content-Security-Policy allows it by its hash. The pages work without it: the buttons stay hidden, and the list of the operations
- * still has the old anchors.
+ * The script of the pages. It shows the buttons that copy listings, and remembers the reader's language for examples.
+ * It also redirects links of earlier versions, such as /docs#create_transfer, to the page of the operation. Each page
+ * contains the script, and the Content-Security-Policy allows it by its hash. The pages work without it: the buttons
+ * stay hidden, and the list of the operations still has the old anchors.
  *
  * Browsers offer the clipboard only over HTTPS and on this machine. Otherwise, the text is copied from a hidden text field.
  */

@@ -107,7 +107,8 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/guides.json': (request) => showGuides(request, false),
     '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
     '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
-    // Messages, headers and alerts name a path from the root of the project. The same path must also work after the service's URL.
+    // Messages, headers and alerts name a page of the runbook by its path in the project. The same path must also work
+    // when it is appended to the service's URL.
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,

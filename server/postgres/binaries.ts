@@ -202,8 +202,8 @@ async function copyOne(from: string, to: string, path: string): Promise<void> {
 }
 
 /**
- * Replaces a directory. Another process that starts may have finished the same copy in the meantime. A damaged older copy is
- * replaced.
+ * Moves a finished copy to its final path, and replaces a damaged older copy there. Does nothing if another process has
+ * put the same copy there in the meantime.
  */
 async function replaceDirectory(from: string, to: string, isDone: () => Promise<boolean>): Promise<void> {
   try {

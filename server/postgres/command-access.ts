@@ -36,7 +36,7 @@ export async function openLedgerForCommand(
 ): Promise<CommandAccess> {
   let owner: string | undefined;
   const say = (seconds: number): void => {
-    // If there is no owner, the command starts PostgreSQL itself, and that reports its own progress.
+    // If there is no owner, the command starts PostgreSQL itself, and that start reports its own progress.
     if (owner !== undefined) options.onProgress?.(`Still waiting for the PostgreSQL of ${owner} (${seconds} s).`);
   };
   const noteOwner = (error: DataDirectoryInUse): void => {

@@ -130,7 +130,10 @@ async function isPostgresOf(processId: number, dataDirectory: string): Promise<b
   }
 }
 
-/** Returns whether a process works in the data directory, because every process of a PostgreSQL server does. */
+/**
+ * Returns whether a process is a postgres whose working directory is the data directory, as for every process of a
+ * server.
+ */
 async function worksIn(processId: number, dataDirectory: string): Promise<boolean> {
   try {
     const name = (await readFile(`/proc/${processId}/comm`, 'utf8')).trim();

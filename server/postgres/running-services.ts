@@ -24,8 +24,8 @@ export type RunningService = {
 };
 
 /**
- * The directory that contains a numbered directory for each process. A process locks its own while it lives. Several processes can
- * share a data directory, because processes with a DATABASE_URL keep only errors there.
+ * The directory that contains a numbered directory for each process. Each process holds a lock on its directory while
+ * it runs. Several processes can share a data directory, because processes with a DATABASE_URL keep only errors there.
  */
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
@@ -69,8 +69,8 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 }
 
 /**
- * Returns the services that run with a data directory, as they have published it. Creates and changes nothing. A process that has
- * announced itself must not call it.
+ * Returns the published information about the running services of a data directory. Creates and changes nothing. A
+ * process that has announced itself must not call it.
  *
  * @throws the error of the operating system if this user may not read the directory.
  */

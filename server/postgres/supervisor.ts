@@ -13,7 +13,9 @@ import {
 } from './postgres-server.ts';
 import { clearLeftovers } from './processes.ts';
 
-/** `failed` means that the last attempt to start it again has failed. The next attempt follows within two seconds. */
+/**
+ * `failed` means that the last attempt to restart the server has failed. The next attempt follows within two seconds.
+ */
 export type SupervisorState = 'running' | 'starting' | 'stopped' | 'failed';
 
 export type SupervisorReports = {

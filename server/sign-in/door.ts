@@ -21,7 +21,8 @@ const DOOR_LIMITS: SendLimits = {
   answerTimeoutMilliseconds: 8_000,
   maxReadBytes: MAX_BYTES + 1,
   maxKeptBytes: MAX_BYTES,
-  // Without idle connections, a code is never sent twice. The cost is small, because people rarely sign in.
+  // If an idle connection turned out to be closed, the request would be sent a second time, and a sign-in code must
+  // never be sent twice. Doing without idle connections costs little, because people rarely sign in.
   maxIdleConnections: 0,
 };
 

@@ -71,7 +71,7 @@ function providerRefusal(code: string, description: string | undefined, status: 
   );
 }
 
-/** Errors that mean that no working provider would send such an answer. */
+/** Errors about answers that no working provider would send. */
 const UNUSABLE = [
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
   'OAUTH_RESPONSE_IS_NOT_JSON',

@@ -55,7 +55,7 @@ function filesIn(folder: string): readonly string[] {
 
 function firstLines(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  // Vite colours its messages even if the output is not a terminal.
+  // Vite colors its messages even if the output is not a terminal.
   const plain = text.replaceAll(new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g'), '').replaceAll(root, '.');
   return plain.trim().split('\n').slice(0, 6).join('\n');
 }

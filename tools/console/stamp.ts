@@ -1,4 +1,4 @@
-// Whether the built console is current.
+// Finds out whether the built console is current.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

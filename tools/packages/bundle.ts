@@ -51,7 +51,7 @@ export async function bundleFolder(folder: keyof typeof PROGRAMS, target: string
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     onLog: (level, log) => {
-      // Without this, the cause of a warning would fail only at run time.
+      // Otherwise, the cause of a warning would show only when the bundle runs.
       if (level === 'warn') throw new Error(`The service cannot be bundled: ${log.message}`);
     },
   });

@@ -51,7 +51,7 @@ function sumOf(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
-/** Lists the differences between two tarballs, a sentence each. Empty if they have the same bytes. */
+/** Returns one sentence for each difference between two tarballs. Empty if they have the same bytes. */
 export function differences(one: string, other: string): readonly string[] {
   if (sumOf(one) === sumOf(other)) return [];
   const [left, right] = [entriesOf(one), entriesOf(other)];

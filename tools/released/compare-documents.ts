@@ -8,7 +8,7 @@ import { compareSchemas, type Direction, listOf, membersOf } from './compare-sch
 
 type Documents = { readonly released: JsonObject; readonly current: JsonObject };
 
-/** Lists the breaking changes for callers of the released interface, a line each. */
+/** Returns one line for each change that breaks callers of the released interface. */
 export function findBreakingChanges(released: JsonObject, current: JsonObject): readonly string[] {
   const documents = { released, current };
   return Object.entries(membersOf(released.paths)).flatMap(([path, item]) =>

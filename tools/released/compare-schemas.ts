@@ -11,7 +11,7 @@ type Comparison = {
   readonly direction: Direction;
   readonly released: Resolve;
   readonly current: Resolve;
-  /** Pairs of references in comparison, because a schema may contain itself. */
+  /** Pairs of references that are already being compared. They are skipped, because a schema may contain itself. */
   readonly seen: ReadonlySet<string>;
 };
 
@@ -94,7 +94,10 @@ function compareTypeNames(
   return [`${path}: the type was ${was.join(' or ') || 'anything'} and is ${is.join(' or ') || 'anything'}`];
 }
 
-/** Values may be added but not removed, because callers send or expect them. Adding a list of values narrows the schema. */
+/**
+ * Values may be added but not removed, because callers send or expect them. Adding a list of values where there was
+ * none narrows the schema.
+ */
 function compareValues(before: JsonObject, after: JsonObject, path: string): readonly string[] {
   const [was, is] = [valuesOf(before), valuesOf(after)];
   if (was === undefined) return is === undefined ? [] : [`${path}: only ${is.join(', ')} are left`];

@@ -38,7 +38,9 @@ export function generatedSdk(): Readonly<Record<string, () => string>> {
   };
 }
 
-/** A copy, because the SDK imports nothing and must read JSON like the service. */
+/**
+ * Returns a copy of the service's JSON parser, because the SDK imports nothing and must read JSON as the service does.
+ */
 function parseJsonFile(): string {
   const source = readFileSync(join(root, 'domain/parse-json.ts'), 'utf8');
   return `${HEAD.replace('contract/', 'domain/parse-json.ts')}\n${source}`;
@@ -243,7 +245,7 @@ function eventOfOneType(): string {
   return `${comment('An event of one type')}export type EventOf<Type extends EventType> = ${fields};\n`;
 }
 
-/** Any event. An event for every program has a position in each program, so it has none here. */
+/** Any event. An event for every program has a position in each of them, so it has no single position here. */
 function inspectedEvent(): string {
   const { position = {}, number = {} } = shapeOf(InspectedEventRecord).properties ?? {};
   const places = objectType({ properties: { position, number }, required: ['position', 'number'] });

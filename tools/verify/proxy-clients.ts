@@ -22,7 +22,7 @@ export type Reply = {
   readonly text: string;
 };
 
-/** Sends a request over TLS and HTTP/1.1, or over HTTP/1.1 in clear. */
+/** Sends a request over TLS and HTTP/1.1, or over HTTP/1.1 without TLS. */
 export function ask(port: number, { method = 'GET', path, headers, body, from }: Ask, isClear = false): Promise<Reply> {
   const send = isClear ? requestInClear : request;
   const options = { host: '127.0.0.1', port, method, path, localAddress: from, servername: HOST_NAME };

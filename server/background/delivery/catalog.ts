@@ -53,7 +53,9 @@ export class Catalog {
     return this.#feeds.get(programId);
   }
 
-  /** Reads the changed webhooks of the held shards, and removes all others from memory. */
+  /**
+   * Reads the changed webhooks of the held shards. Removes deleted webhooks, and webhooks of other shards, from memory.
+   */
   async refresh(held: readonly HeldShard[]): Promise<void> {
     const epochs = new Map(held.map(({ shard, epoch }) => [shard, epoch]));
     for (const endpoint of [...this.#endpoints.values()]) {

@@ -15,7 +15,10 @@ import {
   toWorkers,
 } from '../../store/webhooks/shard.ts';
 
-/** If the last renewal is older than this, nothing is sent. Other processes can take the shards only later. */
+/**
+ * If the last renewal is older than this, nothing is sent. Other processes can take the shards only when the lease has
+ * expired, which is later.
+ */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 
 /** The shards that a process holds, and the number of other processes. */

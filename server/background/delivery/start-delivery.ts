@@ -11,7 +11,7 @@ const CHECK_MILLISECONDS = 5_000;
 
 const RESTART_MILLISECONDS = 1_000;
 
-/** Time limit for the thread to end. It needs less, even if the database does not respond. */
+/** Time limit for the thread to end. The thread needs less than this, even if the database does not respond. */
 const MAX_STOP_MILLISECONDS = 8_000;
 
 export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {

@@ -12,7 +12,10 @@ export type SendError =
 /** Long enough for Node's messages. TLS messages are cut off, because they may contain all names of a certificate. */
 const MAX_CAUSE_LENGTH = 200;
 
-/** A request got no answer. Card programs see the message, so it does not contain an address that they could not look up. */
+/**
+ * The failure of a request that got no answer. Card programs see the message, so it does not contain an address that
+ * they could not look up.
+ */
 export class SendFailure extends Error {
   readonly kind: SendError;
   /** The destination address of the request, even if it was not sent. */

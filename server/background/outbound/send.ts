@@ -45,7 +45,7 @@ import {
 // Kept by: the rules of imports and `tools/lint/network.grit`
 // Tested by: `test/rules`
 
-/** The number of connections that one webhook may use at the same time. */
+/** As many connections as one webhook may use at the same time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
 /** Far more than servers need. A larger header may be an attempt to use up the memory. */
@@ -131,7 +131,10 @@ function sendOnce(
     let address: string | null = null;
     let isAnswered = false;
     const request = httpRequest(toOptions(agent, outgoing));
-    /** Rejects immediately: if a request still waits for its connection, it emits no error when it is destroyed. */
+    /**
+     * Rejects immediately, because a request that is still waiting for its connection emits no error when it is
+     * destroyed.
+     */
     const stop = (failure: SendFailure): void => {
       end();
       reject(failure);

@@ -63,9 +63,9 @@ export type SendLimits = {
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
   /**
-   * Maximum number of idle connections over all hosts, for each of HTTP and HTTPS. It leaves file descriptors for the process's own
-   * callers. If it is 0, each request has a new connection and is never sent again. Otherwise, the other side may already have
-   * closed an idle connection, and the request is sent again.
+   * Maximum number of idle connections over all hosts, for each of HTTP and HTTPS. It leaves file descriptors for the
+   * process's own callers. If it is 0, each request has a new connection and is never sent again. Otherwise, if the
+   * other side has already closed an idle connection, the request is sent again on a new one.
    */
   readonly maxIdleConnections: number;
   /** The name servers. Null for the system's. */

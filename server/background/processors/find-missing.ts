@@ -17,7 +17,7 @@ import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
 import type { ReportParts } from './report.ts';
 
-/** Orders are due after hours, so a minute more does not matter. */
+/** Orders become due only after hours, so one more minute does not matter. */
 const INTERVAL_MILLISECONDS = 60_000;
 
 /** Maximum number of breaks that one transaction inserts or closes. */

@@ -171,7 +171,7 @@ describe('a request', () => {
   });
 });
 
-describe('nothing was sent', () => {
+describe('reports that nothing was sent', () => {
   test('if the connection is refused', async () => {
     const { endpoint, connector } = await adapter(() => undefined);
     await endpoint.close();
@@ -257,7 +257,7 @@ describe('nothing was sent', () => {
   });
 });
 
-describe('the outcome is unknown', () => {
+describe('reports that the outcome is unknown', () => {
   test.each([
     ['before the answer', ''],
     ['within the head of the answer', 'HTTP/1.1 200 OK\r\nContent-Le'],

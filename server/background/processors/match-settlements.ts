@@ -61,7 +61,10 @@ const PORTION = 500;
 /** Number of attempts that are changed in parallel. */
 const IN_PARALLEL = 8;
 
-/** How long a process has for a portion. Afterwards another process may take over, because this one was probably killed. */
+/**
+ * How long a process has for a portion. After that, another process may take over, because this one was probably
+ * killed.
+ */
 const CLAIM_SECONDS = 30;
 
 /** The pause after a portion, as a multiple of its duration. With 1, the job uses a connection for half of the time. */
@@ -172,7 +175,7 @@ async function carryOut(
   return !signal.aborted;
 }
 
-/** Returns the file after the outcomes of more lines were added. */
+/** Returns the file with the outcomes of more lines added. */
 function withOutcomes(file: SettlementFile, compared: readonly Compared[]): SettlementFile {
   const count = (outcome: LineOutcome): number => compared.filter(({ finding }) => finding.outcome === outcome).length;
   return {

@@ -25,7 +25,7 @@ const INTERVAL_MILLISECONDS = 1_000;
 /** How often a connector with an open breaker is asked whether it works. */
 const PROBE_SECONDS = 15;
 
-/** How long a stop waits for calls in flight, and afterwards for the records of the calls that it ended. */
+/** How long a stop waits for calls in flight, and then for the results of the calls that it ended to be recorded. */
 const STOP_MILLISECONDS = { calls: 3_000, records: 2_000 };
 
 export type ProcessorParts = {
@@ -201,8 +201,8 @@ const IN_A_ROW = 5;
 const ENOUGH = 10;
 
 /**
- * Counts this process's calls to a connector, and decides whether so many had no valid answer that no new orders should be sent.
- * Times are values of `performance.now()`.
+ * Counts this process's calls to a connector, and decides when so many of them had no valid answer that sending must
+ * stop. Times are values of `performance.now()`.
  */
 export class Breaker {
   #inARow = 0;

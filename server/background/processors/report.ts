@@ -63,7 +63,10 @@ export async function recordAnswer(parts: ReportParts, answered: Answered, signa
   }
 }
 
-/** Returns false if another process has changed the attempt in the meantime. Rejects if the answer may not have been written. */
+/**
+ * Returns false if another process has changed the attempt in the meantime. Rejects if it is unknown whether the answer
+ * was written.
+ */
 export async function recordOnce(
   parts: ReportParts,
   { attempt, question, answer, traits, now }: Answered,
@@ -78,7 +81,10 @@ export async function recordOnce(
 /** How many times to retry recording an answer because another process has changed its attempt. */
 const MAX_RACES = 5;
 
-/** Records an answer, even if its attempt has changed in the meantime. Rejects if the answer may not have been written. */
+/**
+ * Records an answer, even if its attempt has changed in the meantime. Rejects if it is unknown whether the answer was
+ * written.
+ */
 export async function recordNow(parts: ReportParts, answered: Answered): Promise<void> {
   let { attempt } = answered;
   for (let race = 0; race < MAX_RACES; race += 1) {
@@ -90,7 +96,7 @@ export async function recordNow(parts: ReportParts, answered: Answered): Promise
   throw new Error(`the attempt of an answer was changed ${MAX_RACES} times while the answer was recorded`);
 }
 
-/** Applies a step to an attempt. Returns false and rejects for the same reasons as {@link recordOnce}. */
+/** Applies a step to an attempt. Returns false or rejects for the same reasons as {@link recordOnce}. */
 export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step, now: number): Promise<boolean> {
   if (step.effect === null) {
     const after = attemptAfter(attempt, step, now);

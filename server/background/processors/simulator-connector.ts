@@ -19,7 +19,7 @@ const TRAITS: Traits = {
   settledWithinHours: 48,
 };
 
-/** The behavior that refuses the connection. Orders with this behavior are sent to an address that refuses connections. */
+/** Orders with this behavior are sent to an address that refuses connections. */
 const REFUSED = 'refused';
 
 export function simulatorSettings(): ConnectorSettings {
@@ -30,7 +30,10 @@ export function simulatorSettings(): ConnectorSettings {
 
 type Running = { readonly simulator: RunningSimulator; readonly usual: Connector; readonly refused: Connector };
 
-/** Opens the connection to the simulator. Its process starts with the first order, and again if it has died. */
+/**
+ * Opens the connection to the simulator. The simulator's process starts with the first order, and starts again if it
+ * has died.
+ */
 export function openSimulatorConnector(
   settings: ConnectorSettings,
   parts: { readonly directory: string; readonly noticeUrl: () => string | null },

@@ -169,7 +169,7 @@ test("reads a secret from a file, like the service's own secrets", () => {
   expect(connectors?.connectors[0]?.secrets).toEqual([SECRET]);
 });
 
-describe('a file is refused', () => {
+describe('refuses a file', () => {
   test('that does not exist', () => {
     const missing = join(directory, 'missing.json');
     const start = () => readConfiguration({ CONNECTORS: missing });
@@ -194,7 +194,7 @@ describe('a file is refused', () => {
   });
 });
 
-describe('a connector is refused', () => {
+describe('refuses a connector', () => {
   const refusal = (changes: object, environment = {}): string =>
     refusalOf(() => read([{ ...MINIMAL, ...changes }], environment));
 

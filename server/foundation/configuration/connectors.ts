@@ -287,7 +287,7 @@ function readTraits(value: unknown, refuse: Refuse, wrong: Wrong): Traits {
       return [trait, set];
     }),
   ) as Traits;
-  // There is no default, because a wrong guess would pay twice.
+  // There is no default, because a wrong guess could cause a second payment.
   if (traits.canResend && value[TRAITS.keyMemorySeconds.name] === undefined) {
     throw wrong('traits.key_memory_seconds', 'it must be set if can_resend is true');
   }

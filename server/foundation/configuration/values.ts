@@ -174,7 +174,7 @@ export const HEADERS: Kind<Readonly<Record<string, string>>> = {
 function decode(value: string | undefined): string | undefined {
   try {
     const decoded = decodeURIComponent(value ?? '%');
-    // A character that no header may contain would fail every request.
+    // A character that no header may contain would make every request fail.
     return /^[\t -~]*$/.test(decoded) ? decoded : undefined;
   } catch {
     return undefined;

@@ -31,7 +31,10 @@ export class Ending {
   }
 }
 
-/** Stops on the first signal. More signals may follow: Ctrl-C in a terminal reaches both npm and the service. */
+/**
+ * Stops on the first signal, and ignores further ones. They are normal, because Ctrl-C in a terminal reaches both npm
+ * and the service.
+ */
 export function stopOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): { readonly isStopping: boolean } {
   const state = { isStopping: false };
   const onSignal = (signal: NodeJS.Signals): void => {

@@ -7,8 +7,8 @@ import type { HttpServer } from '../../http/server.ts';
 import { findRunningServices, type RunningService } from '../../postgres/running-services.ts';
 
 /**
- * Throws {@link StartupProblem} if nothing could listen at the first configured address. Called before a ledger is created.
- * Another process can still take the port before {@link listen} is called.
+ * Throws {@link StartupProblem} if the service could not listen on the first configured address. Called before a ledger
+ * is created. Another process can still take the port before {@link listen} is called.
  */
 export async function requireFreePort(configuration: Configuration): Promise<void> {
   const { hosts, port } = configuration;

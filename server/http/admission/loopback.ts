@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-// Distinguishes requests from this machine from requests of other machines, proxies and web pages.
+// Distinguishes requests of this machine from those that come from other machines, proxies and web pages.
 
 /** Headers that only proxies add. All headers that begin with X-Forwarded also count. */
 const PROXY_HEADERS: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ export function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefin
   return undefined;
 }
 
-/** Returns whether a Host header or the authority of an origin is a name or address of loopback. */
+/** Returns whether a Host header or the authority of an origin is a loopback name or address. */
 export function isLoopbackAuthority(authority: string): boolean {
   const host = hostOf(authority.toLowerCase());
   return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);

@@ -86,9 +86,10 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 }
 
 /**
- * Returns whether the console sent a request without an action of its user, so that a failure is not the user's error. Such
- * requests are reads in the background, and the request that asks who is signed in. A page of another origin, a program with a key,
- * or a request that changes anything cannot claim this. A refused credential is recorded in the audit log in any case.
+ * Returns whether the console sent a request without any action by its user. A failure of such a request is not the
+ * user's error. The console sends reads in the background, and a request that asks who is signed in. A page of another
+ * origin, a program with a key, or a request that changes anything cannot claim this. A refused credential is recorded
+ * in the audit log in any case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;
@@ -152,7 +153,7 @@ export function loginCookie(context: RequestContext, trustedProxies: number, log
   return `${transport.name}${LOGIN}=${value}; ${attributes}; Max-Age=${login === null ? 0 : LOGIN_SECONDS}`;
 }
 
-/** Returns the state of the login in the request's cookie. Undefined if there is not exactly one cookie that can be read. */
+/** Returns the state of the login in the request's cookie. Undefined unless there is exactly one readable cookie. */
 export function readLoginCookie(
   context: RequestContext,
   head: RequestHead,

@@ -83,8 +83,8 @@ export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutM
   }
 }
 
-// Timeouts of connections. After a pause of the process, timers run before sockets are read. Then a request that arrived in time
-// looks late. So received input is read before a connection is closed.
+// Timeouts of connections. After a pause of the process, timers run before sockets are read, so a request that arrived
+// in time looks late. Therefore, received input is read before a connection is closed.
 
 /** Number of turns of the event loop for reading received input. One turn is enough for a thousand connections. */
 const MAX_TURNS = 3;

@@ -44,9 +44,9 @@ export class Watchers {
   }
 
   /**
-   * Counts a watcher until its response ends. Returns a signal. It aborts when the response ends, when the service stops, and when
-   * the caller half-closes the connection, which a caller that still reads never does. If the service is already stopping, the
-   * signal aborts immediately.
+   * Counts a watcher until its response ends. Returns a signal. It aborts when the response ends, when the service
+   * stops, and when the caller half-closes the connection. A caller that is still reading never half-closes it. If the
+   * service is already stopping, the signal aborts immediately.
    *
    * @throws {Refusal} rate_limited, service_unavailable
    */

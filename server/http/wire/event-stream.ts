@@ -13,8 +13,8 @@ import { writeHead } from './reply.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * The reasons for ending a stream, other than its reader. `signal` aborts when the service stops. `checkKey` throws if the key is
- * invalid.
+ * The reasons for ending a stream other than the disconnection of its reader. `signal` aborts when the service stops.
+ * `checkKey` throws if the key is invalid.
  */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 

@@ -22,7 +22,7 @@ export type Fault = {
   readonly details: RefusalDetails;
   /** Set only for operations that move money and for their dry runs. */
   readonly moneyMoved: MoneyMoved | undefined;
-  /** Whether the request may have taken effect anyway. If so, sending it again could have a second effect. */
+  /** Whether sending the request again could repeat its effect, because it may have taken effect despite the error. */
   readonly mayRepeat: boolean;
   readonly transferId: string | undefined;
   /** The thrown value. Null if it was a refusal. */

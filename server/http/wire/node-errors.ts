@@ -68,7 +68,7 @@ function refusalOf(error: ParserError): Refusal {
   if (start.startsWith('PRI *')) {
     return new Refusal('malformed_request', 'This port serves HTTP/1.1, but the request is HTTP/2.');
   }
-  // The code depends on the order of the two headers. Only the reason shows that both are present.
+  // The parser's error code depends on the order of the two headers. Only its reason shows that both are present.
   if (error.reason?.includes("can't be present with") === true) {
     const message =
       'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one: ' +

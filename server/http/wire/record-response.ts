@@ -42,7 +42,9 @@ export class ErrorRecordResponse extends ServerResponse {
   #heldBytes = 0;
   #isReleased = false;
 
-  /** Returns the response that replaces a response that has this status and is not a record. The server overrides this. */
+  /**
+   * Returns the replacement for a response that has this status but is not an error record. The server overrides this.
+   */
   protected substitute(_status: number): ErrorResponse | undefined {
     return undefined;
   }

@@ -79,7 +79,10 @@ export type WrittenReply = {
 /** A request that waits for an approval is accepted, but nothing is changed yet. */
 const WAITS = { status: 202, location: undefined, etag: undefined } as const;
 
-/** Takes the status, `Location` and `ETag` from the definition. Writes the record as JSON, unless the reply has its text. */
+/**
+ * Takes the status, `Location` and `ETag` from the definition. Writes the record as JSON, unless the reply already
+ * contains its text.
+ */
 export function writeReply(id: OperationId, reply: JsonReply<unknown> | AcceptedReply): WrittenReply {
   if ('approvalId' in reply) return { ...WAITS, body: reply.json, replayed: reply.replayed };
   const status = 'existing' in reply && reply.existing === true ? 200 : OPERATIONS[id].status;

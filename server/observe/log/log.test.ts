@@ -16,7 +16,7 @@ test('writes no sentence in the line of a request', () => {
   expect(text).toBe('2030-01-31T09:00:00.000Z info  request method=POST status=201\n');
 });
 
-test('keeps several lines separate, and text that is not a record unchanged', () => {
+test('keeps several lines separate, and leaves text that is not a record unchanged', () => {
   const lines = `${line({ event: 'a' })}\n${line({ event: 'b' })}half a line`;
   expect(asText(lines, NO_TERMINAL)).toBe(
     '2030-01-31T09:00:00.000Z info  a\n\n2030-01-31T09:00:00.000Z info  b\nhalf a line',

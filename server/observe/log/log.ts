@@ -106,7 +106,10 @@ function shownValue(value: unknown): string {
   return typeof value === 'string' && /^[!-~]+$/.test(value) ? value : printable(JSON.stringify(value));
 }
 
-/** If the database has failed no request for this long, an outage is over. The next failure is logged in full again. */
+/**
+ * If no request has failed because of the database for this long, the outage is over, and the next failure is logged in
+ * full again.
+ */
 const QUIET_MILLISECONDS = 10_000;
 
 const COUNT_MILLISECONDS = 1_000;

@@ -16,7 +16,7 @@ import type { BoundHistogram, Metrics } from './registry.ts';
 /** A group has at most 256 transfers. */
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** In seconds. A request ends after 5 seconds. */
+/** Bounds in seconds. A request ends after at most 5 seconds. */
 const SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 export function countCommits(metrics: Metrics): CommitObserver {

@@ -49,7 +49,8 @@ export function showFigures(
     processors: readAt('processors'),
     server: readAt('server'),
   };
-  // A part that was never read counts as overdue from the start.
+  // Until a part is read, the start of the process counts as its last reading. So a part that is never read becomes
+  // overdue.
   for (const level of Object.values(levels)) level.set(Math.round(performance.timeOrigin) / 1000);
   return {
     onFigures: (part, figures) => {

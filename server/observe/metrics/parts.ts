@@ -9,8 +9,8 @@ import type { ReadinessCheck } from '../readiness.ts';
 import type { BoundCounter, BoundGauge, Metrics } from './registry.ts';
 
 /**
- * Returns a function that sets a counter to a total that this process already has. Each time the page is rendered, the difference
- * is added to the counter.
+ * Returns a function that sets a counter to a total that this process already counts. Each time the page is rendered,
+ * the difference is added to the counter.
  */
 export function follow(count: BoundCounter): (total: number) => void {
   let known = 0;
@@ -25,8 +25,8 @@ export function follow(count: BoundCounter): (total: number) => void {
 const MAX_AGE_MILLISECONDS = 60_000;
 
 /**
- * Omits gauges from the page until they are set, and again when they have not been set for a minute, because an age would otherwise
- * stop growing.
+ * Omits gauges from the page until they are set, and again when they have not been set for a minute. Otherwise, the
+ * page would show an age that no longer grows.
  */
 export function leaveOutOld(metrics: Metrics, gauges: readonly BoundGauge[]): () => void {
   for (const gauge of gauges) gauge.remove();

@@ -107,7 +107,7 @@ const OUTCOMES = [
   'unknown',
 ] as const satisfies readonly Answer['outcome'][];
 
-/** In seconds. A call ends after 12 seconds: 2 to connect, and 10 for the answer. */
+/** Bounds in seconds. A call ends after at most 12 seconds: 2 to connect, and 10 for the answer. */
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type CallCounts = {

@@ -37,8 +37,8 @@ export type BackupJobParts = {
 };
 
 /**
- * How often written WAL is given to the archiver. Two such intervals, plus the time for a file to arrive, are less than a minute,
- * the maximum loss.
+ * How often written WAL is given to the archiver. Two such intervals, plus the time for a file to arrive, are less than
+ * a minute, which is the maximum loss.
  */
 const INTERVAL_MILLISECONDS = 25_000;
 

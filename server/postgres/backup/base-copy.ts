@@ -51,8 +51,8 @@ export type CopyOptions = {
 const BYTES_PER_SECOND = 32 * 1_048_576;
 
 /**
- * Longer than the archiver's pause before it tries again. Without this wait, a copy whose WAL is not archived could not be
- * restored.
+ * The maximum wait until the copy's WAL is archived, without which the copy could not be restored. It is longer than
+ * the archiver's pause before it tries again.
  */
 const ARCHIVE_TIMEOUT_MILLISECONDS = 180_000;
 const LOOK_MILLISECONDS = 200;

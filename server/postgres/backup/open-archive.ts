@@ -5,12 +5,12 @@ import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './owne
 export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
 
 export type OpenArchive = {
-  /** Makes the ledger, which exists now, the owner of the directory. Call it before the ledger's server runs. */
+  /** Makes the ledger the owner of the directory. Call it when the ledger exists, but before its server runs. */
   readonly claim: () => Promise<ClaimedArchive>;
 };
 
 /**
- * Checks BACKUP_DIR before any work for a ledger. Undefined if it is not set.
+ * Checks BACKUP_DIR before any work for a ledger. Returns undefined if it is not set.
  *
  * @param dataDirectory the real path of the data directory.
  * @throws StartupProblem if the ledger cannot be backed up there.
@@ -38,7 +38,7 @@ export function archiveSettings({ wal }: BackupDirectory): Record<string, string
     // This library uses no shell, and flushes the file to disk before PostgreSQL may remove its own copy.
     archive_library: 'basic_archive',
     'basic_archive.archive_directory': wal,
-    // Usually, the service itself ends files more often. This setting applies when it cannot.
+    // Usually, the service itself ends WAL files more often. This setting applies when it cannot.
     archive_timeout: '60s',
   };
 }

@@ -84,7 +84,8 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
  */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
-    // The quotes keep the path unchanged in the shell. PostgreSQL would replace a percent sign and the character after it.
+    // The quotes keep the path unchanged in the shell. Percent signs are doubled, because PostgreSQL would replace a
+    // single one and the character after it.
     restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
     recovery_target_timeline: String(timeline),
     ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),

@@ -12,7 +12,7 @@ import {
   timelineOfSegment,
 } from './wal-files.ts';
 
-test('converts between names and numbers of files, even where the first half of the number changes', () => {
+test('converts between names and numbers of files, even when the first half of the number changes', () => {
   for (const number of [0, 1, 255, 256, 257, 65_536, 0xffff_ffff]) {
     const segment = { timeline: 17, number };
     expect(parseSegment(segmentName(segment))).toEqual(segment);

@@ -6,7 +6,7 @@ const SEGMENTS_PER_LOG = 0x1_0000_0000 / SEGMENT_BYTES;
 
 export type Segment = { readonly timeline: number; readonly number: number };
 
-/** The point where a timeline branched off to the next one. Everything before the position belongs to `timeline`. */
+/** The point where the next timeline branched off. Everything before the position `end` belongs to `timeline`. */
 export type Branch = { readonly timeline: number; readonly end: bigint };
 
 const SEGMENT_NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;

@@ -49,6 +49,6 @@ export const CONNECTORS: Mutants = {
   'notice-for-ever': {
     mistake: 'a recorded notice is valid forever',
     edits: { verifyNotice: ['age > TOLERANCE_MILLISECONDS', 'age > 1000 * TOLERANCE_MILLISECONDS'] },
-    witnesses: [signatures('ms from its time')],
+    witnesses: [signatures('ms off')],
   },
 };
