@@ -132,7 +132,7 @@ test.each([
   [0.5 * GIGABYTE, 256],
   [6 * GIGABYTE, 1536],
   [256 * GIGABYTE, 4096],
-])('on a machine with %d bytes of memory, gives a live ledger buffers of %d MB, and a sandbox always 256 MB', (memory, megabytes) => {
+])('gives a live ledger on a machine with %d bytes of memory %d MB of buffers, and a sandbox 256 MB', (memory, megabytes) => {
   expect(liveBuffersMegabytes(memory)).toBe(megabytes);
   expect(readConfiguration({}).sharedBuffers).toBe(256);
 });
