@@ -132,7 +132,7 @@ test.each([
   [0.5 * GIGABYTE, 256],
   [6 * GIGABYTE, 1536],
   [256 * GIGABYTE, 4096],
-])('gives a live ledger on a machine with %d bytes of memory %d MB of buffers, and a sandbox 256 MB', (memory, megabytes) => {
+])('with %d bytes of memory, gives a live ledger %d MB of buffers, and a sandbox 256 MB', (memory, megabytes) => {
   expect(liveBuffersMegabytes(memory)).toBe(megabytes);
   expect(readConfiguration({}).sharedBuffers).toBe(256);
 });
