@@ -85,8 +85,8 @@ const MAX_SENDS = 2;
 /**
  * Decides what an answer changes, or reports that it contradicts the known outcome. Undefined if it changes nothing.
  *
- * An answer to `send` counts as an answer only while the attempt is `sent`. Once the attempt was declared lost, a late answer counts
- * as a notice.
+ * An answer to `send` counts as an answer only while the attempt is `sent`. Once the attempt has been declared lost, a late answer
+ * counts as a notice.
  */
 export function nextStep(
   attempt: Attempt,
@@ -309,7 +309,7 @@ function pending(attempt: Attempt, answer: Answer, now: number): Step {
   return { ...keep(attempt), ...learned(attempt, answer), ...change, acknowledged: true, effect, failure: null };
 }
 
-/** The step after nothing was sent. The outcome is then known, unless the order was sent before. */
+/** The step after a try that sent nothing. The outcome is then known, unless the order was sent in an earlier try. */
 function notSent(attempt: Attempt, answer: Answer, traits: Traits, now: number): Step {
   if (attempt.tries > 1) return unknown(attempt, answer, traits, now);
   const pause = at(SEND_PAUSES, attempt.looks);

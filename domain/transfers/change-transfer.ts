@@ -199,7 +199,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   if (transfer.scheduledFor === null || transfer.scheduledFor > view.now) {
     return new Refusal('invalid_transfer_status', 'The transfer is not due yet.');
   }
-  // Its hold would already be over: it would block the money and could never be captured.
+  // A hold would already be over. It would block the money and could never be captured.
   if (transfer.expiresAt !== null && transfer.expiresAt <= view.now) return endUnheld(transfer, 'expired', view.now);
   const { type, amount, cardName, destinationCardName, currency, capture, expiresAt } = transfer;
   const terms = { type, amount, cardName, destinationCardName, currency, capture, expiresAt };

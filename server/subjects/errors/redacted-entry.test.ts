@@ -177,7 +177,7 @@ test('redacts the metadata filter of every list', () => {
   }
 });
 
-test("does not store the processor's name of a card", () => {
+test("does not store the processor's token for a card", () => {
   const fields = { card_id: 'a', connector_id: 'missing', processor_token: 'tok_of_the_card' };
   const entry = entryOf({ operation: 'create_card', fields });
   expect(entry.request).toEqual({ ...fields, processor_token: '[redacted]' });

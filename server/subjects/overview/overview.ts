@@ -101,7 +101,7 @@ export class OverviewMaker {
     this.#tickedAt = new Date(databaseTime());
   }
 
-  /** get_overview: computed at most once a second. */
+  /** get_overview: returns the overview, which is computed at most once a second. */
   async get(service: Service): Promise<Reply<'get_overview'>> {
     if (this.#cached !== undefined && performance.now() - this.#cached.at < CACHED_MILLISECONDS)
       return { json: this.#cached.json };

@@ -23,7 +23,7 @@ type Origin = {
   readonly trace?: RequestTrace | undefined;
   /** The idempotency key, or null if there is none. */
   readonly key: (KeyInScope & { readonly fingerprint: Fingerprint }) | null;
-  /** The operator who sent the request, by the name in the audit log. Null for a card program. */
+  /** The operator who sent the request, as named in the audit log. Null for a card program. */
   readonly operator: string | null;
   /** The case that the operator works on. See `CallContext`. */
   readonly caseId?: string | undefined;
