@@ -130,7 +130,7 @@ function limitOf(wanted: Period, of: 'amount' | 'count'): string {
   return found?.[0] ?? expect.fail(`no limit on the ${of} of a ${wanted}`);
 }
 
-/** The days (YYYY-MM-DD) on which a period can begin. */
+/** Returns whether a period can begin on a day (YYYY-MM-DD). */
 const FIRST_DAYS: Readonly<Record<Period, (day: string) => boolean>> = {
   day: () => true,
   week: (day) => new Date(`${day}T00:00:00Z`).getUTCDay() === 1,

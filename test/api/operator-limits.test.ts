@@ -27,7 +27,7 @@ afterAll(async () => {
   await other.stop();
 });
 
-/** Creates a card program with 1,000.00 USD and a card, and loads these amounts onto the card with the program's key. */
+/** Creates a card program with 1,000.00 USD and a card. Loads these amounts onto the card with the program's key. */
 async function programWith(...amounts: readonly number[]) {
   const { client } = running();
   const { program_id: programId } = await client.programs.create({ name: 'Limited', currency: 'USD' });
@@ -132,7 +132,7 @@ test('resets the limit on the next day', async () => {
   expect(await codeOf(operator.withdrawals.create(programId, { amount: 1 }))).toBe('operator_limit_exceeded');
 });
 
-test('limits twenty concurrent requests to two processes', async () => {
+test('keeps to the limit when twenty requests arrive at two processes at once', async () => {
   const { programId, loads } = await programWith(...Array.from({ length: 10 }, () => 150));
   const clients = await newOperator();
   const outcomes = await Promise.all(

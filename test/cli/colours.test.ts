@@ -22,9 +22,12 @@ test.each([
   [false, { FORCE_COLOR: '1' }, true],
   [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
-])('terminal: %s, environment: %j, colors: %s', (isTerminal, variables, expected) => {
-  expect(wantsColour(isTerminal, variables)).toBe(expected);
-});
+])(
+  'decides whether to use colors, with a terminal: %s, with the environment %j: %s',
+  (isTerminal, variables, expected) => {
+    expect(wantsColour(isTerminal, variables)).toBe(expected);
+  },
+);
 
 /** Returns the output of a command in a terminal of 80 columns. */
 async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -84,7 +87,7 @@ test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
   ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
-])('treats %s at a question as the answer no', async (_name, key, redirection) => {
+])('treats %s as the answer no to a question', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;
   const terminal = openTerminal(`echo READY$((1+1)); ${node} cards erase card_1${redirection}`);

@@ -41,7 +41,7 @@ describe('exports to standard output', () => {
     expect(errors).not.toContain('Is the service running?');
   });
 
-  test('reports an export that is cut off as JSON', async () => {
+  test('with --json, reports in JSON that an export was cut off', async () => {
     service.play(CUT);
     const { errors } = await runHere(service.url, ['transfers', 'export', '--json']);
     expect(JSON.parse(errors)).toMatchObject({

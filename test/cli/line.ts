@@ -1,4 +1,4 @@
-/** The response to an operation's command, the request that it sends, and its output. */
+/** The response that an operation's command gets, the request that it must send, and the output that it must print. */
 export type Line = {
   /** Differences from the contract's example, or the text of an export. */
   readonly reply?: object | string;

@@ -49,8 +49,8 @@ const UNDER_CONDITION = ERROR_CODES.filter(
   (code) => typeof ERRORS[code].sample.given === 'string' && ERRORS[code].sample.given !== 'an OpenID provider',
 );
 /**
- * Codes to test last. `service_unavailable` stops a service that the other tests need. `request_timeout` needs a request
- * that has been open since the services started.
+ * Codes to test last. `service_unavailable` stops a service that the other tests need. `request_timeout` needs a
+ * request that has been open since the services started.
  */
 const LAST: readonly ErrorCode[] = ['request_timeout', 'service_unavailable'];
 /** Codes whose samples need a signature. `test/api/processors/notices.test.ts` causes them. */

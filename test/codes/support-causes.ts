@@ -63,7 +63,7 @@ const newIncident = async (client: TransferService): Promise<string> => {
 
 /** Returns requests that add a message as the customer, as support, and as support in a sandbox. */
 const written = (id: string, members: object = MESSAGE): readonly Attempt[] =>
-  // A refusal is stored with its idempotency key.
+  // Each request needs a new key, because a refusal is stored under its key.
   (['reply_to_case', 'answer_case', 'answer_sandbox_case'] as const).map((operation) =>
     about(operation, id, members, { 'Idempotency-Key': randomUUID() }),
   );

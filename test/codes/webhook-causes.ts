@@ -146,7 +146,7 @@ export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
   ]),
 );
 
-/** Creates the maximum number of webhooks for a card program and for operators. */
+/** Creates the maximum number of webhooks for a card program and for operators, and tries to create more. */
 function runLimit(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'webhook_limit';
@@ -154,7 +154,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
     const request = sampleRequest(code);
     const [sample] = await runAll(url, code, [{ operation: 'create_webhook', request }]);
     const { program_id } = (await client.webhooks.list({ limit: 1 })).data[0] ?? {};
-    // A refusal is stored with its idempotency key.
+    // Each request needs a new key, because a refusal is stored under its key.
     const keyed = () => ({ 'Idempotency-Key': randomUUID() });
     const ofProgram = withMembers('create_operator_webhook', { program_id }, keyed());
     const results = await runRefused(world, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
@@ -166,7 +166,7 @@ function runLimit(world: World): Promise<readonly Result[]> {
   });
 }
 
-/** Starts a replay that never ends, because its receiver never responds. */
+/** Starts further replays during one that never ends, because its receiver never responds. */
 async function runReplays(world: World): Promise<readonly Result[]> {
   const { url, client } = world.sandbox;
   const code = 'replay_running';

@@ -11,7 +11,7 @@ import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
-/** Opens a screen as one of the people of the sandbox. */
+/** Opens a screen as one of the sandbox's people. */
 async function openAs(person: 'treasurer' | 'approver', path: string): Promise<Page> {
   const page = await openConsole('/console');
   await page.evaluate(async (who) => {
@@ -72,7 +72,7 @@ test('a withdrawal waits until another person approves it', async () => {
   await screenshot(amara, 'approval-carried-out');
 });
 
-test('a repeated withdrawal is a new request, which another person rejects with a reason', async () => {
+test('repeating a withdrawal creates a new request, which another person can reject with a reason', async () => {
   const before = await fundingOf();
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
@@ -88,7 +88,7 @@ test('a repeated withdrawal is a new request, which another person rejects with 
   expect(await fundingOf()).toBe(before);
 });
 
-test('the requester withdraws a request', async () => {
+test('the requester can withdraw a request', async () => {
   const tariq = await openAs('treasurer', `/console/programs/${DEMO_PROGRAM}`);
   await ask(tariq);
   await tariq.getByRole('button', { name: 'Withdraw the request' }).click();
@@ -97,7 +97,7 @@ test('the requester withdraws a request', async () => {
   await service().client.approvals.changePolicy({ rules: [] });
 });
 
-/** The operations that can need an approval but are not in the console. */
+/** The operations that can require an approval but that the console does not offer. */
 const NOT_OFFERED: readonly ApprovableId[] = [
   'erase_card_holder',
   'create_operator_webhook',

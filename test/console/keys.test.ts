@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service, keyOf } = useConsole({ mode: 'live' });
 const administrator = async () => new TransferService({ baseUrl: service().url, key: await keyOf('administrator') });
 
-test('creates a key with a role using the keyboard, and shows its working secret once', async () => {
+test('creates a working key with a role using the keyboard, and shows the key only once', async () => {
   const page = await openConsole('/console/keys', { role: 'administrator' });
   await page.getByRole('button', { name: 'Create a key' }).click();
   const dialog = page.getByRole('dialog', { name: 'Create a key' });

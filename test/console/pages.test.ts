@@ -6,7 +6,7 @@ import { collectStatuses, pressKeys, screenshot, useConsole } from './harness/us
 const { openConsole } = useConsole();
 
 describe('a copy button', () => {
-  test('copies the command of a listing with the keyboard, and confirms it', async () => {
+  test('copies the command of a listing with the keyboard, and confirms that it was copied', async () => {
     const page = await openConsole('/');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const button = page.getByRole('button', { name: 'Copy: Request' }).first();

@@ -10,11 +10,11 @@ import { expectBalancedBooks, useOwnService } from '../harness/service.ts';
 import { type Document, readDocument } from './document.ts';
 import { runGenerated, shrink, type Target } from './sequence.ts';
 
-// Checks that the service does what /openapi.json says for all requests that it allows, in any order. Each status must
-// be listed and must not report a fault. The body and the headers must have the documented form. A Location must lead
-// to the new record, and lists and their filters must find the record. A repeated key must get the same response. No
-// field may be ignored, refusals must be explained, and no response may contain data of another card program. Failing
-// requests are printed as curl commands.
+// Checks that the service does what /openapi.json says, for all requests that the document allows, in any order. Each
+// status must be listed and must not report a fault. The body and the headers must have the documented form. A Location
+// must lead to the new record, and lists and their filters must find the record. A repeated key must get the same
+// response. No field may be ignored, refusals must be explained, and no response may contain data of another card
+// program. Failing requests are printed as curl commands.
 
 const SEED = Number(process.env.CONTRACT_SEED ?? 20_261_128);
 const SECONDS = Number(process.env.CONTRACT_SECONDS ?? 30);

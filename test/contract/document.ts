@@ -158,7 +158,7 @@ export class Document {
 }
 
 /**
- * Returns a response for each status in a range. The range's examples say which codes have the status, so no other
+ * Returns a response for each status in a range. The range's examples show which codes have which status, so no other
  * codes are allowed. A range without examples, as in the adapters' document, allows no status.
  */
 function partsOfRange(range: Response): readonly (readonly [number, Response])[] {

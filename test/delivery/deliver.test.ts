@@ -7,7 +7,7 @@ import { type Received, receiverForTest } from './receiver.ts';
 
 const world = useWorld('At first it has no webhook.');
 
-test('starts to deliver with the first webhook', async () => {
+test('starts to deliver when the first webhook is created', async () => {
   const { sql } = world();
   const countWorkers = () => sql('select count(*)::int as count from webhook_worker');
   const program = await newProgram(world());
@@ -19,7 +19,7 @@ test('starts to deliver with the first webhook', async () => {
   expect(await countWorkers()).toEqual([{ count: 1 }]);
 });
 
-test('sends signed events with the body of get_event, and moves the position', async () => {
+test('sends signed events with the same bytes as get_event, and moves the position', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { secret, webhook_id } = await createWebhook(program, receiver, {

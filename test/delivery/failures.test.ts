@@ -265,7 +265,7 @@ test('emits webhook.failing once after an hour of failures, and disables the web
   await webhookWhen(program, webhookId, ({ backlog, failing_since }) => backlog === 0 && failing_since === null);
 });
 
-test('does not disable a webhook because the service was stopped for days', async () => {
+test('does not count the days during which the service was stopped toward disabling a webhook', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);

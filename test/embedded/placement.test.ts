@@ -39,7 +39,7 @@ test('creates the ledger elsewhere if the directory is closed to other users, an
   expect(recorded.split('\n')).toContain(isRoot ? expected : 'postgresql');
   expect((await lstat(closed)).mode & 0o777).toBe(0o700);
 
-  // Opening or moving the directory later leads to the same ledger, never to a second one.
+  // If the directory is later opened to other users, or moved, it leads to the same ledger, never to a second one.
   await chmod(closed, 0o755);
   const second = await start(directory, { systemDirectory });
   expect(await query(second, READ)).toEqual([{ value: 42 }]);

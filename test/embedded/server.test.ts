@@ -166,7 +166,7 @@ test('prevents commits by backends that outlive a killed server and service', as
   const client = new Client(postgres.connection);
   client.on('error', () => undefined);
   await client.connect();
-  // The statement never ends. The timeout ends it if the test does not.
+  // The statement below never ends by itself. The timeout ends it if the test does not.
   await client.query("SET statement_timeout = '5min'");
   const [backend] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
   const busy = client

@@ -115,7 +115,7 @@ describe('the error log finds every error within a second of its response', () =
     ['reversal_not_found', () => send('/api/v0.1/core/reversal/rev_missing')],
     ['invalid_card_status', () => send('/api/v0.1/core/card/card_closed', patch({ status: 'active' }))],
     ['card_not_empty', () => send('/api/v0.1/core/card/card_inactive', patch({ status: 'closed' }))],
-  ])('for %s by its real cause', async (code, provoke) => {
+  ])('for the real cause of %s', async (code, provoke) => {
     const sent = await provoke();
     const { error, afterMilliseconds } = await lookUp(service().client, sent.requestId);
     expect(error).toMatchObject({ code, request_id: sent.requestId, status: sent.status });

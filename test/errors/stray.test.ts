@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { sendRaw } from '../harness/raw-request.ts';
 import { refusalOf, useOwnService } from '../harness/service.ts';
 
-// Browsers, monitors and scanners send such requests to any service. The service refuses them without an alert.
+// Tests stray requests, which browsers, monitors and scanners send to any service. The service refuses them without an
+// alert.
 
 const service = useOwnService('This file counts the requests to the service.');
 
@@ -40,7 +41,7 @@ const GUESSES: readonly (readonly [method: string, path: string, code: string, m
   ['GET', '/apis', 'route_not_found', DOCS],
 ];
 
-/** Wrong paths that callers sent by mistake when they meant an operation. */
+/** Wrong paths that a caller who means an operation could send by mistake. */
 const MISTAKES: readonly (readonly [method: string, path: string, headers?: Readonly<Record<string, string>>])[] = [
   ['POST', '/api/v0.2/core/transfer'],
   ['POST', '/v0.1/core/transfer'],

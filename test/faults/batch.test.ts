@@ -38,8 +38,8 @@ async function movedOf(rows: readonly Attempt[]): Promise<readonly number[]> {
 type BatchFault = {
   readonly name: string;
   /**
-   * The values of `money_moved` in the order of the rows. The first row shares its group's outcome with other rows, and
-   * their number depends on the machine. All later rows are committed or refused after that group.
+   * The values of `money_moved` in the order of the rows. The first row is in a group with other rows, which all have
+   * the same outcome. The size of that group depends on the machine. The remaining rows are committed or refused later.
    */
   readonly says: RegExp;
   /** How many times a row with `unknown` moved money. */

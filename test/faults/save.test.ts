@@ -27,8 +27,8 @@ const constraint = (table: string, condition: string): Fault['arrange'] =>
   );
 
 /**
- * Terminates backends that wait in a transaction. On a busy machine, the request's backend may first still execute its
- * statements.
+ * Terminates backends that wait in a transaction. First waits until there is one, because on a busy machine the
+ * request's backend may still be executing its statements.
  */
 async function terminate(stage: Stage): Promise<void> {
   const waits = "state = 'idle in transaction'";

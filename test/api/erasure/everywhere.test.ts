@@ -48,7 +48,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-/** A receiver that responds with the body of each request. */
+/** Reads the body of a request, which the receiver sends back in its response. */
 async function echo(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const part of request) body += String(part);
@@ -104,7 +104,10 @@ async function filesWith(text: string): Promise<readonly string[]> {
 
 type Made = { readonly key: string; readonly send: (client: TransferService) => Promise<WithResponse<object>> };
 
-/** Stores the marker in every text that can be stored about a card. Returns the requests that can be repeated. */
+/**
+ * Stores the marker in every text that a request can store about a card. Returns the requests that have keys, and the
+ * first responses to them.
+ */
 async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly first: readonly object[] }> {
   const { client } = service();
   const keyed: Made[] = [];
@@ -160,7 +163,7 @@ async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly firs
   return { keyed, first };
 }
 
-/** Sends refused requests that quote the marker. Some of them do not name the card in a field. */
+/** Sends requests with the marker that the service refuses. Some of them do not name the card in a field. */
 async function plantErrors(client: TransferService, transferId: string): Promise<void> {
   const texts = { description: MARKER, metadata: METADATA };
   await refusalOf(client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', ...texts }));
@@ -178,8 +181,8 @@ async function plantErrors(client: TransferService, transferId: string): Promise
 }
 
 /**
- * Opens cases about requests that name the card, only its transfer, or only its holder, and a case that names the card in
- * its text.
+ * Opens cases about requests that name the card, only its transfer, or only its holder. Also opens a case that names
+ * the card in its text.
  */
 async function plantCases(client: TransferService, transferId: string): Promise<void> {
   const refusals = [
@@ -195,7 +198,8 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
   cases.push(await client.cases.create({ transfer_id: transferId, text: MARKER }));
   cases.push(await client.cases.create({ text: `${MARKER} has ${CARD}.` }));
-  // Only the holder reference connects this case to the card, so the erasure cannot find the case's other texts.
+  // Only the holder reference connects this case to the card. The erasure could not find other texts in the case, so
+  // the case has none.
   const noConnector = { holder_reference: MARKER, connector_id: 'none', processor_token: 'none' };
   const { requestId } = await refusalOf(client.cards.create(noConnector));
   const { case_id: ofHolder } = await client.cases.create({ request_id: requestId });
@@ -252,7 +256,7 @@ async function plantByOperator(client: TransferService): Promise<void> {
     programId: DEMO_PROGRAM,
     timeoutMilliseconds: 120_000,
   });
-  // Removes the rule again, so that no other request waits for an approval.
+  // Adds an approval rule for one request only, and then removes it, so that no other request waits for an approval.
   await client.approvals.changePolicy({ rules: [{ operation: 'create_transfer' }] });
   const waits = { amount: 1, card_id: CARD, description: MARKER, metadata: METADATA };
   await expect(operator.transfers.create(waits)).rejects.toThrow(AwaitsApproval);
@@ -275,7 +279,7 @@ async function untilAllIsStored(client: TransferService, webhookId: string): Pro
   await waitFor('the attempts to be stored', async () =>
     (await rowsWith(MARKER)).some((row) => row.startsWith('webhook_attempt')),
   );
-  // A delivery that ends after the last round of the erasure would store the receiver's response.
+  // A delivery that ends after the last round of the erasure would store the receiver's response, which has the marker.
   await untilRelayed(database);
   await waitFor('everything is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
@@ -296,7 +300,7 @@ test('erases everything that identifies the holder of a card, and leaves everyth
   const balances = (await client.trialBalance.get()).currencies;
 
   expect(await client.cards.erase(CARD)).toMatchObject({ card_id: CARD, status: 'running', completed_at: null });
-  // The database is stopped, so errors about the card wait in a file.
+  // While the database is stopped, an error about the card waits in a file. The erasure must also remove this error.
   await waitFor('the first round to end', async () => (await erasure()).round === 2);
   await client.sandbox.stopDatabase();
   await client.transfers

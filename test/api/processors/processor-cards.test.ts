@@ -65,7 +65,7 @@ describe('the token of a card', () => {
     expect(await found(token)).toEqual([`${card_id} by processor_token: Card: closed, balance 0.00 USD`]);
   });
 
-  test('registers only one card if two card programs each try to register it twenty times at once', async () => {
+  test('is registered for only one card if two card programs each try to register it ten times at once', async () => {
     const token = `tok_${randomUUID()}`;
     const sent = Array.from({ length: 20 }, (_, at) => create(token, undefined, at % 2 === 0 ? other : undefined));
     const codes = await Promise.all(

@@ -11,7 +11,7 @@ import { expectBalancedBooks, refusalOf, useService } from '../../harness/servic
 import { held, made, newCard } from '../arrange.ts';
 
 // Tests how each field treats `null` and "". A caller may send them because a variable was not set. Such a request must
-// never do more than it would have done with a value.
+// never do more than the caller meant.
 
 const running = useService();
 const client = () => running().client;
@@ -29,7 +29,7 @@ function send(id: OperationId, body: object | undefined, query = ''): Promise<Ra
 
 /**
  * Returns the fields that a body's schema does not allow to be empty, each with the last words of the error message,
- * which describe omitting it.
+ * which say what omitting the field does.
  */
 function guardedIn(id: OperationId): Readonly<Record<string, string>> {
   return (Reflect.get(tableOf(id).body ?? {}, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;

@@ -71,7 +71,7 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
   query,
 });
 
-/** Operations that read one record. They validate the request before they look for the record. */
+/** Returns the tests of an operation that reads one record. It validates the request before it looks for the record. */
 function reading(operation: OperationId): readonly Subject[] {
   const { query, errors }: Operation = OPERATIONS[operation];
   const missing = errors.map((code) => byId(code, 'missing'));

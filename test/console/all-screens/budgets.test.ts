@@ -17,7 +17,7 @@ const POLLS = [
   { path: '/api/v0.1/console/session', everyMilliseconds: 5_000 },
 ] as const;
 
-/** The number of rows that a list may have in the document. */
+/** The maximum number of rows that a list may have in the document. */
 const MAX_ROWS = 300;
 
 const { service, openConsole } = useConsole();
@@ -27,7 +27,7 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-test('the first page loads few bytes', async () => {
+test('the first page loads no more bytes than allowed', async () => {
   const page = await openConsole('/errors');
   const sizes = new Map<string, number>();
   page.on('response', async (response) => {

@@ -35,8 +35,8 @@ export async function stopReading(page: Page, requests: ReadonlySet<Request>): P
 const MAX_STOPS = 300;
 
 /**
- * Presses Tab from the start of the page until the focus leaves it. Returns every stop, and every control that a mouse could
- * use but Tab did not reach.
+ * Presses Tab from the start of the page until the focus leaves it. Returns every stop, and every control that can be
+ * used with a mouse but that Tab did not reach.
  */
 export async function walkByTab(
   page: Page,

@@ -52,7 +52,7 @@ export class PagePool {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height: 800 });
     watchForProblems(page, this.#url, () => this.#wasStopped);
-    // A sandbox page can also stop the database itself, and continues to poll after that.
+    // A page can also stop the database, from the sandbox screen, and it continues to poll after that.
     page.on('request', (request) => {
       if (new URL(request.url()).pathname === OPERATIONS.stop_database.path) this.noteStop();
     });

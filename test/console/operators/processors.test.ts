@@ -117,7 +117,7 @@ describe('the page of a transfer at a processor', () => {
     expect(await page.locator('main').innerText()).not.toContain('ticket 4711');
   });
 
-  test('has a phone view of each state', async () => {
+  test('shows on a phone that the processor will carry out the transfer later', async () => {
     const transfer = await transferWith(await newCard('sim_pending=86400'), 'pending', 'unload');
     const page = await openConsole(transferPath(transfer), { width: 390, theme: 'dark' });
     await section(page).getByText('will carry it out later').waitFor();

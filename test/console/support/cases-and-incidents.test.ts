@@ -303,7 +303,7 @@ describe('a case', () => {
     await messages(page).getByText('Without a program.').waitFor();
   });
 
-  test('is recorded in the audit log with every action that support takes from it', async () => {
+  test('is named in the audit log for every action that support takes from it', async () => {
     await client().deposits.create(shop.programId, { amount: 900 });
     const { transfer_id } = await shop.caller.transfers.create({ amount: 900, card_id: 'card_shop' });
     const record = await shop.caller.cases.create({ transfer_id });

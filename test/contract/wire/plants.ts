@@ -25,8 +25,8 @@ function putHeader(...names: readonly string[]): (made: Draft, number: string, r
 }
 
 /**
- * Card numbers in places where people put them by mistake. In some places, the service refuses the request. In others,
- * it accepts it.
+ * Card numbers in places where people put them by mistake. For some of these places, the service refuses the request.
+ * For others, it accepts the request.
  */
 export const PLANTS: readonly Change[] = [
   plant('as the card', ({ members }, number, random) => {
