@@ -6,11 +6,11 @@ import type { CommitObserver, GroupWork, Pending } from './group-work.ts';
 import { LockingPath, type Reachable } from './locking-path.ts';
 
 // Invariant: Requests with the same idempotency key move money once and get one response
-// Kept by: the key's lock, its row in the same transaction
+// Kept by: the key's lock, and its row in the transaction that moves the money
 // Tested by: `test/store/races.test.ts`, `test/crashes`
 
 // Invariant: A transfer whose response was 201 is never lost
-// Kept by: sent after COMMIT; `fsync`, `full_page_writes` and `synchronous_commit` on
+// Kept by: the response is sent after COMMIT; `fsync`, `full_page_writes` and `synchronous_commit` on
 // Tested by: `test/crashes/kill.test.ts`, `test/start/foreign-server.test.ts`
 
 export type LaneBounds = {

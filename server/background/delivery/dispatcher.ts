@@ -14,7 +14,7 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 // Tested by: `test/delivery/order.test.ts`, `test/delivery/processes.test.ts`
 
 // Invariant: Receivers that hang or fail do not delay others
-// Kept by: windows, turns, and a limit for slow ones
+// Kept by: windows, turns, and a limit for slow requests
 // Tested by: `test/delivery/order.test.ts`, `test/outbound`
 
 const MAX_FLIGHTS = 512;

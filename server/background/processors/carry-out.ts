@@ -27,7 +27,7 @@ import { applyStep, type ReportParts, recordAnswer } from './report.ts';
 
 // Invariant: The order of an attempt is sent only after the status `sent` is committed, and by only one process. It is never
 //   sent again before the processor has been asked
-// Kept by: `markSent`: only its rows are sent; `lostStep`
+// Kept by: `markSent`: only the orders of the rows that it returns are sent; `lostStep`
 // Tested by: `test/processors/matrix.test.ts`
 
 // Invariant: No transaction is open during a call to a processor

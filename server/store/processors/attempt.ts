@@ -24,8 +24,8 @@ import {
 } from '../sql.ts';
 import { isEnabled } from '../switch.ts';
 
-// Invariant: An attempt is `sent` in a committed transaction before the first byte of its order leaves
-// Kept by: `claimAttempts`: only its rows are ever sent
+// Invariant: An attempt is `sent` in a committed transaction before the first byte of its order is sent
+// Kept by: `claimAttempts`: only the orders of the rows that it returns are ever sent
 // Tested by: `test/processors`
 
 // Invariant: A transfer has at most one attempt that is open or approved

@@ -29,7 +29,7 @@ import type { CurrentPolicy, PolicyMemory } from './policy.ts';
 import { toApprovalRecord, toEventPayload } from './record.ts';
 import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, valuesOf } from './subject.ts';
 
-// Invariant: An operator's request that matches a rule is carried out only after its approval
+// Invariant: An operator's request that matches an approval rule is carried out only after its approval
 // Kept by: `withApproval`, around the handlers of all approvable operations for operators (`server/handlers.ts`)
 // Tested by: `test/security/approvals.test.ts`, `verification/campaigns/approvals.ts`
 

@@ -8,7 +8,7 @@ import { DEFAULT_SCHEMA, LIMITS } from '../session-settings.ts';
 import { readHostList } from './host-list.ts';
 
 // Invariant: If there are several hosts, the service uses only a host that accepts writes, and never a replaced one
-// Kept by: every new connection asks its server; a change of host closes all connections to others, even if they are in use
+// Kept by: every new connection asks its server; a change of host closes all connections to other hosts, even those in use
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
