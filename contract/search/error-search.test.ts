@@ -60,7 +60,7 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['invalid signature', 'unauthenticated'],
   ['forbidden', 'forbidden'],
   ['permission denied', 'forbidden'],
-  // No error means that money moved twice. These codes say why the second request was refused, and find the first.
+  // No code says that money moved twice. These codes say why the second request was refused, and find the first.
   ['double charge', 'duplicate_reference'],
   ['customer was charged twice', 'duplicate_reference'],
   ['duplicate', 'duplicate_reference'],

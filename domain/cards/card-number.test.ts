@@ -106,12 +106,12 @@ describe('a text that does not look like a card number', () => {
     ['digits far apart', '4111    1111    1111    1111'],
     ['the inner id of the demo program', '01900000-0000-7000-8000-0000000000de'],
     ['an id of digits only', 'tr_41111111111111114111111111111111'],
-  ])('%s: %s', (_, text) => {
+  ])('is neither found nor redacted: %s, %s', (_, text) => {
     expect(findCardNumbers(text)).toEqual([]);
     expect(redactCardNumbers(text)).toBe(text);
   });
 
-  test('UUIDs and ids of this service with any digits', () => {
+  test('is neither found nor redacted: UUIDs and ids of this service with any digits', () => {
     const hexDigits = fc.array(fc.constantFrom(...'0123456789012345678901234567890123456789abcdef'), {
       minLength: 32,
       maxLength: 32,

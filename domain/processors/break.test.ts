@@ -78,7 +78,7 @@ const TABLE: readonly (readonly [name: string, of: Partial<Difference>, bookings
   ['a break without an attempt', { kind: 'unknown_attempt', attempt: null, statedAmount: 5n }, []],
 ];
 
-test.each(TABLE)('bookings for %s', (_name, of, expected) => {
+test.each(TABLE)('offers the right bookings for %s', (_name, of, expected) => {
   const nothing = { kind: 'contradiction', attempt: null, statedAmount: null, bookedAgainst: null } as const;
   const bookings = bookingsOf({ ...nothing, ...of });
   expect(bookings.map(({ amount, from, to }) => `${amount} from ${from} to ${to}`)).toEqual(expected);

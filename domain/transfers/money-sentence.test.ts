@@ -295,7 +295,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
 ];
 
 describe('the sentence about the money of a transfer', () => {
-  it.each(CASES)('%s', (_name, facts, now, moved, sentence) => {
+  it.each(CASES)('is exact for this state: %s', (_name, facts, now, moved, sentence) => {
     expect(moneySentence(facts, now)).toEqual({ moved, sentence });
   });
 
@@ -382,7 +382,7 @@ describe('the effect of creating a transfer', () => {
       'no',
       `10.00 USD would move ${FROM_FUNDING} at 2026-02-01T09:00:00.000Z. Then t${asked()}`,
     ],
-  ] as const)('%s', (_name, terms, card, behavior, status, moneyMoved, sentence) => {
+  ] as const)('is described exactly for %s', (_name, terms, card, behavior, status, moneyMoved, sentence) => {
     expect(foresee(terms, card, behavior)).toEqual({ status, moneyMoved, sentence });
   });
 });

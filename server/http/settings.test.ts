@@ -16,8 +16,8 @@ const OTHERS = 1500;
 const OTHER_VALUE = 80;
 
 /**
- * Returns the number of bytes that a character can take in a URL. An ASCII character that must be escaped takes three. Any other
- * character takes up to four times three.
+ * Returns how many bytes a character of a value can take in a URL. A value with a pattern is in ASCII, and an escaped
+ * ASCII character takes three. Any other character takes up to four times three.
  */
 const escaped = ({ pattern }: Parameter['schema']): number => (pattern === undefined ? 12 : 3);
 

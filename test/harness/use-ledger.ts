@@ -28,8 +28,8 @@ let shared: Promise<TestServer> | undefined;
 let databases = 0;
 
 /**
- * Creates a database on the shared server. On stock binaries, each file has its own server, because its settings
- * matter.
+ * Creates a database on the shared server. On stock binaries, each file has its own server, because the settings of the
+ * server matter.
  */
 async function newDatabase(): Promise<TestServer> {
   if (STOCK_BINARIES !== undefined) return startServer();

@@ -157,7 +157,7 @@ describe('an export that is refused', () => {
 
 describe('an export that fails midway', () => {
   it('is cut off without the last chunk, and its error is logged under its request id', async () => {
-    // The connection ends at once, before the service would give up on it.
+    // The connection must end at once, and not after the linger time.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
       lingerMilliseconds: 60_000,
       maxDrainMilliseconds: 100,
@@ -316,7 +316,7 @@ describe('while the service closes', () => {
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a start', async () => source.asked > 3);
-    // The close completes, which shows that the close ended the export and not the read timeout.
+    // The close completes, so the close has ended the export, and not the read timeout.
     await started.server.close();
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);

@@ -289,7 +289,7 @@ describe('traceparent', () => {
     ['with a card number', 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-4111111111111111-01', undefined],
     ['sent twice', `traceparent: 00-${ids}-01\r\nTraceparent: 00-${ids}-01`, undefined],
     ['empty', 'traceparent:', undefined],
-  ])('%s', async (_name, header, expected) => {
+  ])('%s: the entry of a request with %j has %j', async (_name, header, expected) => {
     const { ask, only } = await listening();
     expect((await ask(bare('GET', '/health/live', ['Host: localhost', header]))).status).toBe(200);
     expect((await only()).traceparent).toBe(expected);

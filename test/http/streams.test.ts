@@ -258,7 +258,7 @@ describe('a slow reader', () => {
     slow.socket.pause();
     source.give(...Array.from({ length: 100 }, () => PIECE));
     await expect.poll(() => serverSocket.destroyed, { timeout: 60_000 }).toBe(true);
-    // The two kernels buffer a few megabytes, and one piece is in memory.
+    // The kernel buffers a few megabytes for both ends of the connection, and one piece is in memory.
     expect(source.reads).toBeLessThan(30);
     // A caller that does not read is not an error in the service.
     expect(started.reports).toEqual([]);

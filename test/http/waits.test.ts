@@ -15,7 +15,7 @@ const NOTHING = '{"news":false}';
 class News {
   readonly #wakes = new Set<() => void>();
   resumed = 0;
-  /** The result of resuming, if it is not the news. */
+  /** Returns the reply after the wait, if it is not NEWS. */
   next: ((again: WaitReply) => Promise<AnyReply>) | undefined = undefined;
 
   get waiting(): number {

@@ -213,8 +213,8 @@ test('counts webhook deliveries by result', async () => {
 });
 
 /**
- * Metrics that appear only with the right to see standbys, with a copy or with a resolved case. `npm run verify` checks
- * them all.
+ * Metrics that appear only if the service may see standbys, if there is a backup copy, or if a case was resolved.
+ * `npm run verify` checks them all.
  */
 const ELSEWHERE =
   /^transfer_service_(?:case_first_response|case_resolution|standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;

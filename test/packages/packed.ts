@@ -125,7 +125,7 @@ export function copyClone(copy: string): void {
   try {
     execFileSync('cp', ['-al', modules, copied], { stdio: 'ignore' });
   } catch {
-    // The hard links failed because temporary files are on another disk.
+    // The hard links failed, for example because temporary files are on another disk.
     rmSync(copied, { recursive: true, force: true });
     execFileSync('cp', ['-a', modules, copied]);
   }

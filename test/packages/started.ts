@@ -22,7 +22,7 @@ export type StartedService = Started & {
   readonly call: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
 };
 
-/** The environment, user and group of a program. The environment is added to a user's environment. */
+/** How to start a program: its user, its group, and what `env` adds to a user's environment. */
 export type HowToStart = {
   readonly env?: Readonly<Record<string, string>>;
   readonly uid?: number;

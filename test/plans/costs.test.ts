@@ -55,7 +55,7 @@ test('no statement has a plan that the settings exclude, or one so expensive tha
   }
   const ofWriters = plans.filter(({ Settings }) => Settings?.enable_seqscan === 'off');
   const texts = new Set(ofWriters.map((logged) => logged['Query Text'].trim()));
-  // The log must contain the switch, the clock inside a function, and the head of the audit log inside a trigger.
+  // The log must contain plans for the switch, the clock inside a function, and the head of the audit log in a trigger.
   for (const part of ['left join switch on disabled', 'clock_timestamp() + coalesce', 'from audit_head where']) {
     expect(
       [...texts].some((text) => text.includes(part)),

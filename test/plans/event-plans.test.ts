@@ -17,7 +17,7 @@ import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// Tests the plans for events on a hundred days of events, as many as a service with the default retention has.
+// Tests the plans of statements about events on a hundred days of events, as many as the default retention keeps.
 
 const DAYS = 100;
 const server = await useServer();
@@ -165,7 +165,7 @@ describe('dropping an old partition', () => {
     const settings = ['min_duration = 0', 'nested_statements = on', 'format = json', "level = 'notice'"];
     await superuser.query(`load 'auto_explain'; ${settings.map((one) => `set auto_explain.log_${one};`).join(' ')}`);
     superuser.on('notice', listen);
-    // Inserts a full month that ends with a row of each kind.
+    // Fills a month of positions that is old enough to be dropped.
     await superuser.query(
       `insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
         select gen_random_uuid(), 1, 1, gen_random_uuid(), moment, number, false, moment

@@ -44,8 +44,8 @@ export function wholeReads(plan: Plan): readonly string[] {
 }
 
 /**
- * The highest allowed cost. A higher cost means a report, or a node that a setting excludes, which adds 1e10 before
- * PostgreSQL 18.
+ * The highest allowed cost. Only the plan of a report costs more, or a plan with a node that a setting excludes. Before
+ * PostgreSQL 18, such a node adds 1e10.
  */
 const MOST_COST = 1_000_000;
 

@@ -82,7 +82,7 @@ import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from 
 
 const server = await useServer();
 const client = await useConnection(server.connection);
-/** Connects as a program, so every plan contains the row-level policies for that program. */
+/** A connection of a program. Every plan on it contains the row-level policies for that program. */
 let reader: pg.Client;
 
 beforeAll(async () => {
@@ -123,7 +123,7 @@ const AUDIT_CHUNK = { after: 1n, until: 50_000n, count: 1000, maxExamined: 5000 
 
 const NO_ACTION = { action: null, actor: null, programId: null, from: null, to: null };
 
-/** A program's reads outside transactions, with the plan for these values. */
+/** A program's reads outside transactions. PostgreSQL plans them for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
   ['the newest transfer', readNewestTransfer(PROGRAM)],

@@ -164,7 +164,7 @@ test('the calls in flight end soon after a stop, and their orders are later aske
     await answered.begin(() => ({ executes: true, reply: 'answer', until: held }));
     await stage.gates.close('mark', silent.connectorId);
     await silent.begin(({ question }) => ({ executes: true, reply: question === 'send' ? 'silence' : 'answer' }));
-    // These are enough calls to open the breaker, if a call that a stop ends counted as a failure.
+    // These calls would be enough to open the breaker if calls that a stop ends counted as failures.
     for (let more = 0; more < 4; more += 1) await silent.create();
     await stage.gates.untilWaiting('mark', silent.connectorId);
     await answered.untilAsked('send');

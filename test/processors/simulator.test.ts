@@ -201,7 +201,7 @@ test('does not execute an order that was reversed while pending', async () => {
   await call('send', one);
   await call('send', other);
   expect((await call('reverse', one)).record?.status).toBe('reversed');
-  // The other order is due after the reversed one.
+  // The other order is due after the reversed one, which would have been executed by then.
   await vi.waitFor(() => expect(facts(other.attempt_id)).toContain('executed'), PATIENCE);
   const reversed = facts(one.attempt_id).indexOf('reversed');
   expect(facts(one.attempt_id).slice(reversed)).toEqual(['reversed', 'answered reverse']);

@@ -35,7 +35,7 @@ export type Reply =
 const SLOW_MILLISECONDS = 2_000;
 
 /**
- * How the stand-in reacts to a question: whether it executes the question, and how it replies once `until` resolves.
+ * How the stand-in reacts to a question: whether it acts on the question, and how it replies once `until` resolves.
  */
 export type Doing = {
   readonly executes: boolean;

@@ -159,7 +159,7 @@ describe('a withdrawal above the amount of a rule', () => {
   });
 });
 
-/** Ways to end an approval. Each returns the kind of the event. */
+/** Ways to end an approval, by the status that it has afterwards. */
 const ENDS: Readonly<Record<Exclude<ApprovalStatus, 'pending' | 'approved'>, (asked: Fields) => Promise<unknown>>> = {
   carried_out: (asked) => decideOn(olivia, asked, 'approve'),
   rejected: (asked) => decideOn(olivia, asked, 'reject'),

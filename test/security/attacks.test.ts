@@ -27,7 +27,7 @@ async function statusOf({ socket }: RawConnection): Promise<number> {
 describe('a request through a proxy on the machine of a sandbox without keys', () => {
   it.each([0, 1, 10])('is refused without a key, even if %i proxies are trusted', async (trustedProxies) => {
     const { ask, port } = await startServer(fakeGateway(), { settings: { trustedProxies } });
-    // By default, nginx sends the service's address as the host.
+    // By default, nginx sends the service's address as the Host, so the Host does not reveal the proxy.
     const keys = (headers: readonly string[]) =>
       ask(bare('GET', '/api/v0.1/operator/key', [`Host: 127.0.0.1:${port}`, ...headers]));
     expect((await keys([])).status).toBe(200);

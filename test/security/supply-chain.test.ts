@@ -181,7 +181,7 @@ describe('licenses', () => {
     ['(MIT', false],
     ['MIT ISC', false],
     ['MIT OR', false],
-  ])('%s', (expression, allowed) => {
+  ])('under the expression "%s" are allowed: %s', (expression, allowed) => {
     expect(isAllowed(expression, ALLOWED)).toBe(allowed);
   });
 });

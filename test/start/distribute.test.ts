@@ -91,7 +91,7 @@ describe('on a Citus cluster', () => {
   test('a filled ledger is distributed with its books and audit log, but only while no service uses it', async () => {
     settings = { ...settings, DATABASE_SCHEMA: 'public' };
     const { client } = await serve(urlOf(cluster.coordinator));
-    // This row of a card program is in a table that every role reads.
+    // Adds a card program's row to the table of the switch, which every role reads.
     const off = { program_id: DEMO_PROGRAM, type: 'card_to_card', disabled: true, reason: 'a test' } as const;
     await client.switch.change(off);
     const early = await distribute();

@@ -27,7 +27,7 @@ async function storedUnder(key: string): Promise<{ readonly has_body: boolean; r
   return { has_body, payload: event.payload === null ? null : payloadOf(event) };
 }
 
-/** Makes a key and its event a few days older. */
+/** Makes a key and its event older by `days` days. */
 async function age(key: string, days: number): Promise<void> {
   await client.query(
     `with aged as (

@@ -173,7 +173,7 @@ test('a disabled connector disables nothing for version 0.1.0, which has no conn
   const load = (card_id: string) => present.call('create_transfer', { amount: 5, card_id });
   await expect(load('at_processor')).rejects.toMatchObject({ code: 'service_disabled' });
   expect((await client.query(read)).rows).toEqual([]);
-  // If one version changes its settings of the switch, the other version's settings stay unchanged.
+  // A change of one version's settings of the switch leaves the other version's settings unchanged.
   await client.query(
     `insert into switch (switch_id, disabled, reason, actor, since) values (gen_random_uuid(), true, 'x', 'x', now())
       on conflict (program_id, transfer_type) do update set disabled = true`,

@@ -4,7 +4,7 @@ import type pg from 'pg';
 export type LockTimes = {
   /** The longest time that a transaction held such a lock, and the table. */
   readonly held: { readonly table: string; readonly milliseconds: number };
-  /** The longest time that a transaction waited for such a lock. Later transactions wait equally long. */
+  /** The longest time that a transaction waited for such a lock. Transactions that queue behind it wait as long. */
   readonly waited: { readonly table: string; readonly milliseconds: number };
 };
 

@@ -10,13 +10,13 @@ const root = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
 const pages = Object.keys(RUNBOOK) as (keyof typeof RUNBOOK)[];
 
-test('finds a file for every page, and its title at the beginning', () => {
+test('every page has a file that begins with its title', () => {
   const files = readdirSync(resolve(root, 'docs/runbook')).filter((file) => file !== 'README.md');
   expect(files.sort()).toEqual(pages.map((page) => basename(runbookPath(page))).sort());
   for (const page of pages) expect(read(runbookPath(page)).split('\n')[0]).toBe(`# ${RUNBOOK[page]}`);
 });
 
-test('uses every page in a problem, a state or an alert', () => {
+test('every page is used by a problem, a state or an alert', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !/runbook\.ts$|\.test\.ts$/.test(path));
   const alerts = globSync('ops/*.yml', { cwd: root });
   const text = [...code, ...alerts].map(read).join('\n');
@@ -24,12 +24,12 @@ test('uses every page in a problem, a state or an alert', () => {
   expect(pages.filter((page) => !isUsed(page))).toEqual([]);
 });
 
-test('lists every page with its title in the index', () => {
+test('the index lists every page with its title', () => {
   const index = read('docs/runbook/README.md');
   for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
 });
 
-test('finds the same sections on every page', () => {
+test('every page has the same sections', () => {
   for (const page of pages) {
     const parts = read(runbookPath(page)).match(/^## .*$/gm);
     expect(parts, page).toEqual([
@@ -41,7 +41,7 @@ test('finds the same sections on every page', () => {
   }
 });
 
-test('finds in the source every message that the index quotes', () => {
+test('the source contains every message that the index quotes', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
   // Joins texts that the source splits over several lines.
   const text = code
@@ -54,14 +54,14 @@ test('finds in the source every message that the index quotes', () => {
   expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
 });
 
-test('finds, in the index of messages, every page that a startup problem names', () => {
+test('the index of messages has every page that a startup problem names', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
   const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
   const found = new Set(readMessageIndex().map(({ page }) => page));
   expect([...named].filter((page) => !found.has(page))).toEqual([]);
 });
 
-test('prints the right command for a page in a clone, in another folder, and in the package or a container', () => {
+test('the runbook line is right in a clone, in another folder, and in the package or a container', () => {
   const path = resolve(root, 'docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', root)).toBe('Runbook: docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', '/')).toBe(`Runbook: ${path}`);

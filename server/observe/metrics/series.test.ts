@@ -40,7 +40,7 @@ function fillRequests(metrics: Metrics): void {
     count({ ...entry, operation, status: OPERATIONS[operation].status });
     count({ ...entry, operation, status: undefined });
     for (const code of codesOf(operation)) count({ ...entry, operation, code, status: ERRORS[code].status });
-    // Exports that were cut off, and rows of batches.
+    // Responses with the status 200 have a code if an export was cut off or a row of a batch was refused.
     count({ ...entry, operation, code: `unknown_${operation}`, status: 200 });
     count({ ...entry, operation, code: 'card_not_found', status: 404 });
   }

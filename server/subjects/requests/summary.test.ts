@@ -264,7 +264,7 @@ const CASES: readonly (readonly [name: string, facts: RequestFacts, outcome: str
   ],
 ];
 
-test.each(CASES)('%s', (_name, facts, outcome, moneyMoved, sentence) => {
+test.each(CASES)('summarizes %s', (_name, facts, outcome, moneyMoved, sentence) => {
   expect(summarize(facts, AT)).toEqual({ outcome, moneyMoved, sentence });
 });
 

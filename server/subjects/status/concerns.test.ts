@@ -81,12 +81,15 @@ test('finds no concerns in a healthy service', () => {
   expect(findConcerns(HEALTHY)).toEqual([]);
 });
 
-test.each(CONCERNS.filter((name) => DEGRADED[name] !== undefined))('%s', (name) => {
-  const [difference, message] = DEGRADED[name] ?? [{}, /./];
-  expect(findConcerns({ ...HEALTHY, ...difference })).toEqual([
-    { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
-  ]);
-});
+test.each(CONCERNS.filter((name) => DEGRADED[name] !== undefined))(
+  'reports %s with its message and a runbook page',
+  (name) => {
+    const [difference, message] = DEGRADED[name] ?? [{}, /./];
+    expect(findConcerns({ ...HEALTHY, ...difference })).toEqual([
+      { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
+    ]);
+  },
+);
 
 test('reports a paused webhook only after it has failed for a long time', () => {
   expect(findConcerns({ ...HEALTHY, webhooks: { ...HEALTHY.webhooks, paused: 1 } })).toEqual([]);

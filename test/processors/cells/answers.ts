@@ -24,7 +24,7 @@ const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
 /** Returns the end of a reversed transfer. It fails, whether or not its order was executed. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
-/** Cells in which the first answer to a question is bad, whether or not the processor executed the question. */
+/** Cells in which the first answer to a question is bad, whether or not the processor acted on it. */
 const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((reply) =>
   [true, false].flatMap((executes) => {
     const what = executes ? 'executed' : 'not executed';
@@ -36,7 +36,8 @@ const BADLY_ANSWERED: readonly Cell[] = (Object.keys(BAD) as Reply[]).flatMap((r
       arrive: (trial) =>
         trial.begin((order, nth) => {
           if (order.question === question && nth === 0) return { executes, reply };
-          // An inquiry or a reversal needs an earlier order with an unknown outcome. Before a reversal, it is executed.
+          // An inquiry or a reversal needs an earlier order with an unknown outcome. Before a reversal, the processor
+          // executes that order.
           const isFirst = order.question === 'send' && nth === 0;
           if (isFirst) return { executes: executes || question === 'reverse', reply: 'cut' };
           return { executes: true, reply: 'answer' };

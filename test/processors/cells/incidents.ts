@@ -68,7 +68,7 @@ const BY_FAULT: readonly (readonly [Fault, Incident])[] = [
   ...OF_CONNECTIONS,
 ];
 
-/** Cells with an incident while the processor handles a question, before or after it executes the question. */
+/** Cells with an incident while the processor handles a question, before or after it acts on the question. */
 const DURING_CALL: readonly Cell[] = OF_SERVICE.flatMap((incident) =>
   (['reverse', 'inquire', 'send'] as const).flatMap((question) =>
     [true, false].map((isDone): Cell => {

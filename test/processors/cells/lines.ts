@@ -66,7 +66,7 @@ const CONNECTED: readonly Cell[] = [
     arrive: async (trial) => {
       await trial.stage.host(trial.connectorId).fallSilent();
       await trial.begin();
-      // The service records the reason, whether the order was not sent or has an unknown outcome.
+      // The service records a reason in both cases: if the order was not sent, and if its outcome is unknown.
       await trial.untilAttempts('detail is not null');
     },
     after: async (trial) => trial.stage.host(trial.connectorId).answer(),

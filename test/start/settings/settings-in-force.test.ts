@@ -7,8 +7,8 @@ import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { useDirectory } from '../../harness/service.ts';
 
-// Tests that `config` prints the settings of a data directory's running services, even if its own shell has different
-// ones.
+// Tests that `config` prints the settings of a data directory's running services, even if the shell of `config` has
+// different ones.
 
 const directory = await useDirectory(ledgerDirectory);
 let first: ServiceProcess;

@@ -555,7 +555,7 @@ describe('a chain whose recent groups did not use a card', () => {
     expect(['made', expect.any(OperationFailure)]).toContainEqual(ended);
     await untilChained(() => load(chosen));
     for (const card of others.slice(0, 4)) {
-      // The service may notice another lost connection only now. A group that locks the card first then reads it.
+      // The service may notice another lost connection only now. Then a group locks the card first and reads it again.
       const [chained, locked] = [proxy.watch('read_cards_with_accounts'), proxy.watch('read_cards')];
       expect(await load(card)).toBe('made');
       expect(chained() + locked()).toBeGreaterThan(0);

@@ -8,7 +8,7 @@ import { waitFor } from '../../harness/process.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { commitEvents, eventOf, newProgram, readAll, relayOnce, writeEvents } from './relayed.ts';
 
-// Runs concurrent events in a fixed sequence: transactions, two relays and readers.
+// Runs transactions, two relays and readers concurrently, but with their steps in a fixed order.
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, STARTS);

@@ -12,8 +12,8 @@ import { checkBalances, useConnection, useLedger, useServer } from '../../harnes
 
 const server = await useServer();
 /**
- * Two service processes without time limits for locks. A request that has timed out once is retried alone, and then
- * rarely gets the lock of the funding account.
+ * Two service processes without time limits for locks. With a limit, a request that timed out would be retried alone,
+ * and would then rarely get the lock of the funding account.
  */
 const ledger = useLedger(server.connection, undefined, undefined, UNLIMITED);
 const other = useLedger(server.connection, undefined, undefined, UNLIMITED);

@@ -44,7 +44,7 @@ export const CONNECTORS: Mutants = {
         'isInNetworks(LOOPBACK, address)',
       ],
     },
-    witnesses: [connector('which a live service must name')],
+    witnesses: [connector('unless allowed_networks names the address')],
   },
   'notice-for-ever': {
     mistake: 'a recorded notice is valid forever',

@@ -25,7 +25,7 @@ test.each<[string, readonly string[]]>([
   ['postgresql://u:p@ignored/db?host=h1,h2', ['u:p h1 5432 db', 'u:p h2 5432 db']],
   ['postgresql://u:p%2Cq%40r%2Fs@h1,h2/db', ['u:p,q@r/s h1 5432 db', 'u:p,q@r/s h2 5432 db']],
   ['postgresql://u:p,q@h1,h2/db', ['u:p,q h1 5432 db', 'u:p,q h2 5432 db']],
-])('%s', (url, expected) => {
+])('reads each host of %s with its user, port and database', (url, expected) => {
   expect(placesOf(url)).toEqual(expected);
   expect(readHostList(url).mustWrite).toBe(true);
 });
