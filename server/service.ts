@@ -277,7 +277,7 @@ function endTrace(entry: ResponseEntry): void {
   entry.trace?.end(entry);
 }
 
-/** Returns a function that logs the first of several failures in a row. */
+/** Returns a function that logs only the first of several failures in a row. */
 function failureOf(log: Log, event: LogEvent, sentence: string): OnFailure {
   return (error, isRepeated) => {
     if (isRepeated !== true) log.error({ event, cause: String(error) }, sentence);
@@ -292,7 +292,8 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
 }
 
 /**
- * Returns a function that creates a reporter for a job. The reporter counts each failure, and logs the first of several in a row.
+ * Returns a function that creates a reporter for a job. The reporter counts each failure, but logs only the first of
+ * several in a row.
  */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
   return (job: Job, sentence: string): OnFailure =>

@@ -1,5 +1,5 @@
-// A webhook receiver, a separate process. It accepts every event immediately, except below /black-hole, where it never responds.
-// Its arguments are the files of a private key and a certificate, or none for plain HTTP.
+// A webhook receiver, which runs in a separate process. It accepts every event immediately, except below /black-hole,
+// where it never responds. Its arguments are the files of a private key and a certificate, or none for plain HTTP.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

@@ -18,8 +18,8 @@ const TRANSFER = JSON.parse(readFileSync(TRANSFER_FILE, 'utf8'));
 
 const { cardPushTransfers } = new Increase({
   ...(INCREASE_ENVIRONMENT !== undefined && { environment: INCREASE_ENVIRONMENT }),
-  // The service decides about retries and waits ten seconds. This time-out is shorter, so that the service gets an answer even if
-  // Increase does not respond.
+  // The service decides whether to retry, and waits ten seconds for an answer. This time-out is shorter, so that the
+  // service gets an answer even if Increase does not respond.
   maxRetries: 0,
   timeout: 8_000,
 });

@@ -16,7 +16,10 @@ export function newId(): string {
   return idAt(databaseTime());
 }
 
-/** Returns a UUID for a person, with the given time in milliseconds since 1970. */
+/**
+ * Returns the UUID of a new person. It begins with the given time, in milliseconds since 1970, and its version marks it
+ * as a person.
+ */
 export function personIdAt(moment: number): string {
   const id = idAt(moment);
   return `${id.slice(0, 14)}${PERSON_VERSION}${id.slice(15)}`;

@@ -20,8 +20,8 @@ export type Destination = { readonly protocol: string; readonly port: number };
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to any caller inside. These addresses
- * are allowed only one by one, because allowing a whole range of them is rarely intended.
+ * The machine itself, its link, and the services of cloud providers that give credentials to any program on a machine.
+ * These addresses are allowed only one by one, because allowing a whole range of them is rarely intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',

@@ -16,7 +16,7 @@ export class OperationRequest {
   readonly id: OperationId;
   readonly operation: Operation;
   readonly parameters: Readonly<Record<string, string>>;
-  /** Deadline for identifying the caller and finding the card program, in the time of `performance.now()`. */
+  /** Deadline for identifying the caller and finding the card program, as a value of `performance.now()`. */
   readonly identifiedBy: number;
   declare head: RequestHead;
   declare caller: Caller;

@@ -18,7 +18,7 @@ const NOT_LIMITED: RateStatus = [];
 export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
-  /** When the request began, in the time of `performance.now()`. */
+  /** When the request began, as a value of `performance.now()`. */
   readonly beganAt = performance.now();
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -69,12 +69,12 @@ export class RequestContext {
   addressLimitRefusal: Refusal | undefined = undefined;
   /** The state of each rate limit after this request. Empty if there are no rate limits. */
   rate: RateStatus = NOT_LIMITED;
-  /** When the wait for the current step began, in the time of `performance.now()`. */
+  /** When the wait for the current step began, as a value of `performance.now()`. */
   waitingSince = Number.POSITIVE_INFINITY;
-  /** When the current step times out, in the time of `performance.now()`. */
+  /** When the current step times out, as a value of `performance.now()`. */
   timesOutAt = Number.POSITIVE_INFINITY;
   /**
-   * When the response was first found to be completely written but not yet read, in the time of `performance.now()`.
+   * When the response was first found to be completely written but not yet read, as a value of `performance.now()`.
    */
   writtenAt: number | undefined = undefined;
   /** Stops waiting for the current step, with an error. */

@@ -12,7 +12,7 @@ import type { Router } from './router.ts';
 import type { HttpSettings } from './settings.ts';
 import type { ErrorReporter } from './wire/error-response.ts';
 
-/** Decides whether a request is traced. `beganAt` is in the time of `performance.now()`. */
+/** Decides whether a request is traced. `beganAt` is a value of `performance.now()`. */
 export type BeginTrace = (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
 
 export type HttpService = ErrorReporter & {

@@ -49,8 +49,8 @@ export type HttpSettings = {
   /** How long `close` waits for requests in flight. Operations that meet their deadline can always finish. */
   readonly maxDrainMilliseconds: number;
   /**
-   * The longest time that `close` still accepts requests. During this time, the service reports that it is not ready, and every
-   * response closes its connection. It ends early if no request arrives for {@link drainQuietMilliseconds}.
+   * Maximum time for which `close` still accepts requests. During this time, the service reports that it is not ready,
+   * and every response closes its connection. It ends early if no request arrives for {@link drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
   /** If no request arrives for this long, no more are expected. */

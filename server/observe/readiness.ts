@@ -21,10 +21,10 @@ const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
  */
 const CACHE_MILLISECONDS = 250;
 
-/** How long a failed commit counts, unless a later commit has succeeded. */
+/** How long the service is not ready after a failed commit, unless a later commit has succeeded. */
 const FAILED_COMMIT_MILLISECONDS = 5000;
 
-/** How long a lack of connections counts. It is longer than the ten seconds between two probes. */
+/** How long a lack of connections is reported. This is longer than the ten seconds between two probes. */
 const SHORT_MILLISECONDS = 30_000;
 
 /** How often the schema is checked while readiness is requested. Its table has one row per migration. */
@@ -126,7 +126,7 @@ class Check {
     return reason;
   }
 
-  /** Returns the state of a service that is able to write. */
+  /** Returns the state of a service that can write: a problem with the schema, a lack of connections, or ready. */
   async #findShortage(): Promise<ReadinessReason> {
     const schema = await this.#findSchema();
     if (!READINESS[schema].isReady) return schema;

@@ -79,8 +79,8 @@ export type EmbeddedPostgresOptions = {
 /**
  * Starts the PostgreSQL that npm has installed with the service, on the ledger of a data directory, and keeps it running.
  *
- * The order matters: the lock is taken before anything is read. So the owner of any leftovers, such as a server without a
- * service or an unfinished ledger, has certainly ended.
+ * The order matters: the lock is taken before anything is read. So any leftovers, such as a server without a service or
+ * an unfinished ledger, belong to a process that has certainly ended.
  *
  * @throws StartupProblem if the data directory or this machine cannot be used in its current state.
  */
@@ -142,7 +142,7 @@ async function startLocked(
   await removeUnfinishedRestores(placement.home, reports.onProgress);
   const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
   if (!placement.exists) {
-    // The ledger existed before the lock was taken.
+    // `requireLedger` found the ledger before the lock was taken, so another process has removed it since.
     if (options.existing !== undefined)
       throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);

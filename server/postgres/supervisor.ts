@@ -70,7 +70,10 @@ export class Supervisor {
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
   #isDiskFull = false;
-  /** The last request. `#wanted` has the same value for the current loop. */
+  /**
+   * `run` after a call of `begin`, `stop` after a call of `pause`. `#wanted` is whether the current loop must keep the
+   * server running.
+   */
   #requested: 'run' | 'stop' = 'stop';
   #wanted = false;
   #loop: Promise<void> | undefined;

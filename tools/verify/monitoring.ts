@@ -14,7 +14,7 @@ import { reportMissing } from './reports.ts';
 // Kept by: `ops/`
 // Tested by: `test/metrics/metrics.test.ts`, `tools/verify/monitoring.ts` in `npm run verify`
 
-/** Longer than the first verification of the books and the first backup, which begin after a minute. */
+/** Long enough for the first verification of the books and the first backup, which begin after a minute. */
 const MAX_MILLISECONDS = 300_000;
 
 const LOOK_MILLISECONDS = 1_000;
@@ -108,7 +108,7 @@ async function startEmbedded(): Promise<string> {
   return pageOf(service.output());
 }
 
-/** A service on a database with a synchronous standby, whose user may see standbys. */
+/** Starts a service on a database with a synchronous standby. The database user of the service may see standbys. */
 async function startReplicated(): Promise<string> {
   const { startService, temporaryDirectory } = await import('../../test/harness/process.ts');
   const { startPair } = await import('../../test/harness/standby.ts');

@@ -40,7 +40,7 @@ export type DelivererParts = {
   readonly database: Database;
   readonly sender: Sender;
   readonly vault: Vault;
-  /** Called for the first of several failures in a row. */
+  /** Called only for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
   /** Called once a second with the results of attempts. Not called if there were none and the number in flight is unchanged. */
   readonly onDeliveries?: (deliveries: Deliveries) => void;

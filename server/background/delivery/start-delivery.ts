@@ -18,7 +18,7 @@ export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly databases: Pick<Databases, 'background' | 'settings' | 'giveUpConnections'>;
   /** The keys that encrypt the webhook secrets. There is at least one if a webhook exists. */
   readonly keys: () => readonly Uint8Array[];
-  /** Called for the first of several failures in a row. */
+  /** Called only for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
   readonly onDeliveries?: ((deliveries: Deliveries) => void) | undefined;
   readonly onNotice: (sentence: string, webhookId: string) => void;

@@ -40,7 +40,10 @@ export type ProcessorParts = {
    * breakers.
    */
   readonly obedient?: ReadonlySet<string>;
-  /** Starts further jobs for the connectors. The simulation starts none, because it does not cover settlement files. */
+  /**
+   * Starts further jobs for the connectors. The simulation in verification/environments/memory starts none, because it
+   * does not cover settlement files.
+   */
   readonly jobs?: readonly ((connectors: ReadonlyMap<string, Connector>, parts: ReportParts) => RunningJob)[];
   readonly onFailure: OnFailure;
   readonly onCall?: NoteCall | undefined;

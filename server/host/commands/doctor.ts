@@ -220,7 +220,10 @@ async function examineKeys({ databases }: CommandDatabase, mode: string): Promis
   );
 }
 
-/** If requests need an approval, checks whether a person could approve them. A sandbox has people who can. */
+/**
+ * If requests need an approval, checks whether a person could approve them. A sandbox is not checked, because it always
+ * has people who can.
+ */
 async function examineApprovals(
   { databases }: CommandDatabase,
   { mode, oidcIssuer }: CommandConfiguration,

@@ -13,7 +13,7 @@ export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; 
  * `maxDiscardedBytes` are read and discarded, so that the caller has finished sending when the response arrives. Then the
  * connection is closed.
  *
- * @throws {Refusal} if the body is cut short; {@link CallerGone}
+ * @throws {Refusal} if the body is not complete in time, or is malformed; {@link CallerGone} if the connection closes
  */
 export function receiveBody(
   context: RequestContext,

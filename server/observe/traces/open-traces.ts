@@ -26,7 +26,8 @@ const GATHER_MILLISECONDS = 1_000;
 const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
- * Maximum number of concurrent requests to the collector: one in flight, and enough for all waiting spans when the service stops.
+ * Maximum number of concurrent requests to the collector: one that is already in flight, and enough to send all waiting
+ * spans when the service stops.
  */
 const MAX_REQUESTS = MAX_WAITING / MAX_SENT + 1;
 
@@ -47,15 +48,16 @@ export type TraceSettings = {
 
 export type Traces = {
   /**
-   * Begins the trace of a request. Returns undefined if the request is not traced. `beganAt` is in the time of `performance.now()`.
+   * Begins the trace of a request. Returns undefined if the request is not traced. `beganAt` is a value of
+   * `performance.now()`.
    */
   readonly begin: (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Opens the export of traces. `onFailure` is called with the number of lost spans, for the first of several failures in a row.
- * Nothing is registered globally, so libraries do not create spans automatically.
+ * Opens the export of traces. `onFailure` is called with the number of lost spans, but only for the first of several
+ * failures in a row. Nothing is registered globally, so libraries do not create spans automatically.
  */
 export function openTraces(
   { endpoint, headers, ratio, serviceName }: TraceSettings,
@@ -118,7 +120,7 @@ const COMPARED_DIGITS = 13;
 /** The flag that a caller sets if it records the trace. */
 const SAMPLED = 1;
 
-/** Decides which requests are traced before doing any other work on a trace. */
+/** Decides whether a request is traced. This happens before any other work for a trace. */
 export class Sampler {
   readonly #ratio: number;
   #second = 0;
@@ -129,7 +131,7 @@ export class Sampler {
     this.#ratio = ratio;
   }
 
-  /** Returns whether to trace a request. `now` is in the time of `performance.now()`. */
+  /** Returns whether to trace a request. `now` is a value of `performance.now()`. */
   takes(traceparent: string | undefined, now: number): boolean {
     if (traceparent === undefined) return Math.random() < this.#ratio;
     const share = Number.parseInt(traceparent.slice(35 - COMPARED_DIGITS, 35), 16) / 16 ** COMPARED_DIGITS;
@@ -151,7 +153,7 @@ export class Sampler {
 
 type OnResult = Parameters<SpanExporter['export']>[1];
 
-/** Passes spans to an exporter, and reports the first of several failures in a row. */
+/** Passes spans to an exporter, and reports only the first of several failures in a row. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #onFailure: (error: unknown, lost: number) => void;

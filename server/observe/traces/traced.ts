@@ -32,7 +32,7 @@ export class TracedRequest implements RequestTrace {
   readonly origin = originNow();
   #submittedAt: number | undefined;
 
-  /** `beganAt` is in the time of `performance.now()`. */
+  /** `beganAt` is a value of `performance.now()`. */
   constructor(tracer: Tracer, traceparent: string | undefined, beganAt: number) {
     this.#tracer = tracer;
     const options = { kind: SpanKind.SERVER, startTime: this.origin + beganAt };
@@ -84,7 +84,7 @@ class TracedGroup implements GroupTrace {
   readonly #tracer: Tracer;
   readonly #span: Span;
   readonly #origin: number;
-  /** When the group began, in the time of `performance.now()`. Until then, its requests wait. */
+  /** When the group began, as a value of `performance.now()`. Its requests wait until then. */
   readonly beganAt = performance.now();
   #loadedAt: number | undefined;
   #decidedAt: number | undefined;

@@ -32,7 +32,7 @@ export type BackupJobParts = {
   readonly dataDirectory: string;
   readonly retentionDays: number;
   readonly onCopy: (name: string) => void;
-  /** Called for the first of several equal failures in a row. */
+  /** Called only for the first of several equal failures in a row. */
   readonly onFailure: (problem: string) => void;
 };
 

@@ -18,24 +18,24 @@ const walOf = (...numbers: readonly number[]) => new Set(numbers.map((number) =>
 const isDue = (after: number, names = walOf(2, 3, 4, 5), timeline = 1, copy: Copy | undefined = last) =>
   isCopyDue(copy, names, timeline, new Date(ENDED + after));
 
-test('is due after a week, and not before', () => {
+test('a copy is due after a week, and not before', () => {
   expect([isDue(0), isDue(WEEK - 1), isDue(WEEK)]).toEqual([false, false, true]);
 });
 
-test('is due without a usable copy, and on a new timeline', () => {
+test('a copy is due if there is no usable one, and on a new timeline', () => {
   expect(isCopyDue(undefined, walOf(), 1, new Date())).toBe(true);
   expect(isDue(0, walOf(3), 1, { ...last, manifest: undefined, problem: 'its manifest is damaged' })).toBe(true);
   expect(isDue(0, walOf(3), 2)).toBe(true);
 });
 
-test('is due if the WAL of the last copy is missing or has a gap after it', () => {
+test('a copy is due if the WAL of the last copy is missing or has a gap after it', () => {
   expect(isDue(0, walOf(3, 4))).toBe(false);
   expect(isDue(0, walOf(3, 5))).toBe(true);
   expect(isDue(0, walOf(4, 5))).toBe(true);
   expect(isDue(0, walOf())).toBe(true);
 });
 
-test('is not delayed by a copy from before the clock was set back', () => {
+test('a copy is not delayed by a copy from before the clock was set back', () => {
   const earlier: Copy = {
     ...last,
     name: '20300201T000000Z',

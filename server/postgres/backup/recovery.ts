@@ -80,7 +80,8 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
 }
 
 /**
- * Returns the settings of a recovery. PostgreSQL parses the target time before it has loaded the names of time zones, even `Z`.
+ * Returns the settings of a recovery. The target time has a numeric offset, because PostgreSQL parses it before it has
+ * loaded the names of time zones, which include `Z`.
  */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
