@@ -17,7 +17,7 @@ const update = (cardId: string, body: UpdateCardBody, ifMatch?: string) =>
   client().cards.update(cardId, body, { ifMatch });
 const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 
-/** Returns a card with this status: a seeded card if no request can set the status, otherwise a new one. */
+/** Returns a new card with this status. */
 async function cardIn(status: CardStatus, balance = 0): Promise<string> {
   if (status === 'preactive') return (await client().cards.create({ status })).card_id;
   const cardId = await card(balance);
@@ -423,7 +423,7 @@ describe('order of refusals', () => {
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
   ];
 
-  test('covers every code of the contract except the first and the last', () => {
+  test('tries a cause for every code of the contract except the first and the last', () => {
     const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code), 'precondition_failed'];
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });

@@ -22,12 +22,9 @@ test.each([
   [false, { FORCE_COLOR: '1' }, true],
   [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
-])(
-  'decides whether to use colors, with a terminal: %s, with the environment %j: %s',
-  (isTerminal, variables, expected) => {
-    expect(wantsColour(isTerminal, variables)).toBe(expected);
-  },
-);
+])('with a terminal (%s) and the environment %j, uses colors: %s', (isTerminal, variables, expected) => {
+  expect(wantsColour(isTerminal, variables)).toBe(expected);
+});
 
 /** Returns the output of a command in a terminal of 80 columns. */
 async function show(commandLine: string, environment: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -86,7 +83,7 @@ test("escapes terminal escape codes in a caller's text", async () => {
 test.each([
   ['Ctrl-C', '\u0003', ''],
   ['Ctrl-D', '\u0004', ''],
-  ['Ctrl-D, with questions in a file', '\u0004', ' 2>/dev/null'],
+  ['Ctrl-D, while the question is not shown,', '\u0004', ' 2>/dev/null'],
 ])('treats %s as the answer no to a question', async (_name, key, redirection) => {
   const node = `'${process.execPath}' '${MAIN}' --url ${service.url}`;
   const requests = service.received.length;

@@ -183,7 +183,7 @@ describe('commands', () => {
     expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
-  test('connectors shows the disabled connectors with the reason below them, as switch show does', async () => {
+  test('connectors shows which connectors are disabled, and below them the reasons, in the same way as switch show', async () => {
     const listed = Object(exampleReply('list_connectors')) as { readonly data: readonly object[] };
     const connector = Object(listed.data[0]);
     const setting = { ...SETTING, scope: 'connector', connector_id: 'increase', until: '2030-02-01T12:00:00.000Z' };
@@ -239,7 +239,7 @@ describe('commands', () => {
     );
   });
 
-  test('create accepts holds that expire and scheduled transfers', async () => {
+  test('create accepts scheduled transfers, and holds that expire', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');

@@ -3,8 +3,8 @@ import { run } from '../../cli/program.ts';
 export type Outcome = { readonly exitCode: number; readonly output: string; readonly errors: string };
 
 /**
- * Runs a command line in this process, which is faster than starting one. `ended` replaces Ctrl-C. `onError` receives
- * the output on standard error as it is written.
+ * Runs a command line in this process, which is faster than starting another one. Aborting `ended` has the effect of
+ * Ctrl-C. `onError` receives the output on standard error as it is written.
  */
 export async function runHere(
   url: string,

@@ -317,7 +317,7 @@ function play(operation: OperationId): void {
 }
 
 describe('operations and commands', () => {
-  test.each(COMMANDED)('%s has a command', async (operation) => {
+  test.each(COMMANDED)('%s has a command that sends its request and prints its response', async (operation) => {
     const { sends, shows = firstTextOf(replyOf(operation)) } = LINES[operation] ?? {};
     const { method, path } = OPERATIONS[operation];
     play(operation);
@@ -350,7 +350,7 @@ describe('operations and commands', () => {
     }
   });
 
-  test('every command without an operation is on the list', () => {
+  test('every command that belongs to no operation is listed here', () => {
     const known = [
       ...COMMANDED.map(commandOf),
       'settlement import',

@@ -165,7 +165,7 @@ describe('the screen of a request', () => {
     await page.locator('.answer').getByText('insufficient funds').waitFor();
   });
 
-  test('shows the causes of a fault while the database is stopped', async () => {
+  test('shows the causes of a fault that happened while the database was stopped', async () => {
     await service().database.stop();
     const { requestId } = await refusalOf(client().transfers.create({ amount: 1, card_id: 'card_active' }));
     await service().database.start();

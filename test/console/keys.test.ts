@@ -45,7 +45,7 @@ test('creates a key of one program without operator scopes', async () => {
   expect(made).toMatchObject({ name: 'Shop server', program_id, scopes: ['transfers:write'] });
 });
 
-test('rolls a key, revokes it, and ends a session', async () => {
+test('rolls a key, revokes the new key, and ends a session', async () => {
   const api = await administrator();
   const { key_id } = await api.keys.create({ name: 'Leaving', role: 'viewer', all_programs: true });
   const page = await openConsole('/console/keys', { role: 'administrator' });

@@ -122,7 +122,7 @@ test('the harness records the problems of a page', async () => {
       script.textContent = 'window.ran = true';
       document.body.append(script);
     } catch {
-      // The violation occurs where the text is assigned.
+      // The policy forbids the assignment of the text, so it throws.
     }
     const style = document.createElement('style');
     style.textContent = 'body { color: red; }';

@@ -6,7 +6,7 @@ import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('programs and funding', () => {
-  test('a program is created, takes deposits, refuses a withdrawal, and lists its movements', async () => {
+  test('a program is created, takes deposits, refuses a withdrawal that it cannot cover, and lists its movements', async () => {
     const page = await openConsole('/console/programs');
     await page.getByRole('button', { name: 'New program' }).click();
     const creating = page.getByRole('dialog', { name: 'New card program' });

@@ -213,7 +213,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).captured_amount).toBe(200);
   });
 
-  test('reverses half or all of a duplicate in its row', async () => {
+  test('offers to reverse half or all of a duplicate in its row, and reverses it', async () => {
     const { card_id } = await client.cards.create();
     const { transfer_id: first } = await client.transfers.create({ amount: 250, card_id });
     const { transfer_id: second } = await client.transfers.create({ amount: 250, card_id });
@@ -266,7 +266,7 @@ describe('one transfer', () => {
     expect((await client.transfers.get(id)).reversed_amount).toBe(150);
   });
 
-  test('keeps the key of a reversal with an unknown outcome, and keeps the dialog open until the reversal fails', async () => {
+  test('repeats a reversal with an unknown outcome under the same key, and keeps the dialog open while the request runs', async () => {
     const id = await newTransfer(500);
     const page = await openConsole(at(`transfer/${id}`));
     const keys: string[] = [];

@@ -25,7 +25,7 @@ const LENGTH = 40;
 const MIN_JUDGED = 1000;
 
 /**
- * The maximum share of allowed requests that the service may refuse because of their values. About 0.018 are refused,
+ * The maximum share of allowed requests that the service may refuse because of their values. About 1.8 % are refused,
  * for the reasons in `beyond-schema.ts`. The share depends on the seed: with a thousand requests, it varies by half a
  * percent.
  */

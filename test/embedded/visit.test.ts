@@ -80,7 +80,7 @@ test('refuses to use the server of another data directory', async () => {
   lines[4] = another.connection?.host ?? '';
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow(`the server at its socket uses ${other}/postgresql`);
-  // Any user can create a directory in /tmp.
+  // Any user can create a directory in /tmp, so the command must check whose directory it is.
   lines[4] = await makeDirectory(0o755);
   await writeFile(file, lines.join('\n'));
   await expect(visit(directory, 0)).rejects.toThrow('does not exist or does not belong to');

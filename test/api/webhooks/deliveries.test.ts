@@ -88,7 +88,7 @@ describe('resend_event', () => {
     const found = (await deliveries(id)).map((one) => ({ ...one, position: BigInt(one.position) }));
     expect(found).toMatchObject([{ ...expected, event_id: fromWireId('evt', eventId) }]);
 
-    // A second request while the event waits adds no second delivery.
+    // A second resend makes the same delivery due again, and does not add another delivery.
     await admin.query("update webhook_delivery set tries = 3, state = 'dead', next_at = null");
     await client.webhooks.resend(id, { event_id: eventId });
     expect(await deliveries(id)).toMatchObject([{ tries: 0, state: 'waiting', is_due: true }]);

@@ -69,7 +69,7 @@ test('a list keeps only a few pages of rows in the document', async () => {
   expect(await rows.first().innerText()).toBe(first);
 });
 
-test('an open overview polls no more often than row 22 of the bench assumes', async () => {
+test('an open overview polls no more often than the performance tests in bench/ assume', async () => {
   const page = await openConsole('/console');
   // Uses the page's times, because this process may notice one request late and the next one on time.
   await page.evaluate(() => performance.clearResourceTimings());

@@ -44,7 +44,7 @@ test('a list keeps its rows if a new filter fails while the database is stopped,
   await expect.poll(async () => [await record(page).count(), await rows.allInnerTexts()]).toEqual([0, before]);
 });
 
-test('a screen opened while the database is stopped shows the error record, and shows the data after the start', async () => {
+test('a screen opened while the database is stopped shows the error record, and shows the data when it is reloaded later', async () => {
   const page = await openConsole('/errors');
   await whileStopped(async () => {
     await page.goto(`/console/card/${world.card_id}?program=${world.program_id}`);
