@@ -12,7 +12,7 @@ test.each<[string, string, string | undefined]>([
   ['12,345,678 JPY', '12345678', 'JPY'],
   // Too large for an exact floating-point number.
   ['90071992547409.93 USD', '9007199254740993', 'USD'],
-  // The service validates minor units.
+  // Minor units are not checked here, because the service validates them.
   ['0', '0', undefined],
   ['007', '007', undefined],
 ])('reads %s as %s in minor units of %s', (text, minorUnits, currency) => {

@@ -20,7 +20,7 @@ export function readEnvironment(): Environment {
   const named = read('TRANSFER_SERVICE_URL');
   const port = read('PORT');
   return {
-    // PORT also sets the port of the service.
+    // PORT sets the port of a service started in this shell, so the default URL uses it too.
     url: named ?? `http://127.0.0.1:${port ?? '8080'}`,
     urlFrom: named !== undefined ? 'TRANSFER_SERVICE_URL' : port !== undefined ? 'PORT' : undefined,
     key: read('TRANSFER_SERVICE_KEY'),

@@ -93,7 +93,7 @@ async function recordText(error: TransferServiceError, where: FailureContext): P
     '\n',
     labelled('Code', `${Code} (${Type}, ${Status})`, isCallers ? warning : bad),
     labelled('Field', error.field),
-    // A read moves no money.
+    // Left out for a read, which moves no money.
     labelled('Money moved', isRead(error) ? undefined : moneyMoved, moneyMoved === 'unknown' ? bad : undefined),
     labelled('Request id', error.requestId),
     labelled('Transfer id', error.transferId),

@@ -79,7 +79,7 @@ function isCurrent(root, wanted, withNode) {
   try {
     writeFileSync(stampPath(root), wanted);
   } catch {
-    // Installed by another user: complete, but this user may not write the stamp.
+    // Another user installed the packages, so this user may not write the stamp. The installation is complete.
   }
   return true;
 }

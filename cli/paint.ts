@@ -1,8 +1,8 @@
 import util from 'node:util';
 import type { CardRecord, TransferRecord } from '../sdk/client.ts';
 
-// Text for people gets its colors while it is composed. The codes are removed if the output is not a terminal, or if colors are
-// turned off. No meaning depends on color alone. Yellow and cyan are unreadable on white, and blue on black.
+// Text for people is colored while it is composed. The color codes are removed later if the output is not a terminal, or
+// if colors are turned off. No meaning depends on color alone. Yellow and cyan are unreadable on white, and blue on black.
 
 type Paint = (text: string) => string;
 type Format = 'bold' | 'green' | 'magenta' | 'red';

@@ -126,7 +126,7 @@ export function buildProgram(context: CommandContext): Command {
       // Help always has colors: the writer removes color codes where they are not wanted.
       getOutHasColors: () => true,
       getErrHasColors: () => true,
-      // usageAdvice makes its own suggestion.
+      // Removes Commander's suggestion of a command, because usageAdvice makes its own.
       outputError: (text, write) =>
         write(text.replace(/^error:/, bad('error:')).replace(/^(.*unknown command.*\n)\(Did you mean .*\)\n/, '$1')),
     })
@@ -190,14 +190,14 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
     exitCode = code;
   };
   const context = { ...paintedFor(given), exitWith };
-  // Printed without building a hundred commands first.
+  // The version is printed without building a hundred commands first.
   if (commandLine.length === 1 && commandLine[0] === '--version') {
     context.write(`${VERSION}\n`);
     return exitCode;
   }
   const program = buildProgram(context);
   try {
-    // People type `help transfers` as well.
+    // Accepts `help transfers` too, because people type it.
     const [first, ...rest] = commandLine;
     await program.parseAsync(first === 'help' ? [...rest, '--help'] : commandLine, { from: 'user' });
     return exitCode;

@@ -46,7 +46,7 @@ function beginningOf(path) {
     readSync(file, bytes);
     closeSync(file);
   } catch {
-    // A program may be executable without being readable.
+    // A program may be executable without being readable. Its beginning then counts as empty.
   }
   return bytes.toString('latin1');
 }
@@ -83,7 +83,7 @@ function chooseNode() {
       if (existsSync(node)) return node;
     }
   } catch {
-    // It is an optional package.
+    // The package is optional, so it may be missing.
   }
   if (isNewEnough()) return process.execPath;
   throw new SetupProblem(describeMissingNode());

@@ -127,7 +127,7 @@ export const ApprovalPolicy = Type.Object({
 
 export const ChangeApprovalPolicyBody = Type.Object(
   {
-    // The handler validates the rules one by one.
+    // The type is loose, because the handler validates the rules one by one.
     rules: Type.Unsafe<readonly JsonValue[]>({
       ...RULES('All rules, which replace the current ones; an empty list ends approvals'),
     }),

@@ -51,13 +51,13 @@ export const CreateKeyBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a misspelled `expires_at`.
+    // Unknown fields are refused, because one may be a misspelled `expires_at`.
     additionalProperties: false,
     ...checkedTogether({
       allOf: [
         ifThen(needs('scopes'), { not: needs('role') }, needs('role')),
         ifThen(is('all_programs', true), { not: needs('program_id') }, needs('program_id')),
-        // An operator acts in all card programs.
+        // A key with an operator scope must be for all card programs.
         ifThen(
           { ...needs('scopes'), properties: { scopes: { contains: { enum: OPERATOR_SCOPES } } } },
           is('all_programs', true),
@@ -84,7 +84,7 @@ export const RollKeyBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a misspelling of one of the two times.
+    // Unknown fields are refused, because one may be a misspelling of one of the two times.
     additionalProperties: false,
     ...refuseEmpty({
       previous_until: 'to let the old key work for 24 hours',

@@ -24,7 +24,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 try {
   const options = readOptions(process.argv.slice(2));
   if (options === undefined) say(USAGE);
-  // Clients of an aborted campaign may still send requests.
+  // Exits explicitly, because clients of an aborted campaign may still send requests.
   else process.exit(await run(options));
 } catch (error) {
   await resources.endAll(say);

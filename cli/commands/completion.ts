@@ -35,7 +35,7 @@ const NAME = 'transfer-service';
 export function completionScript(shell: Shell, words: readonly CommandWords[]): string {
   const head = `# Completion of ${NAME} for ${shell}, written by: ${NAME} completion ${shell}\n`;
   if (shell === 'bash') return head + bash(words);
-  // zsh finds its completions by the first line.
+  // zsh recognizes a completion by its first line.
   if (shell === 'zsh') return `#compdef ${NAME}\n${head}${zsh(words)}`;
   return head + fish(words);
 }

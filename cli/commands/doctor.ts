@@ -79,7 +79,7 @@ function textOf({ name, checks }: Section, isFirst: boolean, session: Session): 
   return `${isFirst ? '' : '\n'}${strong(name)}\n${lines.join('')}`;
 }
 
-/** A service that responds serves the runbook; otherwise this program prints its pages. */
+/** If the service responds, it serves the runbook. Otherwise, this program prints the pages. */
 function runbookOf({ name }: Check, path: string, { url, command }: Session, section: string): string {
   const page = printable(pageOf(path));
   return section === 'Service' && name !== 'service'

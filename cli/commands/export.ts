@@ -33,7 +33,7 @@ export async function showExport(
     const bytes = await saveComplete(output, target, begin);
     session.showText({ output, bytes }, `Wrote ${bytes} bytes to ${printable(output)}.\n`);
   } catch (error) {
-    // With --json, standard error has one JSON value: the failure.
+    // With --json, standard error must contain only one JSON value: the failure.
     const isReported = session.json || error instanceof OutputFailure;
     if (!isReported) session.writeError(`Nothing was written to ${printable(output)}.\n`);
     throw error;

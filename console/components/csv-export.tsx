@@ -104,7 +104,7 @@ async function readAll(
 ): Promise<{ readonly parts: Blob[]; readonly lines: number }> {
   const parts: Blob[] = [];
   let text = '';
-  // The first line has the names of the columns.
+  // The first line does not count, because it has the names of the columns.
   let lines = -1;
   for await (const chunk of chunks) {
     text += chunk;

@@ -53,7 +53,7 @@ function fetchAs(kind: '1' | 'background') {
     const caseId = workedCase();
     if (caseId !== undefined) headers.set('Case-Id', caseId);
     const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' });
-    // The sign-in form handles a refused key.
+    // Only the sign-in form sends a key, and it handles a refusal itself.
     if (response.status === 401 && !headers.has('Authorization')) for (const listener of listeners) listener();
     return response;
   };

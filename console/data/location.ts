@@ -40,7 +40,7 @@ export function useLocation(): Place {
   useEffect(() => {
     const update = () => setPlace((place) => (isSame(place, here()) ? place : here()));
     listeners.add(update);
-    // The effects of children run first, and may have navigated already.
+    // The effects of children run first and may have navigated already, so read the location again.
     update();
     return () => void listeners.delete(update);
   }, []);

@@ -44,7 +44,7 @@ export function useName(kind: NamedKind, id: string | null | undefined, programI
     if (subject === undefined) return undefined;
     const renderAgain = () => setCount((count) => count + 1);
     const stop = book.watch(subject, renderAgain);
-    // It may have become known since this was rendered.
+    // The name may have become known since this was rendered.
     if (book.read(subject) !== naming) renderAgain();
     return stop;
   }, [book, kind, id, program]);

@@ -65,7 +65,7 @@ export function useAction<Input, Result>(
         const made = await latest.current(input, client, { idempotencyKey, programId });
         keys.delete(text);
         setResult(made);
-        // Polled data is read again immediately. Without a session, the service would only refuse the reads.
+        // Polled data is read again immediately, unless the session has ended: the service would refuse the reads.
         if (!endsSession) announceChange();
         return made;
       } catch (thrown) {

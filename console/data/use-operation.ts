@@ -72,7 +72,7 @@ export function useOperation<Result>(
       window.clearTimeout(timer);
       runs += 1;
       const own = runs;
-      // A later call has the newer result.
+      // The result of a call does not count once a later call has started.
       const isOld = (): boolean => leaving.signal.aborted || own !== runs;
       let next: string | null = null;
       try {
@@ -84,7 +84,7 @@ export function useOperation<Result>(
         if (isOld()) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
-        // Repeating the call would only fill the error log.
+        // A permanent failure is not retried, because that would only fill the error log.
         if (isPermanent(failure)) return;
       }
       if (pollMilliseconds === undefined) return;

@@ -40,7 +40,7 @@ export function usePages<Row>(
   const cursor = cursors.at(-1);
   const { data, ...state } = useOperation(call && ((api, options) => call(api, options, cursor)), {
     deps: [filters, cursor],
-    // New rows only appear on the first page.
+    // Only the first page is polled, because new rows only appear there.
     pollMilliseconds: cursor === undefined ? pollMilliseconds : undefined,
   });
   const next = data?.next_cursor ?? undefined;

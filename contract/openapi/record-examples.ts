@@ -7,7 +7,7 @@ export type ShownReply = { readonly schema: Json; readonly example: Json };
 /** The example of each record, by the name of its component. */
 export type RecordExamples = ReadonlyMap<string, Json>;
 
-/** Returns an example of each record that responses return, alone or in a page. It comes from the first such response. */
+/** Returns an example of each record that responses return, alone or in a page: the one in the first such response. */
 export function recordExamples(replies: readonly ShownReply[]): RecordExamples {
   const examples = new Map<string, Json>();
   for (const { name, example } of replies.flatMap(recordsIn)) {
@@ -16,7 +16,7 @@ export function recordExamples(replies: readonly ShownReply[]): RecordExamples {
   return examples;
 }
 
-/** Whether an example contains the example of another record. The component of that record shows it. */
+/** Whether an example contains the example of another record, whose component already shows it. */
 export function isComposed(example: Json, examples: RecordExamples): boolean {
   const texts = new Set([...examples.values()].map((one) => JSON.stringify(one)));
   const contains = (value: Json | undefined): boolean =>

@@ -14,14 +14,16 @@ const UNNAMED = 'Reply';
  */
 type Visit = (schema: JsonObject, name: string, inner: () => JsonObject) => JsonObject;
 
-/** The document with repeated schemas as components, and with unions of one type and null as schemas with two types. */
+/**
+ * Returns the document with repeated schemas as components, and unions of one type and null as schemas with two types.
+ */
 export function withSharedSchemas(document: JsonObject): JsonObject {
   const plain = mapDocument(document, (_schema, _name, inner) => withNullType(inner()));
   const counts = new Map<string, number>();
   mapDocument(plain, (schema, _name, inner) => {
     const text = JSON.stringify(schema);
     counts.set(text, (counts.get(text) ?? 0) + 1);
-    // The schemas inside a repeated schema occur only once, in its component.
+    // The schemas inside a repeated schema count once, because in the result they occur once, in its component.
     return counts.get(text) === 1 ? inner() : schema;
   });
   const named: Record<string, JsonObject> = {};

@@ -117,7 +117,7 @@ export const AddSettlementLinesBody = Type.Object({
     description:
       'Number of the first of these lines, from 1: `lines_received` plus 1. Lines that are stored already are ignored',
   }),
-  // The lines are validated one by one.
+  // The type is loose, because the handler validates the lines one by one.
   lines: Type.Unsafe<readonly JsonValue[]>({
     type: 'array',
     minItems: 1,

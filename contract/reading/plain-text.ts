@@ -5,8 +5,9 @@
 export type TextKind = 'line' | 'text' | 'reference';
 
 /**
- * Characters that are invisible, or that change the order of others: controls, line separators, and characters that Unicode lets
- * programs ignore. Joiners, variation selectors and the fillers of Korean jamo are allowed, because scripts and emoji need them.
+ * Characters that are invisible, or that change the order of other characters: controls, line separators, and
+ * characters that Unicode lets programs ignore. Joiners, variation selectors and the fillers of Korean jamo are
+ * allowed, because scripts and emoji need them.
  */
 const HIDDEN =
   /[[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]/v;

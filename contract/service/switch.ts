@@ -37,7 +37,7 @@ export const ChangeSwitchBody = Type.Object(
     until: Type.Optional(moment('When it is enabled again automatically')),
   },
   {
-    // An unknown field may be intended to narrow the scope.
+    // Unknown fields are refused, because one may be intended to narrow the scope.
     additionalProperties: false,
     ...checkedTogether({
       allOf: [

@@ -27,7 +27,7 @@ import {
 import { TransferRecord } from '../transfers.ts';
 import { IncidentRecord } from './incidents.ts';
 
-// Invariant: Events, lists, the audit log and stored responses have no text of a case
+// Invariant: Events, lists, the audit log and stored responses contain no text of a case
 // Kept by: `CaseRecord` has no texts; only the reads of one case show them
 // Tested by: `test/api/support`
 

@@ -25,7 +25,7 @@ import {
 
 export const MAX_INCIDENT_CODES = 20;
 
-/** Maximum number of cases that one request attaches, and that an incident proposes. */
+/** Maximum number of cases that one request can attach, and of cases that an incident proposes. */
 export const MAX_ATTACHED_CASES = 100;
 
 const title = line(200, 'What is wrong, in a few words; every key in its scope can read it');
@@ -48,7 +48,7 @@ export const CreateIncidentBody = Type.Object(
     codes: Type.Optional({ ...codes, 'x-default': [] }),
     started_at: Type.Optional(pastMoment(0, 'When it began, not in the future; now if omitted')),
   },
-  // An unknown field may be intended to narrow the scope.
+  // Unknown fields are refused, because one may be intended to narrow the scope.
   {
     additionalProperties: false,
     ...checkedTogether({

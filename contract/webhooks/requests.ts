@@ -185,7 +185,7 @@ export const RollWebhookSecretBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be a misspelled `previous_until`.
+    // Unknown fields are refused, because one may be a misspelled `previous_until`.
     additionalProperties: false,
     ...refuseEmpty({ previous_until: 'to let previous secrets sign for 24 hours' }),
   },

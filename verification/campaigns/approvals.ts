@@ -25,7 +25,9 @@ const KILLS_PER_LEDGER = 4;
 const BETWEEN_KILLS = 60;
 const QUICK_BETWEEN_KILLS = 25;
 
-/** The longest time that the job may take after the last kill to carry out all approved requests, in milliseconds. */
+/**
+ * The longest time until the background job has carried out all approved requests after the last kill, in milliseconds.
+ */
 const SETTLED_WITHIN = 60_000;
 
 const RULES = [
@@ -70,7 +72,7 @@ class Office {
     }
     this.#people = people;
     await send(OPERATIONS.change_approval_policy.path, { rules: RULES });
-    // The other process learns the rules within a second.
+    // The other process reads the new rules within a second.
     await pause(1_100);
   }
 

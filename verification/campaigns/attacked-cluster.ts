@@ -231,7 +231,7 @@ class AttackedCluster<Environment extends Cluster> {
 
   /** Repeats requests without a final response, waits until everything has arrived, and compares it. */
   async #checkEnd(where: string): Promise<void> {
-    // A lost transfer can never settle: capturing it always fails as not found.
+    // Stops here after a violation, because a lost transfer can never settle: capturing it always fails as not found.
     if (this.#tally.violations.length > 0) {
       return this.#load.count(this.#tally, await readBooksAt(this.#cluster.connection, this.#load.cards));
     }

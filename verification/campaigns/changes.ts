@@ -103,7 +103,8 @@ class Trial {
   async run(): Promise<void> {
     await onConnection({ connectionString: this.#services.databaseUrl }, async (client) => {
       await recordCommits(client);
-      // Decisions from before this time have no number. On a busy machine the services may still be starting.
+      // Only decisions after this time are compared, because earlier ones have no number. On a busy machine, the services
+      // may still be starting then.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       const programs = [];
       for (const name of ['hot', 'one', 'two']) programs.push(await makeProgram(this.#changes, this.#services, name));
@@ -117,7 +118,7 @@ class Trial {
       // balances.
       const books = await readBooksAt({ connectionString: this.#services.databaseUrl }, []);
       this.#load.judge(this.#tally, where, { ...books, balances: undefined });
-      // The quick form may end before anything is in flight.
+      // The quick form may end before any group is chained.
       const isTrial = this.#setting.isQuick === true || figures.chained !== 0;
       if (!isTrial) this.#tally.violate('chains', ['no group was chained, so chains were not tested']);
       this.#checkDelays();

@@ -368,7 +368,7 @@ export const REFUSALS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   ],
   capture: [
     ...['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'limit_exceeded'],
-    // These cards have no holds.
+    // Cards with these two statuses have no holds to capture.
     ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated' && code !== 'card_closed'),
   ],
   cancel: ['invalid_transfer_status'],

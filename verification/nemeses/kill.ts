@@ -7,7 +7,7 @@ export function signal(processId: number, name: NodeJS.Signals): void {
   try {
     process.kill(processId, name);
   } catch {
-    // Already ended.
+    // The process has already ended.
   }
 }
 

@@ -38,8 +38,8 @@ export const LOSS: Nemesis<Replicated> = {
 };
 
 /**
- * The loss of the primary, with everything that was in transit in this direction: its data, or the standby's confirmations. With
- * asynchronous replication, only withheld data loses transfers.
+ * The loss of the primary, with everything that was in transit in this direction: its data, or the standby's
+ * confirmations. With asynchronous replication, transfers are lost only if data was withheld.
  */
 export const lossInTransit = (direction: Direction): Nemesis<PairCluster> => ({
   ...LOSS,
@@ -50,7 +50,10 @@ export const lossInTransit = (direction: Direction): Nemesis<PairCluster> => ({
   },
 });
 
-/** The longest time that a primary is hidden or alone. After five seconds, requests reach their deadlines. */
+/**
+ * The longest time that a primary is hidden or alone, in milliseconds. Some requests reach their deadline of five
+ * seconds.
+ */
 const MAX_ALONE = 7_000;
 
 /** The longest time that open connections still go to the old primary, in milliseconds. */
@@ -75,7 +78,7 @@ export const ISOLATION: Nemesis<PairCluster> = {
   },
 };
 
-/** The primary is also suspended, and continues after the promotion. */
+/** Like {@link ISOLATION}, but the primary is also suspended, and continues after the promotion. */
 export const SUSPENSION: Nemesis<PairCluster> = {
   ...ISOLATION,
   name: 'suspension',
@@ -85,7 +88,7 @@ export const SUSPENSION: Nemesis<PairCluster> = {
   },
 };
 
-/** Only the services cannot reach the primary. Their requests arrive afterwards. */
+/** The services cannot reach the primary, but its standby can. Their requests arrive after the fault. */
 export const HIDING: Nemesis<PairCluster> = {
   name: 'hiding',
   inject: async ({ environment }) => environment.hidePrimary(),

@@ -98,7 +98,7 @@ function addedBy(error: LoggedErrorRecord | InspectedErrorRecord, request: AnyRe
   const shown = 'checks' in error ? { ...error, checks: shownChecks(error) } : error;
   const added = Object.entries(shown).filter(([name, value]) => {
     if (name === 'causes') return false;
-    // The request names the key if it is known. The error only has its kind.
+    // The error has only the kind of the caller, so it is shown only if the request does not name the caller.
     if (name === 'caller') return request.caller === null;
     if (name === 'key_id') return request.caller !== value;
     if (name === 'message') return !request.summary.includes(error.message);

@@ -123,7 +123,7 @@ async function waitForAttempt(
   { queued, operator, waitSeconds, known }: Wanted,
 ): Promise<AttemptRecord | undefined> {
   const { webhook_id, event_id, response } = queued;
-  // With a repeated idempotency key, the event may have been sent already.
+  // With a repeated idempotency key, an earlier attempt may be the result of this command.
   const earlier = new Set(response.replayed ? [] : known.map(({ attempt_id }) => attempt_id));
   const end = performance.now() + waitSeconds * 1000;
   for (

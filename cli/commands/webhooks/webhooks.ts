@@ -218,7 +218,7 @@ function addUpdate(webhooks: Command, context: CommandContext): void {
     argument: WEBHOOK_ID,
     description: 'change, disable or enable a webhook',
     options: {
-      // --url is the URL of the service.
+      // Not called --url, which is the URL of the service.
       url: { flag: '--new-url <url>', help: 'where events are sent from now on' },
       status: { flag: '--status <status>', help: 'enabled or disabled', choices: ['enabled', 'disabled'] },
       resume: {

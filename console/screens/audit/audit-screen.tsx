@@ -160,7 +160,7 @@ function Sentence({ entry }: { readonly entry: AuditEntryRecord }) {
         <KeyName id={entry.actor} plain />
       </b>
       {describeEntry(entry).map((part, at) => (
-        // No space before punctuation.
+        // Puts a space before each part, except before punctuation.
         <span key={`${at} ${JSON.stringify(part)}`}>
           {typeof part === 'string' && /^[:,.]/.test(part) ? '' : ' '}
           <SentencePart part={part} />

@@ -34,7 +34,7 @@ import { Around, Similar } from './around.tsx';
 import { Conversation } from './conversation.tsx';
 import { type ShownCase, useCase } from './use-case.ts';
 
-/** A case, with the story on the left, starting with one sentence, and the conversation on the right. */
+/** Shows a case: the story on the left, which starts with a one-sentence summary, and the conversation on the right. */
 export function CaseScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.case_id ?? '';
   const state = useCase(id);

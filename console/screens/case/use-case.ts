@@ -35,7 +35,7 @@ export function useCase(caseId: string): OperationState<ShownCase> {
   useEffect(() => {
     if (found !== undefined) workOn(found.case_id);
   }, [found?.case_id]);
-  // Everything that the case links to, such as the transfer, belongs to that program.
+  // Everything that the case links to, such as the transfer, belongs to the program of the case.
   useProgramOf(found?.program_id);
   if (!isSupport) return { ...polled, data: polled.data && { ...polled.data, inspected: null } };
   return {

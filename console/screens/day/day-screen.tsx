@@ -37,7 +37,7 @@ export function DayScreen({ parameters }: { readonly parameters: Parameters }) {
   const csv = useCsvExport(`day-${data?.day}.csv`, 'lines', (api, options) =>
     api.days.export(programId, { day: data?.day }, options),
   );
-  // A copied address must show the same day tomorrow.
+  // Puts the day into the URL, because a copied address must show the same day tomorrow.
   useEffect(() => {
     if (day === '' && data !== undefined) setDay({ day: data.day }, { replace: true });
   }, [day, data]);

@@ -34,7 +34,7 @@ export function ExplainScreen() {
     <Page title="Explain" lead="Would a transfer succeed now, and if not, why? No money moves.">
       <div class="explain">
         <Form
-          // Going back in the history shows the earlier form.
+          // The key replaces the form when the URL changes, so going back in the history shows the earlier form.
           key={JSON.stringify(asked)}
           asked={asked}
           currency={answer.stale ? undefined : answer.data?.currency}

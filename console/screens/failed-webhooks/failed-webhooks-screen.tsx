@@ -109,7 +109,7 @@ const WITHOUT_DURATION = COLUMNS.filter(({ title }) => title !== 'Took');
 const WEBHOOK: Column<AttemptRecord> = {
   title: 'Webhook',
   onPhone: 'note',
-  // A webhook of all card programs has no screen.
+  // A webhook of all card programs has no screen, so it is not a link.
   cell: ({ webhook_id: id, program_id: programId }) => (
     <WebhookName id={id} programId={programId} linked={programId !== null} plain />
   ),

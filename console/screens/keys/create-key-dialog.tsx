@@ -100,12 +100,12 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
   const { has } = useSession();
   const programs = useOperation((api, options) => api.programs.list({ limit: 100 }, options));
   const { programId, role, scopes } = access;
-  // A key cannot grant operator scopes that it lacks.
+  // Lists only scopes that the caller can grant. A key cannot grant operator scopes that it lacks.
   const grantable = KEY_SCOPES.filter((scope) => isOfPrograms(scope) || (programId === '' && has(scope)));
   const chooseProgram = (next: string) =>
     onChange({
       programId: next,
-      // The other roles contain operator scopes.
+      // A key of one card program can only be a viewer, because the other roles contain operator scopes.
       role: next === '' || role === 'own' ? role : 'viewer',
       scopes: next === '' ? scopes : scopes.filter(isOfPrograms),
     });

@@ -25,7 +25,7 @@ export function useProcessorConcerns(): ProcessorConcerns {
     can('list_connectors')
       ? async (api, options) => {
           const { data: connectors } = await api.connectors.list(options);
-          // A service without connectors has no breaks.
+          // Reads no breaks if there are no connectors, because only processors cause them.
           const found = connectors.length === 0 ? undefined : await api.breaks.list({ limit: MAX_BREAKS }, options);
           return { connectors, breaks: found?.data.length ?? 0, hasMore: (found?.next_cursor ?? null) !== null };
         }
@@ -75,7 +75,7 @@ export function Support({ proposed }: { readonly proposed: readonly Burst[] }) {
   const [draft, setDraft] = useState<Burst | undefined>(undefined);
   const urgent = useUrgentCases();
   const isBurst = proposed.length > 0;
-  // Skip codes that an incident already covers.
+  // Reads the open incidents, to skip codes that one already covers.
   const open = useOperation(
     isBurst ? (api, options) => api.incidents.list({ status: 'open', limit: 100 }, options) : undefined,
     { deps: [proposed.map(({ code }) => code).join(' ')], isOwn: true, pollMilliseconds: POLL_MILLISECONDS },

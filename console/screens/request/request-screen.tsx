@@ -35,7 +35,7 @@ export function RequestScreen({ parameters }: { readonly parameters: Parameters 
   const seesEffects = seesAll || (can('get_request') && has('transfers:read') && has('events:read'));
   const state = useOperation(
     async (asked, options) => {
-      // The error of a recent request may not be stored yet.
+      // The reads of a recent request are repeated in the background, because its error may not be stored yet.
       const api = isRecent(requestId) ? backgroundClient : asked;
       for (;;) {
         try {
@@ -79,7 +79,7 @@ function isRecent(requestId: string): boolean {
 function Actions({ of: record }: { readonly of: RequestRecord }) {
   const { error, operation } = record;
   const { can } = useSession();
-  // Card programs see only their errors, without the program. A case needs a program.
+  // A case needs a program. Card programs see only their own requests, in which the program may be missing.
   const isOfProgram = record.program_id !== null || !can('inspect_request');
   const isTransfer = error !== null && operation === 'create_transfer' && error.request !== null;
   return (

@@ -93,7 +93,7 @@ export function amountsOf(q: string): readonly TypedAmount[] {
   if (found === undefined) return [];
   const whole = sent.replaceAll(',', '');
   const unit = (before ?? after)?.trim().toUpperCase();
-  // Several currencies share a sign, and a program has few.
+  // A sign such as $ is ignored, because several currencies share it and a program has few currencies.
   const currency = unit !== undefined && /^[A-Z]{3}$/.test(unit) ? unit : undefined;
   return DECIMALS.flatMap((decimals) => {
     if (/[1-9]/.test(fraction.slice(decimals))) return [];

@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
 /** Lists the transfers of a card program page by page, with filters in the URL, and saves them as a file. */
 export function TransfersScreen() {
   const [filters, setFilters] = useUrlState(NO_FILTERS);
-  // Transfers follow the sandbox's clock, even if it was moved.
+  // The times of transfers follow the sandbox's clock, even if it was moved.
   const now = useNow();
   const transfers = usePages(
     (api, options, cursor) => api.transfers.list({ ...queryOf(filters, now), limit: ROWS, cursor }, options),

@@ -33,7 +33,7 @@ export function WebhookScreen({ parameters }: { readonly parameters: Parameters 
   const webhook = useOperation((api, options) => api.webhooks.get(id, options), {
     deps: [id],
     pollMilliseconds: POLL_MILLISECONDS,
-    // A paused webhook continues with its next attempt.
+    // A paused webhook may continue with its next attempt, so the screen polls just after that.
     changesAt: ({ next_attempt_at }) => next_attempt_at,
   });
   return (

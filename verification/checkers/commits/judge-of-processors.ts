@@ -63,7 +63,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     if (row.status === 'ready') this.say(`${about} was sent before its status "sent" was committed`);
     if (this.#sent.has(key)) this.say(`${about} was sent twice`);
     this.#sent.add(key);
-    // The process knows the time of the database to within a few milliseconds.
+    // Allows 5 ms, because the process knows the time of the database only to within a few milliseconds.
     if (notAfter === null || notAfter > timeOf(row.not_after) + 5)
       this.say(`${about} may be executed later than stored`);
   }
@@ -100,7 +100,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     const { attempt_id, status, late_approval_at } = attempt;
     const isIn = status === 'approved' || late_approval_at !== null;
     const id = toWireId('pat', String(attempt_id));
-    // A late execution may have come after the response.
+    // The response may have been true although the order was executed later.
     if (this.#wronglyResolved.has(attempt_id) || this.processor?.lies(id) === true) return true;
     return moneyMoved === 'yes' ? isIn : !isIn && this.processor?.hasMoved(id) !== true;
   }

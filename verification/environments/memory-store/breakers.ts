@@ -11,7 +11,7 @@ export const BREAKER_STATEMENTS: Meanings = {
 
   *open_breaker(transaction, { values: [connector_id, reason, probeSeconds] }) {
     const key = String(connector_id);
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
+    // In PostgreSQL, a unique index makes a second transaction wait for the first. Here, a lock does.
     yield* transaction.lock(`connector_state ${key}`);
     const now = transaction.clock();
     const opened = { opened_at: new Date(now), reason, updated_at: new Date(now) };

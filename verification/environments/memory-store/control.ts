@@ -26,7 +26,7 @@ export const CONTROL_STATEMENTS: Meanings = {
 
   *abandon_batch(transaction, { values: [batchId] }) {
     const key = String(batchId);
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
+    // In PostgreSQL, a unique index makes a second transaction wait for the first. Here, a lock does.
     yield* transaction.lock(`write_batch ${key}`);
     if (transaction.newest('write_batch', key) !== undefined) return NOTHING;
     yield* transaction.insert('write_batch', key, { ...fenceOf(transaction, batchId), abandoned: true });

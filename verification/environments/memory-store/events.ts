@@ -40,7 +40,7 @@ export const EVENT_STATEMENTS: Meanings = {
     return heads.filter((head) => head !== undefined);
   },
 
-  // No event is deleted.
+  // The simulation deletes no events.
   read_oldest_event_position: () => [{ oldest: 1n }],
 
   *hold_relay(transaction) {

@@ -46,7 +46,7 @@ function* insertBreakOfUnknown(transaction: Transaction, sent: StoredRow): Run<S
 export const NOTICE_STATEMENTS: Meanings = {
   *insert_notice(transaction, { values: [sentAttemptId, connector_id, notice_id, body] }) {
     const key = keyOf(connector_id, notice_id);
-    // PostgreSQL has a unique index here: the second transaction waits for the first.
+    // In PostgreSQL, a unique index makes a second transaction wait for the first. Here, a lock does.
     yield* transaction.lock(`processor_notice ${key}`);
     if (transaction.newest('processor_notice', key) !== undefined) return NOTHING;
     const attempt = transaction.find('processor_attempt', String(sentAttemptId)) ?? NO_ATTEMPT;

@@ -178,7 +178,10 @@ export class Transaction {
     return found;
   }
 
-  /** Returns the row with a unique key. PostgreSQL has a unique index here: the second transaction waits for the first. */
+  /**
+   * Returns the row with a unique key. Like a unique index of PostgreSQL, makes a second transaction wait for the
+   * first.
+   */
   *findUnique(table: string, key: string, isSame: (row: StoredRow) => boolean): Run<StoredRow | undefined> {
     yield* this.lock(`unique ${table} ${key}`);
     return this.scanNewest(table, isSame)[0];

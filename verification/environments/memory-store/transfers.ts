@@ -150,7 +150,7 @@ export const TRANSFER_STATEMENTS: Meanings = {
     return NOTHING;
   },
 
-  // No card holder is erased.
+  // The simulation erases no card holders.
   read_erasures_of_transfers: () => NOTHING,
 
   *write_metadata(transaction, { rows }) {

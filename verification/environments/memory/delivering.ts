@@ -106,7 +106,7 @@ export class Delivering {
     }
   }
 
-  /** Reads the changed webhooks of the shards that it holds, and drops the others. */
+  /** Reads the changed webhooks of the shards that this process holds, and drops the webhooks of other shards. */
   async #refresh(): Promise<void> {
     const epochs = new Map(this.#leases.held.map(({ shard, epoch }) => [shard, epoch]));
     for (const { webhookId, held } of this.#sendings.values()) {

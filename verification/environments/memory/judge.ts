@@ -185,7 +185,7 @@ export class Judge {
     const isMine = committed !== undefined && this.#isCommitted(attempt);
     if (thrown instanceof Refusal) {
       attempt.isToldNo = true;
-      // The clock has moved since the last check.
+      // The clock has moved since the last check, so other refusals may be correct now.
       this.#notePossible(wish, this.#clock());
       const { code, message } = thrown;
       const part = [...(possible.get(code) ?? [])].find((one) => message.includes(one));
@@ -199,7 +199,7 @@ export class Judge {
       this.say(`${about()} failed with ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}`);
       return;
     }
-    // Operations that move no money always respond with "no".
+    // For an operation that moves no money, "no" does not mean that nothing was done.
     if (thrown.moneyMoved !== 'no' || !movesMoney(ask)) return;
     attempt.isToldNo = true;
     if (isMine) this.say(`${about()} got the response "no money has moved" (${thrown.message}), but was carried out`);
@@ -402,7 +402,7 @@ export class Judge {
         timeOf(row.expires_at) <= timeOf(event.created_at)
       )
         continue;
-      // A reversal has a separate event.
+      // A reversal changes `updated_at`, but has a separate event.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
       if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
         const told = `${name} ${sorted(record[name])}`;

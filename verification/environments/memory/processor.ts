@@ -361,7 +361,7 @@ export class SimulatedProcessor {
       giveUp();
       this.#later(1_000 + this.#random.below(3_000), () => this.#sendNotice(notice));
     };
-    // A process that dies in the meantime does not answer.
+    // Sends the notice again if there is no answer, because the process may have died.
     const giveUp = this.#later(CALL_MILLISECONDS, again);
     this.#random.pick(this.#askers()).receive(notice).then(giveUp, again);
   }

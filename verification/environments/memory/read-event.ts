@@ -5,7 +5,8 @@ import type { StoredRow } from '../memory-store/parameters.ts';
 export type ReadEvent = { readonly event: StoredRow; readonly record: Readonly<Record<string, unknown>> };
 
 /**
- * Whether an event, or an entry of the audit log, is about a webhook. Only operators change webhooks, so both exist.
+ * Whether an event, or an entry of the audit log, is about a webhook. Operators change webhooks, so each change has
+ * both.
  */
 export function isOfWebhook({ event }: ReadEvent): boolean {
   return String(event.type ?? event.action).includes('webhook');

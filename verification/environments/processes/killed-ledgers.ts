@@ -106,7 +106,7 @@ export class KilledLedger {
       await calling;
       await stopReading();
     }
-    // A lost transfer can never settle: capturing it always fails as not found.
+    // Stops here after a violation, because a lost transfer can never settle: capturing it always fails as not found.
     if (tally.violations.length > 0) return;
     await load.settle(services.other.url, this.#work.sentAgain);
     const where = `after kill ${done + kills}, everything sent again`;
