@@ -3,7 +3,7 @@ import { CARD_RULES, type Card } from './card.ts';
 
 /**
  * Refuses to erase the holder of a card that does not exist or is not closed. Undefined if the holder may be erased. A card in
- * use still needs its holder, and new data would be stored at once.
+ * use still needs its holder, and new data about the holder would be stored immediately.
  */
 export function refuseErasure(cardName: string, card: Pick<Card, 'status'> | undefined): Refusal | undefined {
   if (card === undefined) {

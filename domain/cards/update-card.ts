@@ -59,7 +59,8 @@ export function decideCardUpdate(
   view: CardView,
 ): CardUpdatePlan | Refusal {
   const { change } = request;
-  // Only a change that also moves the balance moves money. Blocking a card must work at once, even while the service is disabled.
+  // Only a change that also moves the balance moves money. Blocking a card must work immediately, even while the service is
+  // disabled.
   const disabled =
     change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload', connectorId: null }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
@@ -169,7 +170,7 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   return new Refusal('card_not_empty', message, { field: '/status', saw });
 }
 
-/** A transfer has a maximum amount, and the funding account a maximum balance. */
+/** Refuses a balance that is too large for one transfer, or that would exceed the maximum balance of the funding account. */
 function refuseTooMuch(card: Card, source: Account, destination: Account, view: CardView): Refusal | undefined {
   const { balance, currency } = source;
   const field = '/balance_to';

@@ -79,7 +79,7 @@ export type Attempt = {
   readonly updatedAt: number;
 };
 
-/** Creates the attempt to have a processor move the money of a transfer. It is due at once. */
+/** Creates the attempt to have a processor move the money of a transfer. It is due immediately. */
 export function newAttempt(
   named: Pick<Attempt, 'attemptId' | 'connectorId' | 'kind' | 'sandboxBehavior'>,
   { programId, transferId, cardId, amount, currency, updatedAt: now }: Transfer,

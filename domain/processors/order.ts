@@ -39,7 +39,7 @@ export const ORDER_STATUSES = ['approved', 'declined', 'pending', 'not_found', '
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
 /**
- * The result of a request to a connector: the status that it answered, or
+ * The result of a request to a connector: the status that the connector returned, or
  *
  * - `not_sent`: provably no byte of the request left, because the host was not found, not allowed or not reached, or because TLS
  *   failed;
@@ -63,7 +63,7 @@ export type Answer = {
   readonly detail: string | null;
 };
 
-/** How a processor can undo an order: never, by a request that it may refuse, or by an advice that it must accept. */
+/** How a processor can undo an order: never, by a request that it may refuse, or by an advice message that it must accept. */
 export const REVERSALS = ['none', 'request', 'advice'] as const;
 
 export type Reversal = (typeof REVERSALS)[number];

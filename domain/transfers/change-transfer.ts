@@ -35,7 +35,7 @@ const RESULTS: Readonly<Record<TransferCommand, string>> = {
 
 /**
  * Refuses a command that the status of a transfer does not allow: `invalid_transfer_status`. If several requests end a hold at
- * once, all but the first get this refusal.
+ * the same time, all but the first get this refusal.
  */
 export function refuseMove(transfer: Transfer, command: TransferCommand, now: number): Refusal | undefined {
   const status = statusAt(transfer, now);

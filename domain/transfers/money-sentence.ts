@@ -149,8 +149,8 @@ function bookedSentence(facts: MoneyFacts, now: number): MoneySummary {
 export type Foresight = { readonly status: TransferStatus; readonly moneyMoved: MoneyMoved; readonly sentence: string };
 
 /**
- * Says what creating a transfer of `terms` would do, if it succeeds. `behavior`: the requested behavior of the sandbox's
- * simulator, or undefined.
+ * Describes the effect that creating a transfer of `terms` would have if it succeeds. `behavior`: the requested behavior of the
+ * sandbox's simulator, or undefined.
  */
 export function foresee(
   terms: TransferTerms,
@@ -299,7 +299,7 @@ function expiredSentence(facts: MoneyFacts): string {
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }
 
-/** The end of the hold of a canceled transfer. A transfer canceled before it was due had none. */
+/** The end of the sentence about a canceled transfer, about its hold. A transfer canceled before it was due had no hold. */
 function whatWasHeld(facts: MoneyFacts): string {
   if (facts.scheduledFor !== null && facts.updatedAt < facts.scheduledFor) return ' before it was due';
   if (facts.capture === 'automatic') return '';

@@ -151,7 +151,7 @@ function examineExistence(name: string, field: string, card: Card | undefined): 
 }
 
 /**
- * Checks that a card's processor can carry out the transfer: a load or an unload, executed at once, while the processor can
+ * Checks that a card's processor can carry out the transfer: a load or an unload, executed immediately, while the processor can
  * be reached.
  */
 function examineConnector(terms: TransferTerms, view: TransferView): Finding {

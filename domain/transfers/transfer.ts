@@ -101,7 +101,7 @@ export type TransferTerms = {
   readonly scheduledFor: number | null;
 };
 
-/** The terms of the simplest transfer: one card, its currency, executed at once. Amount in minor units. */
+/** The terms of the simplest transfer: one card, its currency, executed immediately. Amount in minor units. */
 export function plainTerms(type: TransferType, amount: bigint, cardName: string): TransferTerms {
   return {
     type,

@@ -131,7 +131,6 @@ function failingFrom({ failures, failingSince, lastFailureAt }: Health, { starte
 export function findNotice({ failures, failingSince, lastFailureAt }: Health): 'failing' | 'disabled' | null {
   if (failingSince === null || lastFailureAt === null) return null;
   const lasted = lastFailureAt - failingSince;
-  // The first and the last failure are then more than 12 hours apart.
   if (lasted >= DISABLED_AFTER_MILLISECONDS && failures >= MIN_FAILURES_TO_DISABLE) return 'disabled';
   return lasted >= TOLD_AFTER_MILLISECONDS ? 'failing' : null;
 }

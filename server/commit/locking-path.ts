@@ -296,8 +296,8 @@ function hasWaitedTooLong(error: unknown): error is StoreFailure {
 }
 
 /**
- * Returns whether another attempt would end before the deadline. If a lock is missing, an attempt that does not wait for locks
- * fails immediately.
+ * Returns whether another attempt would end before the deadline. After a failure because of a lock, the next attempt does not wait
+ * for locks, so it ends immediately.
  */
 function hasTimeAfter(error: StoreFailure, deadline: number): boolean {
   return error.lockTimeout || error.conflict || deadline - performance.now() > timeOfAnotherTry(error);

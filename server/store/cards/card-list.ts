@@ -67,7 +67,7 @@ const BY_LAST_FOUR: Route = {
 const BY_METADATA: Route = { name: 'by_metadata', covers: ['metadata'], lead: [], isByPair: true };
 const BY_STATUS: Route = {
   name: 'by_status',
-  // A card that is stored as suspended may have expired, so each card is compared.
+  // A card that is stored as suspended may have expired, so the current status of each card is compared.
   covers: [],
   lead: [['status', ':status::text']],
   condition: "and card.status <> 'active'",

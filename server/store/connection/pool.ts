@@ -116,7 +116,7 @@ export class PoolGroup implements Health {
 
   /**
    * Records the server of a new connection. After a failover, it may be a different server, while older connections still go to the
-   * replaced primary. Those are closed, so that no more reads or settlements happen there.
+   * replaced primary. The older ones are closed, so that no more reads or settlements happen there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) {
@@ -215,8 +215,8 @@ export class PoolGroup implements Health {
 }
 
 /**
- * The connections of one role for one purpose. Requests beyond their maximum wait here and not in `pg`, which cannot tell a busy pool
- * from a silent database.
+ * The connections of one role for one purpose. Requests beyond their maximum wait here and not in `pg`, which cannot tell a busy
+ * pool from a silent database.
  */
 export class Pool {
   readonly kind: PoolSize['kind'];

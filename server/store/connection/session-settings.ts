@@ -81,7 +81,7 @@ export const REQUIRED_STANDBY: Setting = ['service.standby', 'required'];
 export const STANDBY_IS_REQUIRED = `coalesce(current_setting('${REQUIRED_STANDBY[0]}', true), '') = '${REQUIRED_STANDBY[1]}'`;
 
 /**
- * These are not startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, the right value of
+ * Settings that cannot be startup options: PostgreSQL before 17 refuses a connection with `transaction_timeout`, the right value of
  * `synchronous_commit` depends on the current one, and the last one is not a setting of PostgreSQL itself.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit', REQUIRED_STANDBY[0]];

@@ -6,7 +6,7 @@ export type Applying = {
   readonly onApplied?: (name: string, milliseconds: number) => void;
   /** Called with a sentence when a step takes longer than expected. */
   readonly onWait?: (sentence: string) => void;
-  /** Attempts to get the locks of a migration, for tests. */
+  /** The number of attempts to get the locks of a migration. Set only by tests. */
   readonly tries?: number;
 };
 
@@ -16,7 +16,7 @@ export type Applying = {
  */
 const LOCK_MILLISECONDS = 150;
 
-/** With the pauses in between, about half a minute. */
+/** The number of attempts. With the pauses in between, they take about half a minute. */
 const TRIES = 40;
 
 /** The pause after the first attempt. Each further pause is longer, up to the maximum. */

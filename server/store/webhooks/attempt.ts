@@ -123,7 +123,7 @@ export function listAttempts(webhookId: string, filter: AttemptFilter, after: st
   return LIST_ATTEMPTS(nameAfter('list_webhook_attempts'), text, { webhookId, ...valuesOf(filter, after, count) });
 }
 
-/** Returns the conditions for listing the failed attempts of one program's webhooks, or of all webhooks. */
+/** The conditions of a list of failed attempts, of one program's webhooks or of all webhooks. Null means no condition. */
 export type FailureFilter = Pick<AttemptFilter, 'status' | 'from' | 'to'> & { readonly programId: string | null };
 
 const LIST_FAILED_ATTEMPTS = statementVariants({ programId: nullable(UUID), ...FILTER_VALUES });

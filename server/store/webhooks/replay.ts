@@ -109,7 +109,7 @@ const REPLAY_START_OF_ALL = startOf('find_webhook_replay_start_of_all', 'number'
 
 /**
  * Finds a position (without a program, a number) before all events since a given time, by bisection, and returns it as `start`.
- * Events are numbered after they were written. In a sandbox, the clock at the numbering may have been behind the events' clock.
+ * Events are numbered after they were written. In a sandbox, the clock of the numbering may be behind the clock of the events.
  */
 export function findReplayStart(programId: string | null, from: Date): Statement {
   return programId === null

@@ -238,7 +238,7 @@ function carriedOutBefore(approval: ShownApproval, response: StoredResponse | un
   return { ...CARRIED_OUT, result: body === null ? null : toResult(approval.operation, { json: body }) };
 }
 
-/** Returns the failure that a repetition of the request gets under its key. */
+/** Returns the failure to store under the request's key. A repeated request gets it again. */
 function toFailure(
   { fingerprint, meaning, requestId }: ShownApproval,
   key: KeyInScope,

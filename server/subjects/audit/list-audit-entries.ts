@@ -39,7 +39,7 @@ export async function listAuditEntries(
   return { record };
 }
 
-/** export_audit_entries: comma-separated values, oldest first, up to the last entry at the start of the export. */
+/** export_audit_entries: returns comma-separated values, oldest first, up to the last entry at the start of the export. */
 export async function exportAuditEntries(
   service: Service,
   call: Call<'export_audit_entries'>,

@@ -214,8 +214,8 @@ function eraseErrorTexts(database: Database, erasure: CardErasure, settings: Era
 }
 
 /**
- * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This finds all others,
- * including cases that were written while the trigger ran.
+ * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This step finds all
+ * others, including cases that were written while the trigger ran.
  */
 function eraseCases(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { cases: eraseTextsOfCases(erasure, settings.maxCases) };

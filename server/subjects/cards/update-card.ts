@@ -50,7 +50,7 @@ type Updated = { readonly reply: RecordReply<CardRecord>; readonly sweptBy: stri
 
 /**
  * update_card: returns the card. The change happens under the lock of the card's account, so no transfer is decided with the old
- * status. Closing the card can move its balance to another card in the same transaction (a sweep).
+ * status. Closing the card can move its balance to the program's funding in the same transaction (a sweep).
  */
 export async function updateCard(service: Service, call: UpdateCall): Promise<Reply<'update_card'>> {
   const change = readChange(call);

@@ -45,7 +45,7 @@ export const RECORDER_SETTINGS: RecorderSettings = {
 /** Maximum size of the error spool on this machine while the database is unavailable: about fifty thousand errors. */
 export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
-/** If a stop takes longer than this, the recorder writes to the spool instead of the database. */
+/** If stopping takes longer than this, the recorder writes to the spool instead of the database. */
 const STOP_TIMEOUT_MILLISECONDS = 1_000;
 
 /** A recorded error without card numbers and keys, which is safe to log. */

@@ -135,7 +135,7 @@ const DEFAULT_INTERVALS = { hour: 24, day: 30 } as const;
 /** Maximum number of intervals in one response. */
 const MAX_INTERVALS = 1_000;
 
-/** count_errors: the number of errors per code and hour or day (UTC). Intervals without errors are omitted. */
+/** count_errors: returns the number of errors per code and hour or day (UTC). Intervals without errors are omitted. */
 export async function countErrors(service: Service, call: Call<'count_errors'>): Promise<Reply<'count_errors'>> {
   const { query } = call;
   const { interval = 'hour', code } = query;

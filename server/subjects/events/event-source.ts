@@ -11,7 +11,7 @@ export type EventSource = {
   readonly programId: string | undefined;
   /** The id under which the last position is stored: the program, or {@link ALL_EVENTS}. */
   readonly headOf: string;
-  /** Limits all events to this program. */
+  /** If set, only this program's events are read from the events of all programs. */
   readonly onlyOf: string | undefined;
   /** Types, or groups of types such as `transfer.*`. */
   readonly types: readonly string[] | undefined;

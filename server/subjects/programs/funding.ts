@@ -197,7 +197,8 @@ export async function listFundingMovements(
 }
 
 /**
- * export_funding_movements: comma-separated values, oldest first. A movement that is created during the export may be included.
+ * export_funding_movements: returns comma-separated values, oldest first. A movement that is created during the export may be
+ * included.
  */
 export async function exportFundingMovements(
   service: Service,

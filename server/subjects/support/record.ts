@@ -125,7 +125,7 @@ function toMessageRecord(one: CaseMessage): CaseMessageRecord {
   };
 }
 
-/** Returns an incident in the form that every key in its scope can see. */
+/** Returns an incident in the form that is shown to every key in the incident's scope. */
 export function toIncidentRecord(one: Incident): IncidentRecord {
   return {
     incident_id: toWireId('inc', one.incidentId),

@@ -66,7 +66,7 @@ function withoutBalances(step: TimelineStep): TimelineStep {
   return { ...step, balances: [] };
 }
 
-/** Returns the facts without operators' notes. For other callers, also omits the details for operators. */
+/** Returns the facts without operators' notes. For a card program's callers, also omits the details that are for operators. */
 function withoutNotes(facts: TimelineFacts, caller: Caller): TimelineFacts {
   const isShown = ({ resolvedBy }: TimelineFacts['processorAttempts'][number]): boolean =>
     resolvedBy === null && !('programId' in caller);

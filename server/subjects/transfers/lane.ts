@@ -45,7 +45,7 @@ export type LaneOptions = {
 
 /**
  * Opens the lane of a service. Operators' requests are committed in separate groups, so that other requests do not have to wait
- * for them. They write to the audit log, and all processes and programs share the lock on its head.
+ * for them. Operators' requests write to the audit log, and all processes and programs share the lock on its head.
  */
 export function openTransferLane(
   databases: Pick<Database, 'forProgram'>,

@@ -106,7 +106,7 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
 }
 
 /**
- * Returns the first item that a request needs but that another transaction has locked. `missed` are the names that were skipped.
+ * Returns the first lock that a request needs but another transaction holds. `missed` are the names that were skipped.
  */
 export function findBlocked(
   request: TransferRequest,

@@ -37,9 +37,9 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
 }
 
 /**
- * list_transfers: returns a page of transfers, newest first. With `idempotency_key`, it returns the transfer of that request. If
- * few transfers match the filter, a page can be short or empty and still have a `next_cursor`. Only `next_cursor` shows whether
- * there are more.
+ * list_transfers: returns a page of transfers, newest first. With `idempotency_key`, it returns the transfer created with that
+ * key. If few transfers match the filter, a page can be short or empty and still have a `next_cursor`. Only `next_cursor` shows
+ * whether there are more.
  */
 export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
@@ -84,7 +84,7 @@ const ADDED_FIELDS = [
   'created_by',
 ] as const satisfies readonly (keyof TransferRecord)[];
 
-/** export_transfers: comma-separated values, oldest first, up to the newest transfer at the start of the export. */
+/** export_transfers: returns comma-separated values, oldest first, up to the newest transfer at the start of the export. */
 export async function exportTransfers(
   service: Service,
   call: Call<'export_transfers'>,

@@ -40,7 +40,7 @@ export type CreateRequest = Origin &
     readonly command: 'create';
     readonly terms: TransferTerms;
     readonly notes: TransferNotes;
-    /** The behavior that the simulator must show. Only in a sandbox. */
+    /** The behavior that the simulator should imitate. Only in a sandbox. */
     readonly sandboxBehavior?: string | undefined;
   };
 
