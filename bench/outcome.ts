@@ -8,7 +8,7 @@ export type Outcome = {
   readonly value: number;
   readonly unit: '' | 'KB' | 'MB' | 'ms';
   readonly target: { readonly at: 'least' | 'most'; readonly value: number };
-  /** A value better than the target. */
+  /** A value that is better than the target, and that we would like to reach. Null if there is none. */
   readonly aim: number | null;
   /** The values of the single runs or rounds, to show their spread. */
   readonly runs: Readonly<Record<string, readonly number[]>>;

@@ -230,7 +230,7 @@ export function readMigrationChecksums(root: string): readonly Migration[] {
 }
 
 /**
- * Finds the differences between the migrations and their committed checksums. Each is one sentence. The service refuses
+ * Returns one sentence for each difference between the migrations and their committed checksums. The service refuses
  * to start on a database that has applied a migration with other bytes. So a landed migration never changes and is
  * never removed.
  */

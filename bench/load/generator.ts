@@ -2,9 +2,9 @@ import { Connection } from './connection.ts';
 import { composer, type Request, type Sending } from './requests.ts';
 import type { Latencies, LoadResult, Traffic } from './traffic.ts';
 
-// The load generator, a separate process. It reads a GeneratorPlan from standard input and writes its counts to standard output.
-// In a closed loop, each connection sends its next request after the response to the last one. In an open loop, requests are due
-// at a constant rate.
+// The load generator, which runs in a separate process. It reads a GeneratorPlan from standard input and writes its
+// counts to standard output. In a closed loop, each connection sends its next request after the response to the last
+// one. In an open loop, requests are due at a constant rate.
 
 /** The task of the generator. */
 export type GeneratorPlan = Traffic & {

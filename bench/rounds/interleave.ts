@@ -1,9 +1,9 @@
 import { meanOf } from '../figures.ts';
 
 /**
- * Runs each workload twice per round, forwards and backwards (A B B A). A machine that becomes slower or faster, and
- * the start of a round, then affect all workloads equally. For each workload, returns the mean of its two runs in each
- * round, in the order of the rounds.
+ * Runs the workloads twice per round: in order, and then in reverse order (A B B A). A machine that becomes slower or
+ * faster, and the start of a round, then affect all workloads equally. For each workload, returns the mean of its two
+ * runs in each round, in the order of the rounds.
  */
 export async function interleave<Name extends string, Result>(
   rounds: number,

@@ -17,7 +17,7 @@ export const BATCH_CALLERS = 2;
 /** Connections for the row with fewer callers. */
 export const FEWER_CONNECTIONS = 64;
 
-/** The workloads. Each runs once in every round. */
+/** The workloads. Each runs twice in every round (see `interleave`). */
 export type WorkloadName =
   /** Single transfers over 256 connections from one hot funding account, everything on. */
   | 'hot'

@@ -3,8 +3,9 @@
 // Tested by: `server/commit/group-commit.test.ts`, `verification/environments/memory`
 
 /**
- * Calls a listener: an observer, a trace, a counter. If the listener throws, the error becomes a warning of the process and has no
- * other effect. A bug in a listener must not make committed work look failed, because it would then be committed again.
+ * Calls a listener, such as an observer, a trace or a counter. If the listener throws, the error becomes a warning of
+ * the process and has no other effect. A bug in a listener must not make committed work look failed, because it would
+ * then be committed again.
  */
 export function notify(listener: () => void): void {
   try {

@@ -20,7 +20,10 @@ export type ResponseEntry = {
    * a batch with refused rows.
    */
   readonly code: ErrorCode | undefined;
-  /** Whether the error does not count: the request was stray, such as for /robots.txt, or the console sent it in the background. */
+  /**
+   * Whether the error is not counted: the request was stray, such as for /robots.txt, or the console sent it in the
+   * background.
+   */
   readonly isStray: boolean;
   /** The time from reading the head to writing the whole response. 0 if the received bytes were not a request. */
   readonly milliseconds: number;

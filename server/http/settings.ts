@@ -50,7 +50,8 @@ export type HttpSettings = {
   readonly maxDrainMilliseconds: number;
   /**
    * Maximum time for which `close` still accepts requests. During this time, the service reports that it is not ready,
-   * and every response closes its connection. It ends early if no request arrives for {@link drainQuietMilliseconds}.
+   * and every response closes its connection. This time ends early if no request arrives for {@link
+   * drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
   /** If no request arrives for this long, no more are expected. */

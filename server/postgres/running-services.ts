@@ -30,7 +30,7 @@ export type RunningService = {
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
 
-/** Publishes that this process is running, with its settings. The returned function withdraws that. */
+/** Publishes that this process is running, with its settings. The returned function removes what was published. */
 export async function announceService(
   dataDirectory: string,
   facts: Pick<RunningService, 'port' | 'settings'>,
@@ -70,7 +70,7 @@ async function lockNumber(parent: string): Promise<{ readonly directory: string;
 
 /**
  * Returns the published information about the running services of a data directory. Creates and changes nothing. A
- * process that has announced itself must not call it.
+ * process that has announced itself must not call this, because that would release its own lock.
  *
  * @throws the error of the operating system if this user may not read the directory.
  */

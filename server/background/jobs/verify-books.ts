@@ -15,14 +15,14 @@ import { type OnFailure, type RunningJob, startRounds } from './rounds.ts';
 const CHECK_MILLISECONDS = 60_000;
 
 /**
- * The pause between the end of a verification and the next one. With the time for the verification and the check, the books are
- * verified about every hour.
+ * The minimum pause between the end of a verification and the next one. With the time for the verification and the
+ * check, the books are verified about every hour.
  */
 const PAUSE_MILLISECONDS = 50 * 60_000;
 
 /**
- * The pause after a verification, as a multiple of its duration. With 19, the job uses a connection for at most a twentieth of
- * the time, even on a huge ledger.
+ * The pause is also at least this multiple of the duration of the verification. With 19, the job uses a connection for
+ * at most a twentieth of the time, even on a huge ledger.
  */
 const PAUSE_FACTOR = 19;
 

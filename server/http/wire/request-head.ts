@@ -34,7 +34,10 @@ export type RequestHead = {
   readonly idempotencyKeyTwice: boolean;
 };
 
-/** Headers with a single value. If one is repeated, Node joins the values or keeps only the first or last. */
+/**
+ * The headers that are read and checked here. If one is repeated, Node itself would join the values or keep only the
+ * first or last.
+ */
 const SINGLE = [
   'Host',
   'Authorization',

@@ -18,7 +18,7 @@ import { parseHistoryName, parseSegment } from './wal-files.ts';
 export type ArchiveState = {
   readonly format: 1;
   readonly systemIdentifier: string;
-  /** The id of the data directory that archives. The path is for people. */
+  /** The id of the data directory that archives. `host` and `dataDirectory` are only for people. */
   readonly owner: string;
   readonly host: string;
   readonly dataDirectory: string;
@@ -40,7 +40,7 @@ const OWNER_FILE = 'backup-owner.json';
 /** Three times the interval between two reports that an owner is alive. */
 const ALIVE_MILLISECONDS = 90_000;
 
-/** Offsets in global/pg_control of PostgreSQL 18. */
+/** The offset of the timeline in global/pg_control of PostgreSQL 18. */
 const TIMELINE_OFFSET = 48;
 
 export async function readArchiveState(path: string): Promise<ArchiveState | undefined> {

@@ -15,9 +15,9 @@ export type Surplus = { readonly copies: readonly Copy[]; readonly wal: readonly
 const DAY_MILLISECONDS = 86_400_000;
 
 /**
- * Chooses the files to delete. The last good copy before the window stays, because it is needed to restore the seconds at the
- * beginning of the window. The most recent good copy also stays, even if it is very old. Unusable copies are deleted only if a
- * newer good copy stays.
+ * Chooses the files to delete. The window that must be restorable begins at `keptFrom`. The last good copy before the
+ * window stays, because it is needed to restore the seconds at the beginning of the window. The most recent good copy
+ * also stays, even if it is very old. Unusable copies are deleted only if a newer good copy stays.
  *
  * @param good whether a copy is unchanged since it was stored.
  */
@@ -66,8 +66,9 @@ export async function removeSurplus(
 }
 
 /**
- * Returns the last usable copy. If a copy ended more than a day in the future, it is from before the clock was set back. It must
- * not delay the next copy until the clock reaches that time again. A smaller difference counts as now.
+ * Returns the last usable copy. Ignores copies that ended more than a day in the future: they are from before the clock
+ * was set back, and must not delay the next copy until the clock reaches that time again. A smaller difference counts
+ * as now.
  */
 export function findLastCopy(copies: readonly Copy[], now: Date): Copy | undefined {
   return copies.findLast(
