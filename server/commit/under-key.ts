@@ -27,7 +27,7 @@ import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { transact } from './transaction.ts';
 
 // Invariant: Every POST that creates or changes something does so once per key
-// Kept by: the response is stored in the same transaction
+// Kept by: the response is stored in the transaction of the change
 // Tested by: `test/api/transfers/idempotent-operations.test.ts`
 
 /** The work of an operation. It is done in the transaction that also stores the response to the idempotency key. */

@@ -2,7 +2,7 @@ import { administer, type ConnectionSettings } from './connection/connections.ts
 import type { Database } from './connection/database.ts';
 
 // Invariant: A sandbox never becomes a live ledger, and a live ledger never becomes a sandbox
-// Kept by: one row, checked first
+// Kept by: one row has the mode, and each start checks it first
 // Tested by: `test/start/ledger-mode.test.ts`
 
 /** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */

@@ -13,7 +13,7 @@ import type { Statement } from '../../store/connection/database.ts';
 // Tested by: `test/api/erasure`, `test/security/audit.test.ts`
 
 // Invariant: Every change by an operator has its row in the audit chain
-// Kept by: the same transaction; the trigger of `audit_entry`
+// Kept by: the row is written in the transaction of the change; the trigger of `audit_entry`
 // Tested by: `test/security/audit.test.ts`
 
 export type Audited = {

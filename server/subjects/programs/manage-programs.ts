@@ -178,7 +178,7 @@ function toProgramRecord(program: Program): ProgramRecord {
 }
 
 // Invariant: funding.low is sent exactly when a program's available funding falls below its threshold
-// Kept by: the decision, and this file when a threshold changes
+// Kept by: the code that decides each movement of the funds, and this file if the threshold changes
 // Tested by: `test/store/funding`
 
 /** A change of a program. Undefined leaves a field unchanged, and null removes it. */
