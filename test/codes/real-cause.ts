@@ -171,7 +171,7 @@ export function withQuery(operation: OperationId, query: string): Attempt {
   return { operation, request: { ...request, path: `${request.path.split('?')[0]}?${query}` } };
 }
 
-/** Returns the example of an operation without query parameters, with faulty queries. */
+/** Returns the example of an operation with two faulty queries: a repeated parameter and a bad escape. */
 export function twice(operation: OperationId): readonly Attempt[] {
   return [withQuery(operation, 'a=1&a=2'), withQuery(operation, '%zz')];
 }

@@ -358,7 +358,7 @@ class Run {
   /** Damaged bytes may be refused or may mean something else. Each response must still be an allowed one. */
   async #problemOfDamage(bytes: Buffer): Promise<Problem | undefined> {
     this.#broken += 1;
-    // Later requests can depend on an effect of the damaged bytes, so these are printed too.
+    // Later requests can depend on an effect of the damaged bytes, so the bytes are printed too.
     this.#commands.push(() => toShell(bytes, this.#target.url));
     this.#conversation.close();
     const { responses, rest } = await this.#conversation.sendAndEnd(bytes);

@@ -78,7 +78,7 @@ test('the running processes share the webhooks', async () => {
 test('a frozen process sends no event that other processes have sent in the meantime', async () => {
   const program = await newProgram({ service: first });
   const webhooks: { readonly strict: Receiver; readonly webhookId: string }[] = [];
-  // Some of the webhooks belong to the frozen process.
+  // Creates so many webhooks that some of them belong to the process that is frozen below.
   for (let count = 0; count < 8; count += 1) {
     const strict = await receiverForTest();
     strict.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 3);

@@ -59,7 +59,7 @@ test('a replay sends every event of a time range again, alongside new events', a
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
   const last = await program.transfer(10);
-  // A replay resends the events that were delivered before it began.
+  // Waits for the deliveries, because a replay resends only events that were delivered before it began.
   await webhookWhen(program, webhook_id, ({ position }) => position === last);
   await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'all' });
   const newest = await program.transfer(3);
@@ -90,7 +90,7 @@ async function webhookWithDeadEvents(program: Program, receiver: Receiver): Prom
 
 const ONLY_FAILED = { from: LONG_AGO, to: NEVER, only: 'failed' } as const;
 
-test('a replay delivers all dead events', async () => {
+test('a replay of failed events delivers all dead events', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const webhookId = await webhookWithDeadEvents(program, receiver);

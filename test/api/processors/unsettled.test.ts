@@ -69,7 +69,7 @@ test('finds approved orders that are not in a file in time, and closes their bre
   await untilOpen(late, 0);
 });
 
-test('offers to book the order again if a file contains it after all', async () => {
+test('offers to undo the booking of a missing order if a file contains the order after all', async () => {
   const late = await attempt('approved');
   await settle([lineOf(await attempt('approved'))]);
   await filesArrived(0);
