@@ -260,7 +260,7 @@ test.each([
   ['CARD_EXPIRED', 'card_expired'],
   ['insufficient', 'insufficient_funds'],
   ['unknown_create_transfers', 'unknown_create_transfer'],
-])('%s: probably %s', (written, code) => {
+])('for the unknown code %s, suggests %s first', (written, code) => {
   expect(codesLike(written, precedenceOf('create_transfer'))[0]).toBe(code);
 });
 

@@ -162,17 +162,20 @@ describe('a refused number', () => {
   ];
   const between = fc.constantFrom('', ' ', '-', '.', ' - ', '\u00a0', '\u2009', '\u202f', '\t', '\u2013', '\u2212');
 
-  test.each(GIVEN_OUT)('%s, %s… of %i digits, in groups of four with any separator', (_, beginning, length) => {
-    const rest = digits(length - 1 - beginning.length, length - 1 - beginning.length);
-    fc.assert(
-      fc.property(rest, between, before, after, (middle, separator, left, right) => {
-        const payload = beginning + middle;
-        const number = (payload + checkDigit(payload)).match(/.{1,4}/g)?.join(separator) ?? '';
-        expect(readsAsCardNumber(`${left}${number}${right}`)).toBe(true);
-        expect(containsCardNumber(`${left}${number}${right}`)).toBe(true);
-      }),
-    );
-  });
+  test.each(GIVEN_OUT)(
+    'is a number of %s, %s… of %i digits, in groups of four with any separator',
+    (_, beginning, length) => {
+      const rest = digits(length - 1 - beginning.length, length - 1 - beginning.length);
+      fc.assert(
+        fc.property(rest, between, before, after, (middle, separator, left, right) => {
+          const payload = beginning + middle;
+          const number = (payload + checkDigit(payload)).match(/.{1,4}/g)?.join(separator) ?? '';
+          expect(readsAsCardNumber(`${left}${number}${right}`)).toBe(true);
+          expect(containsCardNumber(`${left}${number}${right}`)).toBe(true);
+        }),
+      );
+    },
+  );
 
   test.each([
     ['line breaks', '4111\r\n1111\n1111\n1111'],
@@ -369,7 +372,7 @@ describe('an idempotency key', () => {
   });
 });
 
-test('takes linear time, even for adversarial texts', () => {
+test('looks for card numbers in linear time, even in adversarial texts', () => {
   const hostile = [
     '1',
     '1 ',

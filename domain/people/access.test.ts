@@ -58,7 +58,7 @@ describe('a claim', () => {
     ['email', { email: 'a@bank.test' }, [], 'unverified'],
     ['constructor', {}, [], 'missing'],
     ['__proto__.x', {}, [], 'missing'],
-  ])('%s of %j', (name, claims, values, problem) => {
+  ])('gives its values, and the problem if there is one: %s of %j', (name, claims, values, problem) => {
     expect(valuesOfClaim(claims, name)).toEqual({ values, problem });
   });
 });

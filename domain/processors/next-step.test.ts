@@ -85,7 +85,7 @@ describe('an answer to an order', () => {
     ['declined', { code: '68' }, ['unknown', 'unknown', 40]],
     ['declined', { code: '94' }, ['unknown', 'unknown', 40]],
     ['not_sent', {}, ['ready', null, 1]],
-  ] as const)('%s %j', (outcome, more, expected) => {
+  ] as const)('decides the next step: %s %j', (outcome, more, expected) => {
     expect(judge(SENT, 'send', answer(outcome, more))).toEqual(expected);
   });
 

@@ -399,7 +399,7 @@ describe('a processor that contradicts itself', () => {
     ['approved', 'reversed', 'that it has undone the order'],
     ['approved', 'not_executed', 'that it has not executed the order'],
     ['approved', 'approved of 6.00 USD', '"approved of 6.00 USD"'],
-  ] as const)('%s, then %s', (status, contradiction, said) => {
+  ] as const)('is mentioned in the sentence: %s, then %s', (status, contradiction, said) => {
     const attempt = { ...CONTRADICTED, status, contradiction };
     expect(moneySentence({ ...DONE, attempt }, AFTER_END)).toEqual({
       moved: 'unknown',
@@ -407,7 +407,7 @@ describe('a processor that contradicts itself', () => {
     });
   });
 
-  it('reversed, then approved', () => {
+  it('is mentioned in the sentence: reversed, then approved', () => {
     const attempt = { ...CONTRADICTED, status: 'reversed', contradiction: 'approved' } as const;
     const facts = { ...OPEN, status: 'failed', outcome: 'final', errorCode: 'processor_unavailable', attempt } as const;
     expect(moneySentence(facts, AFTER_END)).toEqual({

@@ -29,7 +29,7 @@ async function openReceiver() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodiesAt };
 }
 
-test('delivers webhooks, copies the ledger and sends traces', async () => {
+test('the packed service delivers webhooks, copies the ledger and sends traces', async () => {
   const folder = await newFolder();
   const backups = join(folder, 'backups');
   mkdirSync(backups, { mode: 0o711 });
@@ -50,7 +50,7 @@ test('delivers webhooks, copies the ledger and sends traces', async () => {
   expect(list).toMatchObject({ exitCode: 0, output: expect.stringContaining('can be restored') });
 });
 
-test("runs in live mode: migrate, the first key, a request with it, and the host's commands", async () => {
+test("the packed service runs in live mode: migrate, the first key, a request with it, and the host's commands", async () => {
   const folder = await newFolder();
   const env = { MODE: 'live', SUPPORT_CONTACT: 'support@example.org' };
   const run = (...line: string[]) => runProgram([programIn(folder), ...line], folder, { env });

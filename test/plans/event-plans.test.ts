@@ -90,12 +90,12 @@ describe.each([
 ])('%s', (_state, prepare) => {
   beforeAll(prepare);
 
-  test.each(PLACES)('finds %s by an index, in its order', async (_name, statement) => {
+  test.each(PLACES)('%s are found by an index, in its order', async (_name, statement) => {
     const plan = await planOf(statement.text.includes('is_shared') ? client : reader, statement);
     expect(scansOf(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
 
-  test('reads and locks only the partitions for the days of a page, even after several reads', async () => {
+  test('a page reads and locks only the partitions for its days, even after several reads', async () => {
     const { rows } = await client.query(
       'select batch_id, moment from batch where number between 100 and 1600 order by 1',
     );
@@ -119,7 +119,7 @@ describe.each([
     expect(scansOf(await planOf(reader, statement))).toEqual([]);
   });
 
-  test('finds waiting events for the relay by their index, and reads no table in full', async () => {
+  test('the relay finds waiting events by their index, and reads no table in full', async () => {
     const writer = await connect({ ...server.connection, options: '-c role=transfer_service_background' });
     try {
       for (const [name, value] of [...WITHIN_LIMITS, ...WRITER_SETTINGS])

@@ -336,7 +336,7 @@ describe.each([
   });
 
   test.each(SEARCHES)(
-    'stops in each program as soon as a search for %s has enough results',
+    'a search for %s stops in each program as soon as it has enough results',
     async (_name, statement) => {
       for (const how of ['custom', 'generic'] as const) {
         const plan = await planOf(client, statement, how);
@@ -347,7 +347,7 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'follows the order of one index in lists and exports with any filter: %s plan',
+    'lists and exports with any filter follow the order of one index: %s plan',
     async (how) => {
       for (const [name, filter] of FILTERS) {
         for (const statement of pagesOf(filter)) {
@@ -360,7 +360,7 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'follows the order of one index in lists of cards with any filter: %s plan',
+    'lists of cards with any filter follow the order of one index: %s plan',
     async (how) => {
       for (const [name, filter] of CARD_FILTERS) {
         for (const statement of pagesOfCards(filter)) {
@@ -373,7 +373,7 @@ describe.each([
   );
 
   test.each(['custom', 'generic'] as const)(
-    'examines a bounded number of attempts in searches with any filter: %s plan',
+    'searches with any filter examine a bounded number of attempts: %s plan',
     async (how) => {
       for (const filter of ATTEMPT_FILTERS) {
         for (const last of [null, after]) {
@@ -389,7 +389,7 @@ describe.each([
     },
   );
 
-  test.each(['custom', 'generic'] as const)('looks up keys by an index: %s plan', async (how) => {
+  test.each(['custom', 'generic'] as const)('keys are looked up by an index: %s plan', async (how) => {
     const authentication = await connect(asAuthentication());
     try {
       const plan = await planOf(

@@ -526,7 +526,7 @@ describe('verification detects changes by a superuser:', () => {
     }
   });
 
-  test('the table refuses a row before the first one even without triggers', async () => {
+  test('a row before the first one, which the table refuses even without triggers', async () => {
     const forge = `insert into audit_entry select 0, gen_random_uuid(), created_at, actor, action, program_id,
       subject_id, request_id, details, previous_hash, hash from audit_entry where position = 1`;
     await expect(tamper(forge)).rejects.toMatchObject({
@@ -576,7 +576,7 @@ describe('verification detects changes by a superuser:', () => {
     ]);
   });
 
-  test('a noted head still verifies after the log has grown', async () => {
+  test('but not the growth of the log after a head was noted', async () => {
     const noted = (await chain()).at(-1)?.hash.toString('hex');
     await operate(ledger, 'create_key', operatorKey('one more'));
     expect(await problems(noted)).toEqual([]);

@@ -253,7 +253,7 @@ describe('settings', () => {
   });
 });
 
-describe('every level', () => {
+describe('a line of any level', () => {
   test('is redacted before it is serialized', async () => {
     const program = `
       import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/observe/log/log.ts'))};

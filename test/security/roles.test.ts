@@ -48,7 +48,7 @@ describe('a role', () => {
     expect(listed).toMatchObject({ key_id: made.key_id, role });
   });
 
-  test('lets viewers and support change nothing, and lets support read everything', () => {
+  test('has no scope to change anything if it is viewer or support, and support can read everything', () => {
     const writes = OPERATION_IDS.filter((id) => /:(write|erase)$|^operator$/.test(OPERATIONS[id].scope ?? ''));
     const reads = OPERATION_IDS.filter((id) => /:read$/.test(OPERATIONS[id].scope ?? ''));
     for (const id of writes) {

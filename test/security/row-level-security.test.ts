@@ -201,7 +201,7 @@ describe('with the wrong program, a statement', () => {
     },
   );
 
-  test('the setting accepts only ids', () => {
+  test('reaches no other program through the setting, which accepts only ids', () => {
     const { application } = ledger.databases;
     for (const id of ['', "}'; reset role; --", `${first},${second}`]) {
       expect(() => application.forProgram(id)).toThrow('not a UUID');

@@ -242,7 +242,7 @@ describe('reproducible installs', () => {
       withEntry('node_modules/pg', { hasInstallScript: true }),
       'pg (node_modules/pg) has an install script',
     ],
-  ])('reports %s', (_, otherManifest, otherLockfile, sentence) => {
+  ])('are checked, and this is reported: %s', (_, otherManifest, otherLockfile, sentence) => {
     expect(pinProblems(otherManifest, otherLockfile).join('\n')).toContain(sentence);
   });
 
@@ -260,7 +260,7 @@ describe('reproducible installs', () => {
     expect(readFileSync(join(ROOT, 'cli', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });
 
-  test('the step of npm test reports findings and fails', () => {
+  test('are checked by a step of npm test, which reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
       const places = [

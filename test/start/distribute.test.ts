@@ -28,7 +28,7 @@ describe('without Citus', async () => {
   const { directory, embedded, urlOf: urlOfEmbedded } = await usePostgres();
   beforeAll(() => migrate(embedded.connection));
 
-  test('refuses a database that has no Citus', async () => {
+  test('a database that has no Citus is refused', async () => {
     const { user, database } = embedded.connection;
     const { exitCode, errors } = await runCommand(['distribute'], { DATABASE_URL: urlOfEmbedded(user, database) });
     expect(exitCode).toBe(1);
@@ -39,7 +39,7 @@ describe('without Citus', async () => {
     expect(errors).toContain('docs/runbook/distribution-refused.md');
   });
 
-  test('refuses an embedded ledger', async () => {
+  test('an embedded ledger is refused', async () => {
     const { exitCode, errors } = await runCommand(['distribute', '--undo'], { DATA_DIR: directory });
     expect([exitCode, errors]).toEqual([1, expect.stringContaining('The embedded PostgreSQL has no Citus.')]);
   });

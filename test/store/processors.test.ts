@@ -301,7 +301,7 @@ describe('a transfer with a card at a processor', () => {
     await expect(ledger.database.write(insertAttempts([second]))).rejects.toThrow();
   });
 
-  test('several attempts are locked in the order of their ids', async () => {
+  test('is locked together with others in the order of the ids of their attempts', async () => {
     const ready: Attempt[] = [];
     for (const card_id of [await newCard(), await newCard()]) {
       ready.push(await attemptOf(ledger, (await create({ amount: 10, card_id })).transfer_id));

@@ -27,7 +27,7 @@ const SCHEMA = `
   select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
   ) as lines order by line collate "C"`;
 
-test('the schema is server/store/migrations/schema.txt; to update it, remove the file and run: npm test -- store', async () => {
+test('the schema is as in server/store/migrations/schema.txt (to update that file, remove it and run: npm test -- store)', async () => {
   const client = await connect(server.connection);
   const { rows } = await client.query<{ line: string }>(SCHEMA);
   await client.end();

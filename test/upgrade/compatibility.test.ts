@@ -121,7 +121,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
   });
 });
 
-test('findSchemaState takes one statement, with every role of the service', async () => {
+test('findSchemaState works with every role of the service', async () => {
   const databases = openDatabases(connection);
   try {
     for (const database of [databases.background, databases.authentication, databases.application.forProgram()]) {

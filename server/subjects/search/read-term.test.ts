@@ -6,7 +6,7 @@ const UUID = '0196f5c2-d9a1-7b40-a5d2-c08e6f1b3a97';
 
 describe('readTerm', () => {
   test.each(['tr', 'rev', 'req', 'case', 'inc', 'prog', 'evt', 'key', 'per', 'apr', 'wh', 'dep', 'wd', 'aud'] as const)(
-    'an id with %s_',
+    'reads an id with %s_',
     (prefix) => {
       const term = readTerm(` ${prefix}_${HEX}\n`);
       expect(term).toMatchObject({ text: `${prefix}_${HEX}`, id: { prefix, inner: UUID }, cardName: undefined });
@@ -52,7 +52,7 @@ describe('readTerm', () => {
     ['¥ 1,200', undefined, 1200, undefined],
     ['9999999999.99', 999_999_999_999, undefined, undefined],
     ['10000000000', undefined, 10_000_000_000, undefined],
-  ])('%s as an amount', (text, usd, jpy, kwd) => {
+  ])('reads %s as an amount', (text, usd, jpy, kwd) => {
     expect([amountIn(text, 'USD'), amountIn(text, 'JPY'), amountIn(text, 'KWD')]).toEqual([usd, jpy, kwd]);
   });
 
@@ -62,7 +62,7 @@ describe('readTerm', () => {
     ['75 USD  Priya', 'Priya', 7500],
     ['Priya 75 USD', 'Priya', 7500],
     ['employee 7', 'employee', 700],
-  ])('%s as a name with an amount', (text, part, usd) => {
+  ])('reads %s as a name with an amount', (text, part, usd) => {
     const { ofHolder, amounts } = readTerm(text);
     expect(amounts).toEqual([]);
     expect(ofHolder?.part).toBe(part);
@@ -70,7 +70,7 @@ describe('readTerm', () => {
   });
 
   test.each(['Priya', '75', '75 USD', 'ab 75', 'Priya Raman', 'Priya 1e3', `tr_${HEX}`])(
-    '%s is not a name with an amount',
+    'does not read %s as a name with an amount',
     (text) => {
       expect(readTerm(text).ofHolder).toBeUndefined();
     },
@@ -92,7 +92,7 @@ describe('readTerm', () => {
     '',
     'XXX 1',
     '1234567890123',
-  ])('%s is not an amount', (text) => {
+  ])('does not read %s as an amount', (text) => {
     expect(readTerm(text).amounts).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ const COMMANDS = [
   ),
 ];
 
-test('contains commands', () => {
+test('the runbook contains commands', () => {
   expect(COMMANDS.length).toBeGreaterThan(10);
 });
 
@@ -31,7 +31,7 @@ test.each(COMMANDS)('the command line has %s', async (command) => {
   for (const option of rest.filter((word) => word.startsWith('--'))) expect(output).toContain(`${option} `);
 });
 
-describe('says what to do about', () => {
+describe('the runbook says what to do about', () => {
   test.each(WEBHOOK_STATUS_REASONS)('the status_reason %s', (reason) => {
     expect(RUNBOOK).toContain(`| \`${reason}\` |`);
   });

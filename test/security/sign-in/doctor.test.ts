@@ -19,7 +19,7 @@ async function examine(changes: Partial<SignInSettings> = {}, claims?: string) {
   return Object.fromEntries(checks.map(({ name, outcome, message }) => [name, `${outcome}: ${message}`]));
 }
 
-test('the command finds no problem with a provider that has registered the client', async () => {
+test('the sign-in check finds no problem with a provider that has registered the client', async () => {
   expect(await examine()).toEqual({
     'OpenID provider': `ok: the discovery document of ${provider.issuer} was read`,
     'redirect URI': `ok: ${publicUrl}/console/sign-in/callback is accepted; after signing out, people come back to ${publicUrl}/console/signed-out`,
@@ -52,11 +52,11 @@ test.each<[string, Partial<SignInSettings>, string, RegExp]>([
   ['an unknown client', { clientId: 'other' }, 'redirect URI', /^problem: .*check OIDC_CLIENT_ID/],
   ['a scope that is not requested', { scopes: 'openid' }, 'scopes', /^warning: The provider has a scope 'groups'/],
   ['a scope that the provider lacks', { scopes: 'openid roles' }, 'scopes', /^warning: .*: roles\.$/],
-])('the command reports %s', async (_what, changes, name, says) => {
+])('the sign-in check reports %s', async (_what, changes, name, says) => {
   expect((await examine(changes))[name]).toMatch(says);
 });
 
-test('the command compares the clocks', async () => {
+test('the sign-in check compares the clocks', async () => {
   const forging = await startForgingProvider(newKey('one'));
   const clock = async (seconds: number) => {
     forging.aheadSeconds = seconds;
@@ -66,7 +66,7 @@ test('the command compares the clocks', async () => {
   expect(await clock(90)).toMatch(/^problem: .*tokens are refused/);
 });
 
-test('the command shows which roles a claim would give, and why it would give none', async () => {
+test('the sign-in check shows which roles a claim would give, or why it would give none', async () => {
   const become = async (claims: object | string) =>
     (await examine({}, typeof claims === 'string' ? claims : JSON.stringify(claims))).claims;
   expect(await become({ sub: 'ada', name: 'Ada', groups: ['card-ops', 'card-support'] })).toBe(
@@ -79,7 +79,7 @@ test('the command shows which roles a claim would give, and why it would give no
   expect(await become('nonsense')).toMatch(/^problem: The file contains neither/);
 });
 
-test('the command checks the signature of a token', async () => {
+test('the sign-in check verifies the signature of a token', async () => {
   const key = newKey('one');
   const forging = await startForgingProvider(key);
   const token = await forging.sign({ groups: ['card-ops'] }, key);
@@ -94,7 +94,7 @@ test('the command checks the signature of a token', async () => {
 
 const { path: directory } = await useDirectory();
 
-test('the check is part of the command doctor', async () => {
+test('the sign-in check is part of the command doctor', async () => {
   const claims = join(directory, 'claims.json');
   writeFileSync(claims, JSON.stringify({ sub: 'ada', groups: ['card-ops'] }));
   const { output } = await runCommand(['doctor', '--claims', claims, '--json', '--url', 'http://127.0.0.1:1024'], {

@@ -288,7 +288,7 @@ describe('an error about the card that is stored after the erasure has no texts:
     expect(await stored(errorWith(change()))).toEqual({ isErased: true });
   });
 
-  test('errors about other cards keep their texts', async () => {
+  test('but errors about other cards keep their texts', async () => {
     const unrelated = { request: { card_id: 'card_active', transfer_id: toWireId('tr', randomUUIDv7()), text } };
     expect(await stored(errorWith({ cardName: 'card_active', ...unrelated }))).toEqual({ isErased: false });
     expect(await stored(errorWith({ request: { card_id: `${name} or another`, text } }))).toEqual({ isErased: false });
