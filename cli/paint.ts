@@ -1,26 +1,27 @@
 import util from 'node:util';
 import type { CardRecord, TransferRecord } from '../sdk/client.ts';
 
-// Text for people is colored while it is composed. The color codes are removed later if the output is not a terminal, or
-// if colors are turned off. No meaning depends on color alone. Yellow and cyan are unreadable on white, and blue on black.
+// Text for people is colored while it is composed. The color codes are removed later if the output is not a terminal,
+// or if colors are turned off. No meaning depends on color alone. Yellow and cyan are unreadable on white, and blue on
+// black.
 
 type Paint = (text: string) => string;
 type Format = 'bold' | 'green' | 'magenta' | 'red';
 
-/** Missing before Node 20.12. */
+/** Undefined before Node 20.12. */
 const styleText = util.styleText as typeof util.styleText | undefined;
 
 function paint(format: Format): Paint {
   return (text) => (text === '' || styleText === undefined ? text : styleText(format, text, { validateStream: false }));
 }
 
-/** A heading, or the sentence of an error. */
+/** The style of a heading, or of the sentence of an error. */
 export const strong = paint('bold');
-/** Something is in order. */
+/** The style of something that is in order. */
 export const good = paint('green');
-/** Something waits, or needs attention. */
+/** The style of something that waits, or needs attention. */
 export const warning = paint('magenta');
-/** Something failed, or cannot be used. */
+/** The style of something that failed, or cannot be used. */
 export const bad = paint('red');
 
 /** The color of each status word. Other words have none. */

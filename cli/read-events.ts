@@ -122,7 +122,7 @@ export function retryReporter(
 
 /** The length of the longest known type, so that the text after it is aligned. */
 const TYPE_WIDTH = 18;
-/** Positions below a million are aligned. */
+/** The width that aligns positions below a million. */
 const POSITION_WIDTH = 6;
 
 export function eventHead({ position, type, subject_id }: TransferServiceEvent): string {

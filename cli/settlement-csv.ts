@@ -126,7 +126,7 @@ function checkHead(head: readonly string[]): string[] {
   return [...head];
 }
 
-/** The problem that the service would name. */
+/** Returns the problem that the service would report. */
 function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
   const odd = Object.entries(record).find(([, text]) => text.includes('\0'));
   if (odd !== undefined) return { field: odd[0], message: `'${odd[0]}' has a NUL character.` };

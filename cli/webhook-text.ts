@@ -4,7 +4,7 @@ import { plainTime } from './times.ts';
 
 const ALL_PROGRAMS = 'all card programs';
 
-/** Enough of a response for a table. */
+/** The maximum number of characters of a response in a table. */
 const MAX_EXCERPT_CHARACTERS = 60;
 
 const timeOrNull = (time: string | null) => (time === null ? null : plainTime(time));

@@ -76,7 +76,7 @@ export const TRANSFER_ACTIONS = [
       'transfer_not_found',
       'invalid_transfer_status',
       'amount_too_large',
-      // A card with a hold was activated, and cannot be closed.
+      // Two codes are impossible, because a card with a hold has been activated and cannot be closed.
       ...CARD_STATUS_CODES.filter((code) => code !== 'card_not_activated' && code !== 'card_closed'),
       'limit_exceeded',
     ],

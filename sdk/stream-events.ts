@@ -30,7 +30,7 @@ export type EventStreamOptions = {
   readonly subjectId?: string | undefined;
   /** The card program to read, instead of the client's. Required for operator keys. */
   readonly programId?: string | undefined;
-  /** Aborting it ends the loop, without an error. */
+  /** Aborting this signal ends the loop, without an error. */
   readonly signal?: AbortSignal | undefined;
   /** Called after the connection was lost and before the client connects again, for your log. */
   readonly onRetry?: ((retry: StreamRetry) => void) | undefined;
@@ -60,7 +60,7 @@ export type StreamRetry = {
 export class EventGap extends Error {
   /** The position of the last event before the gap. */
   readonly after: number;
-  /** The position of the event after it. */
+  /** The position of the event after the gap. */
   readonly received: number;
 
   constructor(after: number, received: number) {
@@ -76,7 +76,7 @@ export class EventGap extends Error {
 
 type EventSource = {
   readonly operation: 'list_events' | 'search_events';
-  /** The position of the start. */
+  /** The position after which the stream starts. */
   readonly position: number;
   /** Whether positions have no gaps in a stream without a filter. */
   readonly isContiguous: boolean;

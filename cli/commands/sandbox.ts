@@ -70,7 +70,7 @@ function addReset(sandbox: Command, context: CommandContext): void {
   });
 }
 
-/** A duration in seconds. */
+/** Reads a duration, and returns it in seconds. */
 function readDuration(text: string): number {
   const [, digits, unit] = /^([0-9]{1,9})([smhd]?)$/.exec(text) ?? [];
   if (digits === undefined) {

@@ -119,7 +119,7 @@ async function importFile(session: Session, path: string, connectorId: string, w
   if (breaksOf(file) > 0) say(`\nShow the breaks: ${session.command} breaks list --connector ${connectorId}\n`);
 }
 
-/** Lines between two reports of the progress. */
+/** The number of lines between two progress reports. */
 const PROGRESS_LINES = 50_000;
 
 async function check(path: string, checkFile: (path: string) => Promise<CheckedFile>): Promise<CheckedFile> {

@@ -275,7 +275,7 @@ export type RuleResult = {
 
 export type AdapterToCheck = {
   readonly url: string;
-  /** `whsec_…`. */
+  /** The secret of the adapter, `whsec_…`. */
   readonly secret: string;
   /** The `processor_token` of the orders, which the processor has to approve. */
   readonly token: string;

@@ -81,7 +81,7 @@ export class Trial {
     return readAnswer('send', order, returned, ['approved', 'pending']);
   }
 
-  /** Reverses an order until that is acknowledged. */
+  /** Repeats the reversal of an order until it is acknowledged. */
   async reversed(order: Order, ...more: readonly string[]): Promise<Answer> {
     for (let attempt = 1; ; attempt += 1) {
       const returned = await this.raw('reverse', order);

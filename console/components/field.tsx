@@ -193,7 +193,7 @@ export function ProgramField({
 }: {
   readonly value: string;
   readonly onChange: (programId: string) => void;
-  /** The text for choosing none. */
+  /** The text of the option for no program. */
   readonly without?: string;
 }) {
   const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));

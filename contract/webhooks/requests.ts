@@ -124,7 +124,7 @@ const OMITTED = {
 
 export const CreateWebhookBody = Type.Object(
   { ...CREATED, after: after('position') },
-  // An unknown field may be meant as a field that selects events.
+  // Unknown fields are refused, because one may be meant as a field that selects events.
   { additionalProperties: false, ...refuseEmpty(OMITTED) },
 );
 
@@ -170,7 +170,7 @@ export const UpdateWebhookBody = Type.Object(
     ),
   },
   {
-    // An unknown field may be meant as a field that selects events.
+    // Unknown fields are refused, because one may be meant as a field that selects events.
     additionalProperties: false,
     ...checkedTogether({ allOf: [ifThen(needs('resume'), is('status', 'enabled'))] }),
   },

@@ -26,7 +26,7 @@ export type StoredKey = { readonly position: number; readonly status: number; re
 
 /** The owner of an account, which never changes. */
 export type AccountOwner = {
-  /** On the wire. */
+  /** The wire id of the program. */
   readonly programId: string;
   readonly kind: AccountKind;
   readonly currency: string;

@@ -36,7 +36,7 @@ export type Response = {
 /** All requests with one idempotency key. They are equal, and a client repeats them until it has a final response. */
 export type Operation<Asked = Creation | Change> = {
   readonly key: string;
-  /** On the wire. */
+  /** The wire id of the program. */
   readonly programId: string;
   readonly asked: Asked;
   /** When its first request was sent. */

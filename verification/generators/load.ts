@@ -23,7 +23,7 @@ type OpenOperation<Asked = Creation | Change> = Operation<Asked> & {
 
 /** A card program, and the cards that its transfers use. */
 export type ProgramCards = {
-  /** On the wire. */
+  /** The wire id of the program. */
   readonly programId: string;
   /** Cards that nothing else changes. */
   readonly steady: readonly string[];

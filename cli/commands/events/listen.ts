@@ -115,7 +115,7 @@ type Attempt = {
 
 /** A webhook endpoint should respond within this time. */
 const SLOW_MILLISECONDS = 15_000;
-/** Enough of a response for a terminal. */
+/** The maximum number of shown characters of a response. */
 const MAX_EXCERPT_CHARACTERS = 200;
 
 /** Reads the URL of a target; `localhost:3000/hooks` is enough. Throws InvalidArgument. */

@@ -137,7 +137,7 @@ function addCreate(webhooks: Command, context: CommandContext): void {
   });
 }
 
-/** `localhost:3000/hooks` is enough, as for `events listen`. */
+/** Adds `http://` to a local URL without it, such as `localhost:3000/hooks`, as `events listen` does. */
 function withScheme(url: string): string {
   return /^(localhost|127\.0\.0\.1)(:\d+)?(\/|$)/.test(url) ? `http://${url}` : url;
 }

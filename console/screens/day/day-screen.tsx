@@ -21,7 +21,7 @@ import './day.css';
 
 const PAUSE_MILLISECONDS = 500;
 
-/** Yesterday, in the time zone of the program. */
+/** Without a day in the URL, the screen shows yesterday in the time zone of the program. */
 const NO_DAY = { day: '' };
 
 /** Shows a day of a card program: whether it adds up, each currency from its opening to its closing balances, and the breaks. */
@@ -126,7 +126,7 @@ function Answer({ report }: { readonly report: DayRecord }) {
   );
 }
 
-/** Leads to other days. */
+/** Shows links to other days. */
 function Days({
   report: { day: shown, status, last_closed_day: closed },
   day,

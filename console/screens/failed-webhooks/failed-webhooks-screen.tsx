@@ -103,7 +103,7 @@ export function FailedWebhooksScreen() {
   );
 }
 
-/** Leaves room for the names. */
+/** The columns without the duration, to leave room for the names. */
 const WITHOUT_DURATION = COLUMNS.filter(({ title }) => title !== 'Took');
 
 const WEBHOOK: Column<AttemptRecord> = {

@@ -10,10 +10,10 @@ import { formatCount } from '../../format/amounts.ts';
 import { endsOf, errorsByHour, formatLatency, padded, transfersByHour, UNAVAILABLE } from '../../format/overview.ts';
 import { formatDuration } from '../../format/times.ts';
 
-/** 15 minutes. */
+/** The maximum number of points of a chart: 15 minutes. */
 const MAX_POINTS = 180;
 
-/** One minute. The time axis needs some length even if the process has just started. */
+/** The minimum number of points: one minute. The time axis needs some length even if the process has just started. */
 const MIN_POINTS = 12;
 
 /** Hourly counts change slowly, and reading them costs a query. */

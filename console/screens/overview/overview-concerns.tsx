@@ -13,7 +13,7 @@ import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
 /** Alerts cover all of this, so once a minute is enough here. */
 const POLL_MILLISECONDS = 60_000;
 
-/** Enough to show that there are many. */
+/** The maximum number of breaks to count. If there are more, the screen says so. */
 const MAX_BREAKS = 100;
 
 /** The open tasks for processors: the connectors that are down, and a sentence about everything that needs attention. */

@@ -76,7 +76,7 @@ export class Machine {
     this.#init = init;
   }
 
-  /** Returns the path on the real machine. */
+  /** Returns where a path of this machine is on the real machine. */
   pathOf(path: string): string {
     return join(this.directory, path);
   }

@@ -206,7 +206,7 @@ export class Connection {
     this.#lockTimer = undefined;
   }
 
-  /** BEGIN, COMMIT, ROLLBACK, SET. */
+  /** Executes BEGIN, COMMIT, ROLLBACK or SET. */
   #control(message: Message): void {
     const { name } = message;
     let command = 'SET';

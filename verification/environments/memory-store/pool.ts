@@ -38,7 +38,7 @@ class Pool {
     return Promise.resolve(asClient(connection));
   }
 
-  /** Discards all idle connections, except some. */
+  /** Discards idle connections, except this many. */
   closeIdle(leave: number): void {
     this.#idle.splice(leave);
   }

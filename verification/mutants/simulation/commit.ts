@@ -6,7 +6,7 @@ import { ExaminedAccounts } from '../../../server/subjects/transfers/examined-ac
 import { NOTHING } from '../../environments/memory-store/meaning.ts';
 import { change, meaning, type NamedMistake, run, scanningWith } from './make.ts';
 
-/** The guard of chains. */
+/** Mistakes in the guard of chains. */
 export const GUARD: readonly NamedMistake[] = [
   {
     name: 'a chained group overwrites accounts that changed after its decision',
@@ -53,7 +53,7 @@ export const GUARD: readonly NamedMistake[] = [
   },
 ];
 
-/** Locks, names, stored responses and the fence. */
+/** Mistakes about locks, names, stored responses and the fence. */
 export const COMMIT: readonly NamedMistake[] = [
   {
     name: 'accounts are read before they are locked',
@@ -115,7 +115,7 @@ export const COMMIT: readonly NamedMistake[] = [
   },
 ];
 
-/** The relay. */
+/** Mistakes of the relay. */
 export const RELAY: readonly NamedMistake[] = [
   { name: 'the relay takes no lock', seed: 40, statements: { hold_relay: () => NOTHING } },
   {

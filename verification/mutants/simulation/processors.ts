@@ -1,7 +1,7 @@
 import { timeOf } from '../../environments/memory-store/meaning.ts';
 import { type NamedMistake, run } from './make.ts';
 
-/** Attempts at processors. Mistakes in the steps are in `verification/mutants/processors`. */
+/** Mistakes about attempts at processors. Mistakes in their steps are in `verification/mutants/processors`. */
 export const PROCESSORS: readonly NamedMistake[] = [
   {
     name: 'an attempt is claimed without a lease',

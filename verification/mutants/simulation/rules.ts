@@ -43,7 +43,7 @@ function blind(changed: (view: TransferView) => Partial<TransferView['rules']>):
   });
 }
 
-/** Holds that end, and scheduled transfers. */
+/** Mistakes about holds that end, and about scheduled transfers. */
 export const DUE: readonly NamedMistake[] = [
   {
     name: 'the row of an ended hold is not deleted',
@@ -75,7 +75,7 @@ export const DUE: readonly NamedMistake[] = [
   },
 ];
 
-/** Limits. */
+/** Mistakes about limits. */
 export const LIMITS: readonly NamedMistake[] = [
   {
     name: 'days begin at midnight in UTC',
@@ -128,7 +128,7 @@ export const LIMITS: readonly NamedMistake[] = [
   },
 ];
 
-/** The switch. */
+/** Mistakes about the switch. */
 export const SWITCH: readonly NamedMistake[] = [
   {
     name: 'a change of the switch does not wait for transfers',
@@ -152,7 +152,7 @@ export const SWITCH: readonly NamedMistake[] = [
   },
 ];
 
-/** Card programs and their funds. */
+/** Mistakes about card programs and their funds. */
 export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   {
     name: 'a change of a program does not lock the funding accounts that its event shows',
@@ -179,7 +179,7 @@ export const PROGRAM_CHANGES: readonly NamedMistake[] = [
   },
 ];
 
-/** Everything due, even in disabled scopes. */
+/** Finds all due transfers, even in disabled scopes. */
 function findAllDue(transaction: Transaction): readonly StoredRow[] {
   const isDue = (row: StoredRow): boolean =>
     row.status === 'scheduled' && timeOf(row.scheduled_for) <= transaction.clock();

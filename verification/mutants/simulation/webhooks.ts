@@ -2,7 +2,7 @@ import { Places } from '../../../server/background/delivery/endpoint/places.ts';
 import { NOTHING } from '../../environments/memory-store/meaning.ts';
 import { type NamedMistake, run } from './make.ts';
 
-/** The delivery to webhooks. */
+/** Mistakes in the delivery to webhooks. */
 export const DELIVERY: readonly NamedMistake[] = [
   {
     name: 'a process moves the cursors of a shard that it has lost',
@@ -33,7 +33,7 @@ export const DELIVERY: readonly NamedMistake[] = [
   },
 ];
 
-/** The handlers of webhooks. */
+/** Mistakes in the handlers of webhooks. */
 export const WEBHOOKS: readonly NamedMistake[] = [
   {
     name: 'a change of a webhook does not lock it',
