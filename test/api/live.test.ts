@@ -252,7 +252,7 @@ describe('live mode on an empty directory', () => {
     }
   });
 
-  test('responds with a 500 or a 503, never a 401, to an unknown key while the database is stopped', async () => {
+  test('responds with a 500 or a 503, never a 401, if it cannot look up a key because the database is down', async () => {
     const operator = as(operatorKey);
     // These keys were never used, so no process has them in memory.
     const fresh: string[] = [];

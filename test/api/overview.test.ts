@@ -79,7 +79,7 @@ describe('get_overview', () => {
     const later = await seen();
     expect(later.all).toMatchObject({ transfers_per_second: 3, requests: 1 });
     expect(later.processes.find(({ version }) => version === '1.1.0')).toMatchObject({ alive: false, current: false });
-    // Inserts a process that died before the clock was set back.
+    // Simulates a process that died before the clock was set back.
     await owner.query(
       "update service_process set seen_at = statement_timestamp() + interval '10 minutes' where version = '1.1.0'",
     );

@@ -259,7 +259,7 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   }
 }
 
-/** Uses a sandbox in which the demo program's first three events are older than the retention of at least 31 days. */
+/** Requests events from a sandbox that treats the demo program's first three events as expired. */
 async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const code = 'events_expired';
   const client = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);

@@ -22,7 +22,7 @@ const at = (path: string, query: Readonly<Record<string, string>> = {}) =>
 const rowsOf = (page: Page, label = 'Cards') => page.getByRole('table', { name: label }).locator('tbody tr');
 
 describe('Cards', () => {
-  test('are found by digits, holder, start of the id and status, and the URL keeps the filter', async () => {
+  test('are found by their last four digits, the start of the id and the status, and the URL keeps the filter', async () => {
     const page = await openConsole(at('cards'));
     await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(4);
     await page.getByLabel('Last four digits').fill('9173');

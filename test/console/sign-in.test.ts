@@ -30,7 +30,7 @@ test('exchanges a key for a session with the keyboard, and does not store the ke
   await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
 });
 
-test('explains why a key is refused, and lets the user correct it', async () => {
+test('explains how a key begins and disables the button while the input is not a key', async () => {
   const page = await openConsole('/console');
   await page.getByLabel('API key').fill(`ts_${'0'.repeat(88)}`);
   await page.getByText('A key begins with ts_').waitFor();

@@ -385,7 +385,7 @@ test('sends nothing to a disabled webhook, and when it is enabled, resumes with 
 test('sends a retry only once, even if it is due when the webhook pauses and then becomes the probe', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();
-  // After a 429, there is no retry for a minute. A retry could add the tenth failure before nine events have failed.
+  // After a 429, there is no retry for a minute, so no retry adds the tenth failure before nine events have failed.
   receiver.respond = () => 429;
   const { webhook_id: id } = await createWebhook(program, receiver, { concurrency: 1 });
   // One failure fewer than the number that pauses a webhook.

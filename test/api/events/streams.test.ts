@@ -122,7 +122,7 @@ test('all processes end the streams of a revoked key', async () => {
   );
   const headers = { Authorization: `Bearer ${key}` };
   const stream = await openStream(second.url, {}, headers);
-  // The number is not exact, because the key's own event may come after the stream has begun.
+  // The number of messages is not exact, because the key's own event may come after the stream has begun.
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   await first.client.keys.revoke(id);
   // All processes refuse the key within a second.

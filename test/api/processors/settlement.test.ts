@@ -248,7 +248,7 @@ async function foundBreaks(): Promise<readonly string[]> {
   return rows.map(({ about, kind, stated }) => `${about} ${kind} ${stated}`);
 }
 
-/** Makes all orders so old that they must be in a file, and finds the orders that are in none. */
+/** Makes these orders so old that they must be in a file, and finds those that are in none. */
 async function findMissing(attemptIds: readonly string[]): Promise<void> {
   await client.query(
     `update settlement_file set created_at = now() - interval '100 hours'
@@ -269,7 +269,7 @@ test(
     for (let file = 0; file < FILES; file += 1) {
       const random = new Random(SEED, file);
       const before = new Set(await foundBreaks());
-      // Every file lacks one order and has at least one line.
+      // Every file lacks at least one order and has at least one line.
       const others = Array.from({ length: random.below(12) }, () => random.pick(Object.keys(PLANS)));
       const names = [MISSING, 'matched', ...others];
       const expected = new Map<LineOutcome, number>();
@@ -374,7 +374,7 @@ test('sends one event each time a break opens or reopens', async () => {
   expect(events.map((event) => ({ ...event, age_seconds: 0 })).sort(byId)).toEqual(
     opened.map((one) => ({ ...one, age_seconds: 0 })).sort(byId),
   );
-  // This opens the same break again, from another file.
+  // This opens three of the breaks again, from another file.
   await withdraw(fileId);
   await match();
   await settle(lines.slice(0, 3));
