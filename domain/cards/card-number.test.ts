@@ -414,8 +414,8 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // If each number were looked for in all accounts, a text that is 64 times as long would take 4,096 times as long. Noise stays far below
-  // that.
+  // If each number were looked for in all accounts, a text that is 64 times as long would take 4,096 times as long. Noise in the
+  // measurement stays far below that.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
 

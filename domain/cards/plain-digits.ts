@@ -24,9 +24,9 @@ const CIRCLED_ZEROS: ReadonlySet<number> = new Set([0x24ff, 0x1f10b, 0x1f10c]);
 const OTHER = '\ufffd';
 
 /**
- * A text as people read it. Digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII digits,
- * blanks, dashes and dots of every kind become ' ', '-' and '.', and invisible characters are removed. Takes time linear in the
- * length of the text. An ASCII text is returned unchanged.
+ * A text as people read it. Digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII digits.
+ * Blanks, dashes and dots of every kind become ' ', '-' and '.'. Invisible characters are removed. Takes time linear in the length
+ * of the text. An ASCII text is returned unchanged.
  */
 export function withPlainDigits(written: string): PlainText {
   if (!NOT_ASCII.test(written)) return { text: written, startOf: (index) => index, endOf: (index) => index + 1 };

@@ -56,8 +56,8 @@ const anyScene = fc.record({
   balance: anyBalance,
   held: fc.constantFrom(0n, 0n, 0n, 1n),
   incoming: fc.constantFrom(0n, 0n, 0n, 1n),
-  // Together with a card's balance, the largest amount is more than can exist. The ledger forbids that, but the rule
-  // must not rely on it.
+  // Together, the largest of these amounts and a card's balance can exceed the maximum balance. The ledger prevents that,
+  // but the rule must not rely on it.
   funding: fc.constantFrom(0n, 5n, MAXIMUM_BALANCE - 1n),
   disabled: fc.constantFrom(false, false, false, true),
   change: fc.record({

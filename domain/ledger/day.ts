@@ -5,7 +5,10 @@ export const PROGRAM_ACCOUNTS = ['world', 'funding', 'suspense', 'loss'] as cons
 
 export type ProgramAccount = (typeof PROGRAM_ACCOUNTS)[number];
 
-/** The purposes of postings in the order of a report. Transfers between cards change none of its sums. */
+/**
+ * The purposes of postings, in the order in which a report lists them. Transfers between cards are left out, because they change
+ * none of its sums.
+ */
 export const DAY_PURPOSES = ['deposit', 'withdrawal', 'load', 'unload', 'reversal', 'correction'] as const;
 
 /** An account of a card program over a day. Amounts are in minor units. */

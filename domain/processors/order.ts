@@ -12,7 +12,7 @@ export type OrderRequest = (typeof ORDER_REQUESTS)[number];
 
 /** An order to a card processor. Every request about one attempt has the same values, except `notAfter` and `isRepeat`. */
 export type Order = {
-  /** Id of the attempt on the wire, `pat_` and 32 hex digits. The processor permanently recognizes the order by it. */
+  /** Id of the attempt on the wire, `pat_` and 32 hex digits. The processor recognizes the order by it. */
   readonly attemptId: string;
   /** Id of the card program on the wire, `prog_` and 32 hex digits. */
   readonly programId: string;

@@ -94,8 +94,8 @@ export function dueAt(approvedAt: number, withinHours: number): number {
 
 /**
  * Returns the approval times of orders that should be in a settlement file by now, as two ranges. For orders in `inFiles`, a file
- * has arrived since they were due. For orders in `inNext`, none has, and the newest file is older than an order may take. Orders
- * from before the first file do not count.
+ * has arrived since they were due. For orders in `inNext`, none has, and the newest file is older than the time that an order may
+ * take to appear in a file. Orders from before the first file do not count.
  */
 export function ordersDue(
   { firstAt, newestAt }: FilesReceived,

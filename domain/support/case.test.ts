@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 const OPEN = { status: 'open', resolvedAt: null, messageCount: 0 } as const;
 const RESOLVED = { status: 'resolved', resolvedAt: 0, messageCount: 0 } as const;
 
-test('allows actions by the state of a case', () => {
+test('allows only the actions that fit the state of a case', () => {
   for (const action of ['write', 'resolve', 'close'] as const) {
     expect(refusalOf(action, OPEN, 0)).toBeUndefined();
     expect(refusalOf(action, { ...OPEN, status: 'closed' }, 0)).toBe('closed');
@@ -39,7 +39,7 @@ test('derives urgency from the error first, then the severity, and alerts from t
   expect(() => partsOf(40)).toThrow(RangeError);
 });
 
-test('decides which cases an incident covers', () => {
+test('an incident covers an error in its scope and, if it names codes, only with one of these codes', () => {
   const error = { programId: 'p', operation: 'get_card', code: 'unknown_get_card' };
   const all = { scope: 'all', programId: null, operation: null, codes: [] } as const;
   expect(covers(all, error)).toBe(true);

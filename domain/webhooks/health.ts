@@ -35,7 +35,7 @@ export const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
 /** Fewer failures in a row than this never disable a webhook, however far apart they are. */
 const MIN_FAILURES_TO_DISABLE = 10;
 
-/** An attempt that begins this much later than it could was not delayed by the receiver. The service was stopped. */
+/** If an attempt begins this much later than it could have, the receiver did not cause the delay: the service was stopped. */
 const MAX_LATENESS_MILLISECONDS = 300_000;
 
 /** The facts about a failed attempt that matter to the health of its webhook. */

@@ -42,7 +42,7 @@ export function keyInScope(programId: string, operation: string, key: string): K
 
 /**
  * Returns the first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` computes the same in SQL. If the
- * index contained the key itself, its entries would be three times as large, and would be written and read in random order.
+ * index contained the key itself, its entries would be three times as large.
  */
 export function hashKey(programId: string, operation: string, key: string): string {
   const digits = hash('sha256', `${programId}\n${operation}\n${key}`);

@@ -12,7 +12,7 @@ import { isPlacement } from './connection/session-settings.ts';
 /** Partitions are created this number of months in advance, so that the job can fail for weeks without harm. */
 export const MONTHS_AHEAD = 3;
 
-/** Number of days for tables that are partitioned by day, so that the job can fail for a week without harm. */
+/** Partitions by day are created this number of days in advance, so that the job can fail for a week without harm. */
 export const DAYS_AHEAD = 7;
 
 const DAY_MILLISECONDS = 86_400_000;

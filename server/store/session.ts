@@ -20,7 +20,7 @@ export const IDLE_MINUTES = 15;
 /** Maximum lifetime of a session, even if it is used. */
 export const MAX_HOURS = 12;
 
-/** Maximum number of sessions of a key or a person. If another one begins, the oldest ends. A team that shares a key has fewer. */
+/** Maximum number of sessions of a key or a person. If another one begins, the oldest ends. */
 const MAX_SESSIONS_OF_OWNER = 100;
 
 const CALLER_NAMES = columns({
@@ -307,7 +307,7 @@ export function lockProviderSessions(named: {
 
 const SESSION_USE = columns({ sessionId: UUID, age: NUMBER });
 
-/** The last use of a session, in milliseconds ago. */
+/** How many milliseconds ago a session was last used. */
 export type SessionUse = RowOf<typeof SESSION_USE.columns>;
 
 /** Stores when sessions were last used, unless a later use is stored. Skips rows that another transaction has locked. */

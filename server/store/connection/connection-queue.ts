@@ -27,8 +27,8 @@ export class ConnectionQueue {
   }
 
   /**
-   * Resolves when a connection is free. Each call that resolves requires a {@link leave}. Rejects with {@link NoConnection}, but as
-   * "too few connections" not before `until` (`performance.now()`).
+   * Resolves when a connection is free. Each call that resolves requires a {@link leave}. Rejects with {@link NoConnection}. Rejects
+   * for the reason "too few connections" only after `until` (`performance.now()`).
    */
   enter(until: number): Promise<void> {
     if (this.#lent < this.#max) {
@@ -66,7 +66,7 @@ export class ConnectionQueue {
     this.#timer = setInterval(() => {
       const now = performance.now();
       const responses = this.#responses();
-      // A frozen process has not read the responses that arrived, so a late check counts as only one check.
+      // A frozen process has not read the responses that arrived, so a late check counts for at most two intervals.
       silence = responses === seen ? silence + Math.min(now - checkedAt, 2 * WATCH_MILLISECONDS) : 0;
       if (silence > this.#silentMilliseconds) this.#refuse(() => true, false);
       else if (responses !== seen) this.#refuse(({ until }) => now > until, true);

@@ -50,7 +50,8 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
     ? JSON.stringify(withContext(parseJson(audited.details) as object, call))
     : audited.details;
   return [
-    // Requests of card programs run as a database role that cannot write approvals. They have an idempotency key instead.
+    // Requests of card programs run as a database role that cannot write approvals. Their idempotency key ensures that they are
+    // carried out only once.
     ...(approvalId === undefined || reach === 'program' ? [] : [noteCarriedOut({ approvalId })]),
     insertAuditEntries([{ ...audited, details, actor: actorOf(caller), action: operation, requestId }]),
   ];

@@ -262,7 +262,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
   });
 }
 
-/** Refuses to roll a key that was already rolled or no longer works, because its clients are already without a key. */
+/** Refuses to roll a key that was revoked, has expired or was already rolled. The message says what to do instead. */
 function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
   const { key_id: sentId } = call.params;
   if (key.revokedAt !== null) {
