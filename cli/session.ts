@@ -169,7 +169,7 @@ type Names = ReadonlyMap<string, string>;
 
 /**
  * Calls `fetch`, and replaces the ids of keys and people in responses with their names, because people know each other by
- * name. The end of the id stays, because names are not unique. A name that cannot be read leaves the id.
+ * name. The end of the id stays, because names are not unique. An id whose name cannot be read is not replaced.
  */
 function withNames(fetch: Fetch, service: TransferService): Fetch {
   const readings = new Map<string, Promise<Names>>();

@@ -71,9 +71,10 @@ function listOf({ path }: Route): Route | undefined {
 }
 
 /**
- * Returns the program to show. A key bound to a program always shows that program. With a key for all programs, it comes from
- * the screen if the screen is about a program, or else from the URL, or else from the last choice. The choice is remembered and
- * put into the URL. `isGuess` marks a link to one record without a program: the record may belong to another program.
+ * Returns the program to show. A key bound to a program always shows that program. With a key for all programs, the
+ * program comes from the screen if the screen is about a program, or else from the URL, or else from the last choice.
+ * The choice is remembered and put into the URL. `isGuess` marks a link to one record without a program: the record may
+ * belong to another program.
  */
 export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean } {
   const { allPrograms, programId: own, can } = useSession();

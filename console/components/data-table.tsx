@@ -9,8 +9,8 @@ export type Column<Row> = {
   /** Whether narrow screens hide it. */
   readonly wideOnly?: boolean;
   /**
-   * Where a phone shows it. If any column has this, each row has two lines, with the title and the value above the notes, and
-   * columns without it are hidden.
+   * Where a phone shows the column. If any column has this, each row has two lines, with the title and the value above
+   * the notes, and columns without it are hidden.
    */
   readonly onPhone?: 'title' | 'value' | 'note';
 };

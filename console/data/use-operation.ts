@@ -28,8 +28,8 @@ export type OperationSettings<Result = unknown> = {
   /** Whether the result is the same for every chosen program, so that choosing another one doesn't repeat the call. */
   readonly ofAnyProgram?: boolean;
   /**
-   * Repeats the call in the background while the page is visible, which doesn't keep the session alive. After a change by this
-   * console, it is repeated immediately, and again a second later to show the effects of the change.
+   * Repeats the call in the background while the page is visible. This doesn't keep the session alive. After a change
+   * by this console, it is repeated immediately, and again a second later to show the effects of the change.
    */
   readonly pollMilliseconds?: number | undefined;
   /** Returns when a result will change, so that a poll follows just after that, or null if that is unknown. */

@@ -2,8 +2,8 @@ import type { CodeFamily } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 
 /**
- * Messages that differ from the sample of their code and are not found by their words, by code or family. `…` stands for a value.
- * The tests of real causes search for each message that they get, and report messages that are missing here.
+ * Messages by code or family. Each differs from the sample of its code, and is not found by its words. `…` stands for a
+ * value. The tests of real causes search for each message that they get, and report messages that are missing here.
  */
 export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kind'], readonly string[]>>> = {
   schema: [

@@ -49,8 +49,8 @@ const MAX_TERMS = 40;
 const MAX_LOOSE_TERMS = 6;
 
 /**
- * Maximum texts that a search scores: about twice as many as have one of the words `card not found`. The rarest words are
- * searched first, because a word in many texts says little.
+ * Maximum texts that a search scores: about twice the number of texts with one of the words `card not found`. The
+ * rarest words are searched first, because a word in many texts says little.
  */
 const MAX_SCORED_TEXTS = 4_000;
 

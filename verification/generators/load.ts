@@ -54,8 +54,8 @@ export type Mix = {
 };
 
 /**
- * A load is reversed only once: a reversal of more than the remaining amount is refused, and that response is not stored under
- * its key.
+ * The default mix. A load is reversed only once, because a reversal of more than the remaining amount is refused, and
+ * that response is not stored under its key.
  */
 const MIX: Mix = {
   doubled: 0.1,

@@ -13,8 +13,8 @@ const MAX_OPEN = 500;
 type Beat = { readonly sentAt: number; readonly answeredAt: number; readonly status: number };
 
 /**
- * Creates transfers at a constant rate, at each service in turn, like many independent callers. Shows how long the
- * services acknowledged no transfer.
+ * Creates transfers at a constant rate, at each service in turn, like many independent callers. Shows for how
+ * long the services acknowledged no transfer.
  */
 export class Pulse {
   readonly beats: Beat[] = [];

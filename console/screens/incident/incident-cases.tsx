@@ -82,8 +82,8 @@ function Attached({
 }
 
 /**
- * Proposes the cases that the incident covers and that belong to no incident. The user attaches all of them with one key, or
- * each separately.
+ * Proposes the cases that the incident covers and that belong to no incident. The user attaches all of them with one
+ * key press, or each separately.
  */
 function Proposed({ incident, onDone }: Parts) {
   const { incident_id: id, proposed_case_ids: proposed } = incident;

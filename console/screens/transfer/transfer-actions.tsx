@@ -12,7 +12,8 @@ import type { ShownTransfer } from './read-transfer.ts';
 import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
 
 /**
- * The actions that the status of a transfer and the caller's role allow. `onDone` receives a sentence that says what was done.
+ * Shows the actions that the status of a transfer and the caller's role allow. `onDone` receives a sentence that says
+ * what was done.
  */
 export function TransferActions({
   shown: { transfer, attempts },
