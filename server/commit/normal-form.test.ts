@@ -22,7 +22,7 @@ describe('the normal form of a body', () => {
       { ...LOAD, scheduled_for: '2030-01-31T12:00:00.12Z' },
       { ...LOAD, scheduled_for: '2030-01-31T13:00:00.120+01:00' },
     ],
-    ['part of an amount', 'capture_transfer', { amount: 5 }, { amount: '5' }],
+    ['the amount of a partial capture as text', 'capture_transfer', { amount: 5 }, { amount: '5' }],
     ['limits that limit nothing', 'create_card', {}, { limits: { in: {} }, status: 'active', metadata: {} }],
     ['a list in another order', 'attach_cases', { case_ids: ['a', 'b'] }, { case_ids: ['b', 'a', 'b'] }],
     [

@@ -11,7 +11,7 @@ const WAIT = bare('GET', '/api/v0.1/core/event?after=1&wait=25');
 const NEWS = '{"news":true}';
 const NOTHING = '{"news":false}';
 
-/** A wait that the test ends. */
+/** News that requests wait for. The test decides when it comes. */
 class News {
   readonly #wakes = new Set<() => void>();
   resumed = 0;

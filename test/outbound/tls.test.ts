@@ -52,7 +52,7 @@ describe('an endpoint with TLS', () => {
   test.each(['localhost', '127.0.0.1', 'LOCALHOST.'])('is trusted by WEBHOOK_CA under the name %s', async (host) => {
     const { port, servernames } = await listenWithTls(good);
     expect(await sendWithTls(port, host)).toMatchObject({ status: 200, address: '127.0.0.1' });
-    // The server name must not be an address.
+    // TLS does not allow an address as the server name.
     expect(servernames).toEqual([host === '127.0.0.1' ? false : 'localhost']);
   });
 

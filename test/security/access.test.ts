@@ -35,7 +35,7 @@ async function newPerson(name: string, ...roles: readonly Access[]): Promise<str
 const namesOf = async (query: NonNullable<Parameters<typeof administrator.access.list>[0]>) =>
   (await administrator.access.list({ limit: 100, ...query })).data.map(({ name }) => name);
 
-describe('who can do what', () => {
+describe('the list of who can do what', () => {
   test('shows a key and a person with their scopes, what they can do, and where', async () => {
     const { key_id } = await administrator.keys.create({
       name: 'shop',

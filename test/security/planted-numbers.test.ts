@@ -99,7 +99,7 @@ test('the service stores no card number that it receives', { timeout: 600_000 },
   expect(await plantAll(all.slice(first), true)).toEqual([]);
   const readSpool = (): string => filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
   await waitFor('refusals to be spooled', async () => readSpool().includes('card_number_refused'));
-  // Waits for refusals after the first one.
+  // Waits for the refusals that follow the first one.
   await pause(500);
   const spool = readSpool();
   const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);

@@ -92,7 +92,7 @@ describe('a role', () => {
 describe('a key that creates keys', () => {
   test.each(OPERATOR_SCOPES)('cannot give %s without having it, or roll a key that has it', async (scope) => {
     const rest: KeyScope[] = ['keys:write', ...OPERATOR_SCOPES.filter((one) => one !== scope && one !== 'operator')];
-    // A key with keys:write can give keys:write. `operator` is left out of `rest` because it includes every scope.
+    // A key with keys:write can give keys:write. `operator` is left out of `rest` because it includes the others.
     if (scope === 'keys:write') return;
     const own = await keyWith(rest);
     const victim = await keyWith([scope, 'transfers:read']);

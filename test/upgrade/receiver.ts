@@ -11,7 +11,7 @@ export const SENDS_WEBHOOKS = {
 /** The events that a webhook sent: their positions in order of arrival, including repetitions. */
 export type Arrivals = { readonly url: string; readonly positions: readonly number[] };
 
-/** Starts a program that accepts every event. */
+/** Starts a receiver that accepts every event. */
 export async function startReceiver(resources: Resources): Promise<Arrivals> {
   const positions: number[] = [];
   const server: Server = createServer(async (request, response) => {

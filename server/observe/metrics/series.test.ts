@@ -40,10 +40,11 @@ function fillRequests(metrics: Metrics): void {
     count({ ...entry, operation, status: OPERATIONS[operation].status });
     count({ ...entry, operation, status: undefined });
     for (const code of codesOf(operation)) count({ ...entry, operation, code, status: ERRORS[code].status });
-    // Responses with the status 200 have a code if an export was cut off or a row of a batch was refused.
+    // An export that was cut off has the status 200 and a code. Some codes are not defined for their operation.
     count({ ...entry, operation, code: `unknown_${operation}`, status: 200 });
     count({ ...entry, operation, code: 'card_not_found', status: 404 });
   }
+  // A batch with refused rows has the status 200 and the code of one row.
   for (const code of codesOf('create_transfer_batch')) {
     count({ ...entry, operation: 'create_transfer_batch', code, status: 200 });
   }

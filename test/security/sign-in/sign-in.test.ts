@@ -88,7 +88,7 @@ describe('a sign-in', () => {
       302,
       `${service.url}/console/sign-in?return=%2Fconsole%2Fkeys&moved=1`,
     ]);
-    // A proxy may replace the Host.
+    // A proxy may replace the Host every time, so a sign-in that has moved once must not move again.
     const begun = await new Browser().visit(`${other}&moved=1`);
     expect(new URL(begun.headers.get('location') ?? '').searchParams.get('redirect_uri')).toBe(
       `${service.url}/console/sign-in/callback`,

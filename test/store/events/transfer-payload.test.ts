@@ -117,7 +117,7 @@ describe('the payload of an event about a transfer', () => {
   test.each([
     ['1', '[1,"load",1000,"USD","card_1","req_01900000000070008000000000000003","order 7",null,1769850000000]'],
     ['2', '[2,"load",1000,"USD","card_1","AZAAAAAAcACAAAAAAAAAAw","=order 7",null]'],
-  ])('has not changed since form %s was introduced', (_form, stored) => {
+  ])('is still read from form %s as when that form was introduced', (_form, stored) => {
     const one = aTransfer({ transferId: '019c1347-d280-7000-8000-000000000001', idempotencyKey: 'order 7' });
     expect(fullPayload(stored, originOf(one))).toBe(JSON.stringify(toTransferRecord(one)));
   });
@@ -140,7 +140,7 @@ describe('the payload of an event about a transfer', () => {
     );
   });
 
-  test('takes a fifth of the bytes', () => {
+  test('takes less than a fifth of the bytes in its compact form', () => {
     const { cardId, createdAt } = aTransfer();
     const cardName = toWireId('card', cardId);
     const own = { transferId: idAt(createdAt), cardName, idempotencyKey: 'a'.repeat(32), createdBy: cardId };
