@@ -31,7 +31,7 @@ import { toRequest } from './send.ts';
 import { CASE_ABOUT_NO_TRANSFER } from './support-causes.ts';
 import type { World } from './world.ts';
 
-/** Creates a transfer of one cent with these fields and a new key. */
+/** Returns the request for a transfer of one cent with these fields and a new key. */
 export const transfer = (members: object): Attempt =>
   withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
 

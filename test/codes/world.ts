@@ -41,8 +41,8 @@ export type World = {
 };
 
 /**
- * Reads the ledger directly. Keeps one connection, and opens another if the database server was stopped in the
- * meantime.
+ * Reads and changes the ledger directly. Keeps one connection, and opens another if the database server was stopped in
+ * the meantime.
  */
 class LedgerReader {
   readonly #databaseUrl: string;

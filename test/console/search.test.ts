@@ -164,7 +164,7 @@ describe('the search', () => {
     expect(urls.filter((url) => url.includes('/operator/'))).toEqual([]);
   });
 
-  test('searches the chosen program for a viewer of all programs without the operator scope', async () => {
+  test('finds a card of the chosen program for the role `support`', async () => {
     expect(await keyOf('support')).toBeTruthy();
     const page = await openConsole(`/console/search?q=9173&program=${world.program_id}`, { role: 'support' });
     await page.getByText('Card ending in 9173').waitFor();

@@ -109,7 +109,7 @@ describe('the shell of the console', () => {
     await page.waitForURL('**/console/cards');
   });
 
-  test('shows what the switch has stopped on every screen, until it is restarted', async () => {
+  test('shows in a banner what the switch has stopped, until it is restarted', async () => {
     const { client } = service();
     await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
     const page = await openConsole('/console/cards');
@@ -120,7 +120,7 @@ describe('the shell of the console', () => {
     await banner.waitFor({ state: 'detached' });
   });
 
-  test('reads names once, only for callers who can read them, and shows ids in tooltips', async () => {
+  test('reads the names of keys once, and shows their ids in tooltips', async () => {
     const { client, url } = service();
     const name = 'Maria, operations';
     const made = await client.keys.create({ name, role: 'operator', all_programs: true });

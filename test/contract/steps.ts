@@ -28,7 +28,7 @@ export type Step = {
   readonly added?: { readonly field?: string; readonly header?: string };
 };
 
-/** Operations that end the service or the sequence's own session. */
+/** Operations that stop or start the database, or end the sequence's own session. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database', 'delete_session']);
 
 /**

@@ -35,7 +35,7 @@ function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): 
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
 }
 
-/** Runs a function while the role has no connections, or fewer than before. */
+/** Runs a function while the role may have only `count` connections. */
 async function withConnections(count: number, run: () => Promise<void>): Promise<void> {
   await superuser.query(`alter role limited connection limit ${count}`);
   try {

@@ -126,7 +126,7 @@ const OF_JOBS: readonly EventType[] = [
   'settlement.matched',
 ];
 
-/** Returns the traces that are stored with the events of a transaction. */
+/** Returns the traces that are stored with all events of an event's transaction. */
 async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]> {
   const batch = fromWireId('evt', event.event_id)?.slice(0, -4);
   const text = 'select distinct traceparent from event where batch_id::text like $1';

@@ -117,7 +117,7 @@ test('responds immediately if there is something to read', async () => {
   expect(data).toHaveLength(1);
 });
 
-test('holds no database connection for hundreds of waits', async () => {
+test('holds no database connection for 160 waits', async () => {
   const { client, url } = first;
   const { program_id: program } = await client.programs.create({ name: 'Waiting', currency: 'USD' });
   const { key } = await withSecret(client.keys.create(programKey('Waiting', program)));

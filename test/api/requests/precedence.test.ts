@@ -71,7 +71,10 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
   query,
 });
 
-/** Returns the tests of an operation that reads one record. It validates the request before it looks for the record. */
+/**
+ * Returns the tests of an operation that reads a record or its parts. It checks the request before it looks for the
+ * record.
+ */
 function reading(operation: OperationId): readonly Subject[] {
   const { query, errors }: Operation = OPERATIONS[operation];
   const missing = errors.map((code) => byId(code, 'missing'));
@@ -302,7 +305,7 @@ async function codeOf(subject: Subject, faults: readonly Fault[]): Promise<unkno
 
 const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
 
-test('the faults cover every code of the contract, except some statuses of cards', () => {
+test('the faults cover every code of the contract, except those listed here and some statuses of cards', () => {
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
   const covered = ['card_closed', 'card_suspected_fraud'];
   const others: readonly string[] = CARD_STATUS_CODES.filter((code) => !covered.includes(code));

@@ -278,7 +278,7 @@ test('stores a case id from the Case-Id header in the audit log, but no other va
     client().keys.create({ ...operatorKey('Anna'), scopes: ['operator', 'transfers:write'] }),
   );
   const request_id = await provoked('unknown_create_transfer');
-  // This request stores its error before it responds.
+  // Opening a case stores the error of its request before it responds.
   await openCase({ request_id });
   const send = (method: string, path: string, caseId: string, body?: object) =>
     sendRaw(client().baseUrl, {

@@ -540,7 +540,7 @@ describe('a disabled program or type', () => {
   });
 });
 
-test('a batch accepts holds and scheduled transfers as rows, and reports that no money moved', async () => {
+test('a batch accepts holds and scheduled transfers as rows, and reports that these moved no money', async () => {
   const card_id = await newCard(client());
   const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });
   const rows = [row('b1', {}), row('b2', { capture: 'manual' }), row('b3', { scheduled_for: inSeconds(DAY) })];

@@ -141,7 +141,7 @@ describe('a card whose money is at a processor', () => {
 });
 
 describe('the screen of operators', () => {
-  test('is empty at first, then lists an attempt that needs attention, and opens its transfer with two keystrokes', async () => {
+  test('is empty at first, then lists an attempt that needs attention, and opens its transfer with the keyboard', async () => {
     const page = await openConsole('/console/processors');
     await page.getByRole('table', { name: 'Connectors' }).getByText(BANK).waitFor();
     await page.getByText('Nothing needs attention').waitFor();
