@@ -25,7 +25,7 @@ export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   },
   types: {
     flag: '--type <type>',
-    help: 'only this type, or "transfer.*"; several separated by commas',
+    help: 'only this type, or "transfer.*"; separate several with commas',
     read: (types, before) => [...(before ?? []), ...types.split(',').map(readType)],
   },
   subjectId: { flag: '--subject <id>', help: 'only events about this subject' },

@@ -241,7 +241,7 @@ export const APPROVALS = [
     id: 'reject_change',
     ...DECISION,
     path: `${ONE}/reject`,
-    summary: 'Reject a request of someone else',
+    summary: "Reject someone else's request",
     freshSignIn: true,
     body: RejectChangeBody,
     errors: ['approval_not_found', 'own_approval', 'invalid_approval_status'],

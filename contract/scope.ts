@@ -60,7 +60,7 @@ const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'we
 
 /**
  * The scopes of each role: viewers change nothing, support answers cases and reports incidents, treasurers change the funding,
- * operators run the service, approvers decide on requests of others, administrators can do everything.
+ * operators run the service, approvers decide on other people's requests, administrators can do everything.
  */
 export const ROLES = {
   viewer: READS,

@@ -103,7 +103,7 @@ export const SESSIONS = [
     reply: CurrentSession,
     status: 201,
     audit: 'always',
-    failure: 'The session could not be made',
+    failure: 'The session could not be created',
     example: { reply: CURRENT },
   }),
   operation({

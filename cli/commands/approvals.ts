@@ -51,7 +51,7 @@ export const addApprovals: AddCommands = (program, context) => {
   addCommand<{ readonly reason: string }>(approvals, context, {
     name: 'reject <approval_id>',
     argument: APPROVAL_ID,
-    description: 'reject a request of someone else',
+    description: "reject someone else's request",
     options: { reason: { flag: '--reason <text>', help: 'why; the requester can read it', required: true } },
     run: async (session, reason, approvalId) =>
       showDecided(session, await session.service.approvals.reject(approvalId, reason)),

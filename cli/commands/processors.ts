@@ -219,7 +219,10 @@ const CHECK_OPTIONS: OptionsFor<CheckOptions> = {
     help: 'environment variable with the secret of the adapter, whsec_...',
     required: true,
   },
-  token: { flag: '--token <token>', help: 'processor_token of a card that is approved (default: sim_approve)' },
+  token: {
+    flag: '--token <token>',
+    help: 'processor_token of a card whose orders are approved (default: sim_approve)',
+  },
 };
 
 const CHECK_NOTES = `

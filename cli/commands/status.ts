@@ -14,7 +14,7 @@ export const addStatus: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'status',
     description: 'show whether the service is ready, what needs attention, and what to do',
-    notes: '\nExits with 3 if the service is not ready, and with 4 if there is none.',
+    notes: '\nExits with 3 if the service is not ready, and with 4 if no service responds.',
     run: async ({ service, url, writeError, showText, exitWith }) => {
       const status = await service.status.get().catch((error: unknown) => {
         if (error instanceof TransferServiceError)

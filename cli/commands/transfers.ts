@@ -162,7 +162,7 @@ function addTimeline(transfers: Command, context: CommandContext): void {
       // Transfers for different dates are separate orders, not duplicates.
       const duplicates = likely_duplicates
         .filter(({ scheduled_for: due }) => due === transfer.scheduled_for)
-        .map(({ transfer_id }) => `Likely a duplicate of it: ${transfer_id}`);
+        .map(({ transfer_id }) => `Likely a duplicate of this transfer: ${transfer_id}`);
       const notes = [...duplicates, ...truncated.map(({ text }) => text)].map((line) => `${line}\n`).join('');
       showText(timeline, `${money.sentence}\n\n${table(['at', 'kind', 'text'], steps)}${notes}`);
     },

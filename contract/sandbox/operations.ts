@@ -77,7 +77,7 @@ export const SANDBOX = [
     reply: CurrentSession,
     status: 201,
     errors: ['person_blocked'],
-    failure: 'The session could not be made',
+    failure: 'The session could not be created',
     example: { body: { person: 'operator' }, reply: { caller: 'operator_person', role: 'operator' } },
   }),
 ] as const;

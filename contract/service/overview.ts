@@ -133,7 +133,7 @@ export const OVERVIEW = [
     reach: 'operator',
     scope: 'operator:read',
     reply: Overview,
-    failure: 'The overview could not be made',
+    failure: 'The overview could not be computed',
     example: {
       reply: {
         all: FIGURES,

@@ -6092,9 +6092,8 @@ export type Operations = {
     readonly reply: ApprovalRecord;
   };
   /**
-   * reject_change: Reject a request of someone else. Requires an operator key. Error codes:
-   * `reject_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`,
-   * `unknown_reject_change`.
+   * reject_change: Reject someone else's request. Requires an operator key. Error codes: `reject_change_schema`,
+   * `approval_not_found`, `own_approval`, `invalid_approval_status`, `unknown_reject_change`.
    */
   readonly reject_change: {
     readonly call: {
@@ -6908,7 +6907,7 @@ export type ErrorRows = {
   readonly unknown_roll_key: ErrorRow;
   /** The key could not be revoked because of an internal error. */
   readonly unknown_revoke_key: ErrorRow;
-  /** The session could not be made because of an internal error. */
+  /** The session could not be created because of an internal error. */
   readonly unknown_create_session: ErrorRow;
   /** The session could not be read because of an internal error. */
   readonly unknown_get_session: ErrorRow;
@@ -6954,7 +6953,7 @@ export type ErrorRows = {
   readonly unknown_preview_switch: ErrorRow;
   /** The status could not be read because of an internal error. */
   readonly unknown_get_status: ErrorRow;
-  /** The overview could not be made because of an internal error. */
+  /** The overview could not be computed because of an internal error. */
   readonly unknown_get_overview: ErrorRow;
   /** The audit log could not be listed because of an internal error. */
   readonly unknown_list_audit_entries: ErrorRow;
@@ -6968,7 +6967,7 @@ export type ErrorRows = {
   readonly unknown_stop_database: ErrorRow;
   /** The database could not be started because of an internal error. */
   readonly unknown_start_database: ErrorRow;
-  /** The session could not be made because of an internal error. */
+  /** The session could not be created because of an internal error. */
   readonly unknown_sign_in_as: ErrorRow;
 };
 

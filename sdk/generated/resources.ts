@@ -980,9 +980,8 @@ export class ApprovalsResource {
   }
 
   /**
-   * reject_change: Reject a request of someone else. Requires an operator key. Error codes:
-   * `reject_change_schema`, `approval_not_found`, `own_approval`, `invalid_approval_status`,
-   * `unknown_reject_change`.
+   * reject_change: Reject someone else's request. Requires an operator key. Error codes: `reject_change_schema`,
+   * `approval_not_found`, `own_approval`, `invalid_approval_status`, `unknown_reject_change`.
    */
   reject(approvalId: string, body: RejectChangeBody, options?: CallOptions): Promise<WithResponse<ApprovalRecord>> {
     return this.#send('reject_change', { params: { approval_id: approvalId }, body, options });

@@ -44,7 +44,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   after: { flag: '--after <position>', help: 'after this position, oldest first; 0 for all', read: readWholeNumber },
   type: {
     flag: '--type <type>',
-    help: 'filter by type, such as transfer.completed or "transfer.*"; several separated by commas',
+    help: 'filter by type, such as transfer.completed or "transfer.*"; separate several with commas',
     read: (types, before) => (before === undefined ? types : `${before},${types}`),
   },
   subject_id: { flag: '--subject <id>', help: 'filter by the subject of the event' },

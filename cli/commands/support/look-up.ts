@@ -49,7 +49,7 @@ function describeResults({ data, complete }: SearchResults, command: string, wid
   const more = data.filter(({ has_more }) => has_more).map(({ kind }) => kind);
   return [
     results,
-    more.length === 0 ? '' : `There are more of: ${more.join(', ')}\n`,
+    more.length === 0 ? '' : `There are more results of these kinds: ${more.join(', ')}\n`,
     complete ? '' : 'There are more card programs than one search covers: add --program\n',
   ].join('');
 }

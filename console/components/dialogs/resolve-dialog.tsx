@@ -66,7 +66,7 @@ export function ResolveDialog({
         options={[
           ['', 'Choose its answer'],
           ['executed', 'It carried out the order'],
-          ['not_executed', 'It did not carry it out, and will not'],
+          ['not_executed', 'It did not carry out the order, and will not'],
         ]}
       />
       <dl class="details">

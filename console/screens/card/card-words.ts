@@ -17,10 +17,10 @@ const MEANINGS: Readonly<Record<CardRecord['status'], string>> = {
   preactive: 'It has not been activated yet: no money moves to or from it.',
   active: 'Money can move to it and from it.',
   inactive: 'No money moves to or from it. Its balance stays on it.',
-  lost: 'It can no longer receive money; its balance can be moved off.',
-  stolen: 'It can no longer receive money; its balance can be moved off. It is never used again.',
+  lost: 'It can no longer receive money, but its balance can still be moved elsewhere.',
+  stolen: 'It can no longer receive money, but its balance can still be moved elsewhere. It is never used again.',
   fraud: 'No money moves to or from it until someone decides.',
-  expired: 'It can no longer receive money; its balance can be moved off.',
+  expired: 'It can no longer receive money, but its balance can still be moved elsewhere.',
   closed: 'Money can no longer move to or from it.',
 };
 

@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
   support: 'support: reads everything, answers cases, announces incidents',
   treasurer: 'treasurer: reads everything, deposits and withdraws',
   operator: 'operator: everything that support can do, and transfers, cards, webhooks, cases, the switch',
-  approver: 'approver: reads everything, approves and rejects requests of others',
+  approver: "approver: reads everything, approves and rejects other people's requests",
   administrator: 'administrator: everything',
 };
 

@@ -239,7 +239,7 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
             "The processor's reference",
             <Id key="reference" id={attempt.processor_reference} whole />,
           ],
-          retryAfter !== null && ['Try again', `after ${formatDuration(retryAfter * 1000)}, says the processor`],
+          retryAfter !== null && ['Try again', `after ${formatDuration(retryAfter * 1000)}, as the processor advises`],
           attempt.resolved_by !== null && ['Resolved by', <KeyName key="by" id={attempt.resolved_by} />],
           ['Attempt', <Id key="attempt" id={attempt.attempt_id} whole />],
         ]}

@@ -84,7 +84,7 @@ export function WebhookFields({
         label="Description"
         value={description}
         onInput={(typed) => onChange({ ...value, description: typed })}
-        hint="Its name here, such as Order system. Optional."
+        hint="Optional. The name that the console shows, such as Order system."
       />
       <TextField
         label="Events"

@@ -81,7 +81,7 @@ describe('the page of a transfer at a processor', () => {
     await page.goto(transferPath(declined));
     await section(page).getByText('The processor declined it. No money moved.').waitFor();
     await section(page).getByText('51', { exact: true }).waitFor();
-    await section(page).getByText('after 1 h, says the processor').waitFor();
+    await section(page).getByText('after 1 h, as the processor advises').waitFor();
   });
 
   test('shows how long the outcome has been unknown, when the service will ask again, and what resolving would do', async () => {
