@@ -34,7 +34,7 @@ test.each([
   [{ ...DISABLED, status_reason: 'requested' }, 'disabled', 'on request'],
   [{ ...DISABLED, status_reason: 'gone' }, 'disabled', 'because the URL responded with 410 Gone'],
   [DISABLED, 'disabled', 'after 120 hours of failures'],
-] as const)('%j is %s %s', (webhook, status, reason) => {
+] as const)('shows %j as %s %s', (webhook, status, reason) => {
   expect(statusOf(webhook)).toBe(status);
   expect(reasonOf(webhook, NOW)).toBe(reason);
 });

@@ -26,7 +26,7 @@ describe('a key is unused', () => {
     [null, -1.1, true],
     [-29, -100, false],
     [-31, -100, true],
-  ])('used on day %s and created on day %s, if today is day 0: %s', (used, created, unused) => {
+  ])('if used on day %s and created on day %s, with today as day 0: %s', (used, created, unused) => {
     const key = { last_used_at: used === null ? null : at(used), created_at: at(created) };
     expect(isUnused(key, NOW)).toBe(unused);
   });

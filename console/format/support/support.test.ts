@@ -22,7 +22,7 @@ describe('a case', () => {
     [null, 'open', 'no response for 12 min'],
     ['2026-11-23T12:04:00.000Z', 'waiting', 'answered after 4 min'],
     [null, 'closed', 'not answered'],
-  ] as const)('first answered at %s and %s: %s', (first_response_at, status, text) => {
+  ] as const)('first answered at %s, with the status %s, shows: %s', (first_response_at, status, text) => {
     expect(responseText({ created_at: CREATED, first_response_at, status }, NOW)).toBe(text);
   });
 
@@ -86,7 +86,7 @@ describe('an incident', () => {
     [{ scope: 'program', program_id: 'prog_2' }, false],
     [{ scope: 'operation', operation: 'create_transfer' }, true],
     [{ scope: 'operation', operation: 'create_card' }, false],
-  ] as const)('of %j covers the error: %s', (changes, is) => {
+  ] as const)('with %j covers the error: %s', (changes, is) => {
     expect(covers({ ...INCIDENT, ...changes } as IncidentRecord, ERROR)).toBe(is);
   });
 
