@@ -34,6 +34,16 @@ export class OutputFailure extends Error {
   override readonly name = 'OutputFailure';
 }
 
+/** A file has problems. Each is printed on its own line after the message. */
+export class FileProblems extends InvalidArgument {
+  readonly problems: readonly string[];
+
+  constructor(message: string, problems: readonly string[]) {
+    super(message);
+    this.problems = problems;
+  }
+}
+
 type FailureContext = {
   readonly url: string;
   readonly json: boolean;
@@ -44,7 +54,10 @@ type FailureContext = {
 
 export async function reportFailure(error: unknown, where: FailureContext): Promise<FailureReport> {
   const { json } = where;
-  if (error instanceof InvalidArgument) return { text: errorLine(error.message, where), exitCode: EXIT_CODES.usage };
+  if (error instanceof InvalidArgument) {
+    const problems = error instanceof FileProblems ? error.problems.map((one) => `${printable(one)}\n`) : [];
+    return { text: `${errorLine(error.message, where)}${problems.join('')}`, exitCode: EXIT_CODES.usage };
+  }
   if (error instanceof OutputFailure)
     return { text: errorLine(error.message, where), exitCode: EXIT_CODES.outputFault };
   if (error instanceof TransferServiceError) {

@@ -26,7 +26,7 @@ export type CheckedFile = {
   readonly problemCount: number;
 };
 
-const MAX_PROBLEMS = 100;
+export const MAX_PROBLEMS = 100;
 
 const COLUMNS = Object.keys(SettlementFileLine.properties);
 const REQUIRED: readonly string[] = SettlementFileLine.required;

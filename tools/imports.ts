@@ -105,7 +105,7 @@ const levels: readonly Level[] = [
   {
     from: ['cli/'],
     to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'],
-    packages: ['commander', 'csv-parse'],
+    packages: ['commander', 'csv-parse', 'fast-xml-parser'],
     node: true,
   },
   { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },

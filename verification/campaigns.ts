@@ -327,8 +327,8 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     checkers: 'the processor’s book against the ledger',
     proves:
       'each transfer ends with the outcome at the processor, and responses report that outcome; no order is executed twice, or ' +
-      'after its time; 60 s after a kill nothing is open, and an unknown attempt ends within 2 s once the processor ' +
-      'knows its result (`test/processors/recovery.test.ts`)',
+      'after its time; after a kill, nothing stays open for longer than a lease and an inquiry ' +
+      '(`test/processors/recovery.test.ts`, `domain/processors/next-step.test.ts`)',
     ring: 'npm run verify',
     command: 'FAULTS=all MATRIX_ROUNDS=20 npx vitest run test/processors/matrix.test.ts',
   },

@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../domain/printable-text.ts';
@@ -9,9 +10,11 @@ import {
   type WithdrawSettlementFileBody,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { FileProblems } from '../failure.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
-import type { CheckedFile } from '../settlement-csv.ts';
+import type { Reference } from '../settlement-camt.ts';
+import type { CheckedFile, SentLine } from '../settlement-csv.ts';
 
 const COLUMNS: readonly Column<SettlementFileRecord>[] = [
   'file_id',
@@ -29,26 +32,34 @@ const COLUMNS: readonly Column<SettlementFileRecord>[] = [
 const POLL_MILLISECONDS = 500;
 
 const IMPORT_NOTES = `
-The file has comma-separated values. Its first line names the columns:
+A file of comma-separated values names its columns in the first line:
 attempt_id or processor_reference, kind (push or pull), amount and fee in minor
-units, currency, status (settled or reversed), settled_on (2030-01-31). The
-service takes all lines or none, and the same file only once. If an import was
-interrupted, run it again: it continues where it stopped.`;
+units, currency, status (settled or reversed), settled_on (2030-01-31). A file
+in XML is a camt.053 or camt.054 of ISO 20022, about your account at the
+processor.
+
+The service takes all lines or none, and the same file only once. If an import
+was interrupted, run it again: it continues where it stopped.`;
 
 export const addSettlement: AddCommands = (program, context) => {
   const settlement = program
     .command('settlement')
     .description('compare the settlement files of processors with the books; for operators');
-  addCommand<{ readonly connector: string; readonly noWait?: boolean }>(settlement, context, {
+  addCommand<ImportOptions>(settlement, context, {
     name: 'import <file>',
-    argument: 'file of the processor, as comma-separated values',
+    argument: 'file of the processor: comma-separated values, camt.053 or camt.054',
     description: 'import a settlement file, and show what differs from the books',
     notes: IMPORT_NOTES,
     options: {
       connector: { flag: '--connector <connector_id>', help: 'connector of the processor', required: true },
+      reference: {
+        flag: '--reference <element>',
+        help: 'element of an XML file with our ids of orders (default: EndToEndId)',
+        choices: ['EndToEndId', 'InstrId', 'TxId', 'AcctSvcrRef'],
+      },
       noWait: { flag: '--later', help: 'do not wait for the comparison' },
     },
-    run: (session, { connector, noWait }, path) => importFile(session, path, connector, noWait !== true),
+    run: (session, options, path) => importFile(session, path, options),
   });
   addList<SettlementFileRecord, Omit<ListSettlementFilesQuery, 'limit' | 'cursor'>>(settlement, context, {
     name: 'list',
@@ -84,21 +95,27 @@ has reported to the service remain.`,
 
 const FILE_ID = 'id of the settlement file, stl_...';
 
-async function importFile(session: Session, path: string, connectorId: string, waits: boolean): Promise<void> {
+type ImportOptions = {
+  readonly connector: string;
+  readonly reference?: Reference;
+  readonly noWait?: boolean;
+};
+
+async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
+  const { connector: connectorId, noWait = false } = options;
   const { service, writeError, show, json } = session;
   const say = (text: string): void => {
     if (!json) writeError(text);
   };
-  // The contract and the reader of CSV take long to load, and only this command needs them.
-  const { MAX_SETTLEMENT_LINES, checkFile, readPortions } = await import('../settlement-csv.ts');
-  const checked = await check(path, checkFile);
+  const { checked, portions } = await readFile(path, options.reference);
+  refuseProblems(path, checked);
   const { sha256, lineCount } = checked;
   const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
   let file: SettlementFileRecord = await service.settlementFiles.create(about);
   const { file_id: fileId, lines_received: known } = file;
   if (known > 0) say(`${known} of ${lineCount} lines are already stored.\n`);
   let first = known + 1;
-  for await (const lines of readPortions(path, known, MAX_SETTLEMENT_LINES)) {
+  for await (const lines of portions(known)) {
     file = await service.settlementFiles.addLines(fileId, { first_line: first, lines: [...lines] });
     const isBetween = Math.floor(first / PROGRESS_LINES) === Math.floor((first + lines.length) / PROGRESS_LINES);
     if (!isBetween) say(`${file.lines_received} of ${lineCount} lines are stored.\n`);
@@ -107,7 +124,7 @@ async function importFile(session: Session, path: string, connectorId: string, w
   if (file.lines_received < lineCount) {
     throw new InvalidArgument(`${printable(path)} became shorter while it was imported: it had ${lineCount} lines`);
   }
-  for (let shown = 0; waits && (file.status === 'receiving' || file.status === 'matching'); ) {
+  for (let shown = 0; !noWait && (file.status === 'receiving' || file.status === 'matching'); ) {
     await sleep(POLL_MILLISECONDS);
     file = await service.settlementFiles.get(fileId);
     if (file.lines_examined - shown < PROGRESS_LINES) continue;
@@ -122,20 +139,53 @@ async function importFile(session: Session, path: string, connectorId: string, w
 /** The number of lines between two progress reports. */
 const PROGRESS_LINES = 50_000;
 
-async function check(path: string, checkFile: (path: string) => Promise<CheckedFile>): Promise<CheckedFile> {
-  const checked = await checkFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
-  });
+type ReadFile = {
+  readonly checked: CheckedFile;
+  /** The lines after the first `skipped` ones, as many at a time as a request takes. */
+  readonly portions: (skipped: number) => AsyncIterable<readonly SentLine[]>;
+};
+
+/** Reads a file in the format that its first character shows. */
+async function readFile(path: string, reference: Reference | undefined): Promise<ReadFile> {
+  try {
+    if (await isXml(path)) {
+      const { readCamt } = await import('../settlement-camt.ts');
+      return await readCamt(path, reference ?? 'EndToEndId');
+    }
+    // The contract and the reader of CSV take long to load, and only this command needs them.
+    const { MAX_SETTLEMENT_LINES, checkFile, readPortions } = await import('../settlement-csv.ts');
+    const portions = (skipped: number) => readPortions(path, skipped, MAX_SETTLEMENT_LINES);
+    return { checked: await checkFile(path), portions };
+  } catch (error) {
+    throw new InvalidArgument(`${printable(path)} cannot be read: ${(error as NodeJS.ErrnoException).message}`);
+  }
+}
+
+async function isXml(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
+    return buffer
+      .subarray(0, bytesRead)
+      .toString()
+      .replace(/^\ufeff/, '')
+      .trimStart()
+      .startsWith('<');
+  } finally {
+    await file.close();
+  }
+}
+
+function refuseProblems(path: string, checked: CheckedFile): void {
   if (checked.problemCount > 0) {
     const shown = checked.problems.map(
-      ({ line, field, message }) => `line ${line}${field === '' ? '' : `, ${printable(field)}`}: ${printable(message)}`,
+      ({ line, field, message }) => `line ${line}${field === '' ? '' : `, ${field}`}: ${message}`,
     );
     const more = checked.problemCount - shown.length;
     const rest = more === 0 ? [] : [`and ${more} more`];
-    throw new InvalidArgument(`nothing was imported from ${printable(path)}:\n${[...shown, ...rest].join('\n')}`);
+    throw new FileProblems(`nothing was imported from ${path}:`, [...shown, ...rest]);
   }
-  if (checked.lineCount === 0) throw new InvalidArgument(`${printable(path)} has no lines after its first`);
-  return checked;
+  if (checked.lineCount === 0) throw new InvalidArgument(`${printable(path)} has no lines to import`);
 }
 
 const breaksOf = ({ outcomes }: SettlementFileRecord): number =>

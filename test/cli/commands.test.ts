@@ -1,4 +1,7 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
 import { exampleReply } from '../../contract/examples.ts';
 import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
@@ -472,6 +475,27 @@ describe('invalid command lines', () => {
     expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' });
     expect(errors).not.toBe('');
     expect(service.received).toEqual([]);
+  });
+
+  test.each([
+    ['a,b\n1,2\n', ["line 1, a: There is no column 'a'."]],
+    [
+      'attempt_id,kind,amount,currency,settled_on\nx,push,1,USD,2026-01-31\nx,pash,1,USD,2026-01-31\nx,push,1,ZZZ,2026-01-31\n',
+      ["line 3, kind: 'kind' must be 'push' or 'pull'", "line 4, currency: 'ZZZ' is not an ISO 4217 currency code."],
+    ],
+    [' <Document>\n<Stmt></Document>', ['line 2: The file is not valid XML']],
+  ])('import no settlement file with a problem, and print each problem on a line: %j', async (text, problems) => {
+    const folder = mkdtempSync(join(tmpdir(), 'settlement-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'file');
+    writeFileSync(path, text);
+    const { exitCode, errors } = await runHere(service.url, ['settlement', 'import', path, '--connector', 'simulator']);
+    expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });
+    expect(errors.split('\n')).toEqual([
+      `error: nothing was imported from ${path}:`,
+      ...problems.map((problem) => expect.stringContaining(problem)),
+      '',
+    ]);
   });
 
   /** Command lines that a shell creates from `--option "$VARIABLE"` if the variable is not set. */
