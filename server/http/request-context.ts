@@ -41,7 +41,7 @@ export class RequestContext {
   idempotencyKey: string | undefined = undefined;
   fields: Readonly<Record<string, unknown>> | undefined = undefined;
   ignored: readonly string[] = [];
-  /** Whether the service is a sandbox. Set before any field is ignored. */
+  /** Whether the service is a sandbox. False until the step that reads the fields of the request. */
   isSandbox = false;
   /** In a sandbox: other operations that have used the Idempotency-Key of the request. */
   keyUsedBy: readonly OperationId[] = [];

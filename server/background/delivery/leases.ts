@@ -21,7 +21,7 @@ import {
  */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 
-/** The shards that a process holds, and the number of other processes. */
+/** The shards that a process holds, and the number of processes that deliver. */
 export class Leases {
   readonly #database: Database;
   readonly #owner: string;

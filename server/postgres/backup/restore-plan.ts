@@ -30,7 +30,9 @@ export type RestorePlan = {
   readonly state: ArchiveState | undefined;
 };
 
-/** The times that can be restored: from the end of a copy to the end of the WAL after it. */
+/**
+ * The contents of a backup directory. The times from the end of a candidate to the end of its chain can be restored.
+ */
 export type BackupSurvey = {
   readonly copies: readonly Copy[];
   readonly timeline: number;
@@ -56,7 +58,10 @@ export async function surveyBackups(
   return { copies, timeline, state, candidates: markBroken(candidates) };
 }
 
-/** A copy proves that there was WAL up to the copy's end, even if that WAL is missing now. */
+/**
+ * Marks a chain as broken if it ends before the WAL of any copy does. A copy proves that there was WAL up to the copy's
+ * end, even if that WAL is missing now.
+ */
 function markBroken(candidates: readonly Candidate[]): readonly Candidate[] {
   const end = Math.max(-1, ...candidates.map(({ manifest }) => segmentsOf(manifest).last));
   return candidates.map((candidate) => {
