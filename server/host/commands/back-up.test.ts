@@ -73,3 +73,24 @@ test('succeeds after a complete copy, even if another process takes a copy while
     await rm(path, { recursive: true });
   }
 });
+
+test('waits while another process removes old copies, and takes no copy while another process takes one', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'transfer-service-back-up-'));
+  const others = [await lockCopies(path, 'retention')];
+  try {
+    let isLocked = false;
+    const waiting = lockCopies(path).then((lock) => {
+      isLocked = true;
+      others.push(lock);
+    });
+    // The lock is tried at once, and several times in this pause.
+    await new Promise((wake) => setTimeout(wake, 1_000));
+    expect(isLocked).toBe(false);
+    others[0]?.release();
+    await waiting;
+    await expect(lockCopies(path)).rejects.toThrow('is taking a copy of the ledger already');
+  } finally {
+    for (const lock of others) lock.release();
+    await rm(path, { recursive: true });
+  }
+});

@@ -45,7 +45,7 @@ export async function deleteOlder(
 ): Promise<readonly string[]> {
   let lock: Awaited<ReturnType<typeof lockCopies>>;
   try {
-    lock = await lockCopies(dataDirectory);
+    lock = await lockCopies(dataDirectory, 'retention');
   } catch (error) {
     if (!(error instanceof CopyInProgress)) throw error;
     // The new copy is complete. The next copy or the service will delete the old ones.

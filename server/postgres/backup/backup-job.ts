@@ -149,7 +149,7 @@ export class BackupJob {
       this.#copying = this.#copy(last === undefined);
     } else if (performance.now() >= this.#nextRetention) {
       if (await this.#hasCopyElsewhere()) return;
-      const lock = await lockCopies(dataDirectory);
+      const lock = await lockCopies(dataDirectory, 'retention');
       try {
         await removeSurplus(directory, retentionDays, new Date());
       } finally {
@@ -162,7 +162,7 @@ export class BackupJob {
   /** Whether the `backup` command is running. If so, this job has nothing to do, and that is not a failure. */
   async #hasCopyElsewhere(): Promise<boolean> {
     try {
-      (await lockCopies(this.#parts.dataDirectory)).release();
+      (await lockCopies(this.#parts.dataDirectory, 'retention')).release();
       return false;
     } catch (error) {
       if (error instanceof CopyInProgress) return true;

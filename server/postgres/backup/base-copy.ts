@@ -97,15 +97,31 @@ export class CopyInProgress extends StartupProblem {
   }
 }
 
-/** Locks the copies, so that only one process at a time takes copies or removes old ones. */
-export async function lockCopies(dataDirectory: string): Promise<DataDirectoryLock> {
+/** Taking a copy lasts minutes. Looking for old copies, and removing them, lasts a moment. */
+export type LockTask = 'backup' | 'retention';
+
+/** How long a process waits for another one that removes old copies, in milliseconds. */
+const RETENTION_MILLISECONDS = 60_000;
+
+/**
+ * Locks the copies, so that only one process at a time takes copies or removes old ones. Waits while another process removes old
+ * copies.
+ *
+ * @throws CopyInProgress if another process is taking a copy.
+ */
+export async function lockCopies(dataDirectory: string, task: LockTask = 'backup'): Promise<DataDirectoryLock> {
   const directory = join(dataDirectory, LOCK_DIRECTORY);
   await makeDirectories(directory, 0o700);
-  try {
-    return await lockDataDirectory(directory, directory, 'backup');
-  } catch (error) {
-    if (!(error instanceof DataDirectoryInUse)) throw error;
-    throw new CopyInProgress(error.owner?.processId);
+  const deadline = performance.now() + RETENTION_MILLISECONDS;
+  for (;;) {
+    try {
+      return await lockDataDirectory(directory, directory, task);
+    } catch (error) {
+      if (!(error instanceof DataDirectoryInUse)) throw error;
+      const { owner } = error;
+      if (owner?.task !== 'retention' || performance.now() > deadline) throw new CopyInProgress(owner?.processId);
+    }
+    await sleep(LOOK_MILLISECONDS);
   }
 }
 
