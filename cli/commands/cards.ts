@@ -140,7 +140,7 @@ function addDuplicates(cards: Command, context: CommandContext): void {
     options: {
       window_seconds: {
         flag: '--window <seconds>',
-        help: 'maximum time between the two, in seconds (default: 600)',
+        help: 'maximum time between the two transfers, in seconds (default: 600)',
         read: readWholeNumber,
       },
     },

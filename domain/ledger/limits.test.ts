@@ -128,7 +128,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test('are its own limits, plus each limit of its program in the same currency that the card does not set itself', () => {
+  test('are its own limits, plus those of its program that it does not set itself, if both have the same currency', () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {

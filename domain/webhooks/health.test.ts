@@ -132,7 +132,7 @@ describe('notices', () => {
     expect(findNotice(probeUntil(failing(10, 10), START + 121 * HOUR))).toBe('disabled');
   });
 
-  test('does not disable a webhook after few failures, even over a long time', () => {
+  test('does not disable a webhook after only a few failures, even over a long time', () => {
     const health = { ...HEALTHY, failures: 3, failingSince: START, lastFailureAt: START + 121 * HOUR };
     expect(findNotice(health)).toBe('failing');
   });

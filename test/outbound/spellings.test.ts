@@ -65,7 +65,7 @@ test.each(TRICKS.map((trick) => [trick(80), trick] as const))('refuses the URL %
 test('closes a connection to the wrong address before it writes anything', async () => {
   const endpoint = await listen(replying(OK));
   const { isAllowed } = openAddressRules({ mode: 'sandbox', allowedNetworks: [] });
-  // The system connects 0.0.0.0 to 127.0.0.1. The real rules would refuse 0.0.0.0 before a connection is opened.
+  // The operating system sends connections for 0.0.0.0 to 127.0.0.1. The real rules would refuse 0.0.0.0 before a connection is opened.
   const rules = {
     isAllowed: (address: string, to: Parameters<typeof isAllowed>[1]) =>
       address === '0.0.0.0' || isAllowed(address, to),

@@ -69,7 +69,10 @@ const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
   withdrawn: 'Withdrawn. Nothing has changed.',
 };
 
-/** The buttons of the caller. Only the service knows which keys belong to one person, so it can still refuse a decision. */
+/**
+ * The buttons of the caller. Only the service knows which keys belong to the same person, so it can still refuse a
+ * decision.
+ */
 function Decisions({
   approval: { requested_by: by, operation },
   onChoose,

@@ -6,7 +6,7 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { settingKey } from '../../format/operators/switch.ts';
 
-/** Reads the preview of a change to a scope, and reads it again when `changes` does. Without a scope nothing is sent. */
+/** Reads the preview for a scope, and reads it again whenever `changes` has a new value. Without a scope nothing is sent. */
 export function usePreview(scope: PreviewSwitchQuery | undefined, changes = 0): OperationState<SwitchPreview> {
   return useOperation<SwitchPreview>(scope && ((api, options) => api.switch.preview(scope, options)), {
     deps: [scope?.program_id, scope?.type, scope?.connector_id, changes],

@@ -67,7 +67,10 @@ export type DeletedEvents = { readonly oldest: number };
 /** Number of transactions that are read at once if filters exclude most events. */
 const MAX_FILTERED_PLACES = 500;
 
-/** Number of events that are compared with filters at once. They may all match, and a group of transfers has hundreds. */
+/**
+ * Number of events that are compared with filters at once. All events may match, and one transaction with a group of
+ * transfers can have hundreds of them.
+ */
 const MAX_FILTERED_EVENTS = 1_000;
 
 const EVENT = columns({
@@ -178,7 +181,7 @@ function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
   return types !== undefined || subjectId !== undefined || onlyOf !== undefined;
 }
 
-/** Fails if events are missing without a filter. A lost event must be an error, never a silent gap. */
+/** Fails if an event is missing although no filter could have excluded it. A lost event must be an error, never a silent gap. */
 function requireFilter(range: EventRange): void {
   if (!hasFilter(range)) throw new Error('an event that has a position is missing');
 }
@@ -211,7 +214,7 @@ function pageAfter(
   for (const row of places) {
     const place = toEventPlace(row);
     const start = programId === undefined ? place.number : place.position;
-    // The places in between are deleted as well.
+    // The places in between are missing because they were deleted with their events.
     if (start > end + 1) return 'deleted';
     for (let offset = end + 1 - start; offset < place.count; offset += 1) {
       if (isDeleted(row, offset)) return 'deleted';

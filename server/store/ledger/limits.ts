@@ -185,7 +185,7 @@ const FORGET_COUNTERS = statement(
  *
  * It locks no account, because no transaction can need these rows. They are not read: reads go back {@link READ_DAYS} days, by a
  * clock that is never behind the database's own clock, which this statement uses. Nothing is added to them, because transfers add
- * to the current day. Nothing is subtracted from them, because the day of a hold that is still open stays, even if the hold ends
+ * to the current day. Nothing is subtracted from them, because the counters for the day of an open hold are kept, even if the hold ends
  * late. There are few such old holds, because they should have ended already. Only one process at a time deletes. The others do
  * nothing instead of waiting.
  */

@@ -223,7 +223,7 @@ const DELETE_WEBHOOK = statement(
   'delete from webhook where webhook_id = :webhookId',
 );
 
-/** Deletes a webhook with its secrets, deliveries and replays. Its attempts are kept until they are old enough. */
+/** Deletes a webhook with its secrets, deliveries and replays. Its attempts are kept until they are old enough to be deleted. */
 export function deleteWebhook(webhookId: string): Statement {
   return DELETE_WEBHOOK({ webhookId });
 }

@@ -284,7 +284,7 @@ describe('a logout token', () => {
     expect(service.refused).toHaveLength(1);
   });
 
-  test('may be malformed or missing', async () => {
+  test('is refused if it is malformed or missing', async () => {
     expect((await send('token')).fields.Message).toBe(SIGN_IN_ERRORS.logout_token_refused.sample.message);
     expect((await send(undefined)).fields).toMatchObject({ Code: 'logout_token_refused' });
     expect((await fetch(`${service.url}/console/back-channel-logout`, { method: 'PUT' })).status).toBe(405);

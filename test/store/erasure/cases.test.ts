@@ -114,7 +114,7 @@ describe('the texts of a case', () => {
     expect(await stateOf(planted.get(name) ?? '')).toEqual(KEPT);
   });
 
-  test('stay if they were written after the request to erase, but lose the snapshot', async () => {
+  test('stay if they were written after the request to erase, although the case loses its snapshot', async () => {
     const caseId = planted.get('later') ?? '';
     expect(await stateOf(caseId)).toEqual(KEPT);
     const { rows } = await owner.query('select snapshot, text from support_case where case_id = $1', [caseId]);

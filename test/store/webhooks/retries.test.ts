@@ -82,7 +82,7 @@ test('retries stay due if their events could not be read', async () => {
   expect((await look()).map(({ eventId }) => eventId)).toEqual(failed.eventIds);
 });
 
-test('other webhooks continue if a webhook is dropped while its oldest retry is for a deleted event', async () => {
+test('a webhook that is dropped while its oldest retry is for a deleted event does not block the others', async () => {
   const [dropped, other] = [await failedEvents(1), await failedEvents(1)];
   await owner.query('update webhook_delivery set event_id = gen_random_uuid() where webhook_id = $1', [
     dropped.webhookId,
