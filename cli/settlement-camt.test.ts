@@ -113,6 +113,12 @@ describe('a camt.053', () => {
       3,
       '0.00 USD is not between 1 and 999,999,999,999 minor units.',
     ],
+    [
+      'a day that does not exist',
+      [entry(amount('1.00', 'CRDT')).replace('2026-01-31', '2026-02-31')],
+      3,
+      "'settled_on' must be a date from 1900-01-01 to 9999-12-31, as YYYY-MM-DD, but it is '2026-02-31'.",
+    ],
     ['no date', [entry(amount('1.00', 'CRDT')).replace(/<BookgDt>.*<\/BookgDt>/, '')], 3, 'The entry has no date.'],
     [
       'a batch that does not add up',

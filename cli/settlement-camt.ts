@@ -8,6 +8,7 @@ import {
   type LineProblem,
   MAX_PROBLEMS,
   MAX_SETTLEMENT_LINES,
+  problemOf,
   type SentLine,
 } from './settlement-csv.ts';
 
@@ -180,7 +181,13 @@ class StatementReader {
       if (status !== '' && status !== 'BOOK') continue;
       try {
         sum += signed(entry).amount;
-        this.lines.push(...linesOf(entry, this.#reference, `${textAt(statement, 'Id')}/${index + 1}`));
+        for (const line of linesOf(entry, this.#reference, `${textAt(statement, 'Id')}/${index + 1}`)) {
+          const problem = problemOf(
+            Object.fromEntries(Object.entries(line).map(([name, value]) => [name, String(value)])),
+          );
+          if (problem !== undefined) throw new UnreadableEntry(problem.field, problem.message);
+          this.lines.push(line);
+        }
       } catch (error) {
         if (!(error instanceof UnreadableEntry)) throw error;
         this.#note(this.#entries[this.#entry] ?? 0, error.field, error.message);

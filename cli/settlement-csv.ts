@@ -79,6 +79,7 @@ export async function* readPortions(path: string, skipped: number, size: number)
   if (portion.length > 0) yield portion;
 }
 
+/** A line as text, by the names of the columns. */
 type CsvRecord = Readonly<Record<string, string>>;
 
 /** The first line of the file does not name the columns. */
@@ -127,7 +128,7 @@ function checkHead(head: readonly string[]): string[] {
 }
 
 /** Returns the problem that the service would report. */
-function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
+export function problemOf(record: CsvRecord): Omit<LineProblem, 'line'> | undefined {
   const odd = Object.entries(record).find(([, text]) => text.includes('\0'));
   if (odd !== undefined) return { field: odd[0], message: `'${odd[0]}' has a NUL character.` };
   const given = Object.entries(record).filter(([, text]) => text !== '');
