@@ -33,7 +33,7 @@ test('stores nothing if no person is signed in', () => {
   expect(stored.get(NAME)).toContain(PERSON);
 });
 
-test('at its start, the console removes values that are 10 minutes old, and keeps newer ones', () => {
+test('when it starts, the console removes values that are 10 minutes old, and keeps newer ones', () => {
   removeOldForms();
   keepForms(PERSON);
   vi.advanceTimersByTime(10 * 60_000);

@@ -28,7 +28,7 @@ test('lists every seeded card with its purpose, and shows the result of a load',
   await screenshot(page, 'sandbox');
 });
 
-test('provokes any code of an operation with the keyboard, and shows the response headers', async () => {
+test('any error code of an operation can be provoked with the keyboard, and the page shows the response headers', async () => {
   const page = await openConsole('/console/sandbox');
   await page.getByLabel('Operation').selectOption('create_transfer');
   await page.getByLabel('Code').selectOption('service_disabled');

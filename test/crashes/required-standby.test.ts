@@ -155,7 +155,7 @@ test('the outcome of a transfer is unknown while the standby is unavailable, as 
   expect((await send(CARD, key)).status).toBe(201);
 });
 
-test('the status and doctor report whether transfers survive the loss of the primary, and why', async () => {
+test('`status` and `doctor` both say whether transfers survive the loss of the primary, and why', async () => {
   const database = async () => (await service.client.status.get()).database;
   const examined = async (): Promise<unknown> => {
     const { output } = await runCommand(['doctor', '--host', '--json', '--url', service.url], settings);

@@ -226,7 +226,8 @@ describe('a stream continues at the last position', () => {
     const source = { operation: 'list_events', position: 0, isContiguous: true } as const;
     const retries: StreamRetry[] = [];
     const options = { onRetry: (retry: StreamRetry) => retries.push(retry) };
-    // A busy machine may also send nothing before the first event, so each stream sends the event after its position.
+    // On a busy machine the timeout can also strike before the first event, so each new stream sends the event that
+    // follows the requested position.
     const next = {
       *[Symbol.iterator]() {
         yield event(Number(queries().at(-1)?.replace('after=', '')) + 1);

@@ -57,7 +57,7 @@ const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
   statusReason: nullable(word<WebhookStatusReason>()),
-  /** Every event up to this position, or number, has been sent for the first time. */
+  /** Every event up to this position, or number, has been sent at least once. */
   cursor: NUMBER,
   backlog: NUMBER,
   /** The number of failures in a row. */

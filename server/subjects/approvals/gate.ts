@@ -37,7 +37,7 @@ import { programOf, type Run, readSubject, summaryOf, toRecord, toRuledRequest, 
 export type Runs = { readonly run: Run; readonly tryOut: Run };
 
 /**
- * Carries out an operator's request, or answers with an approval if a rule matches it. Before such an answer, the request is
+ * Carries out an operator's request, or, if a rule matches it, answers with a pending approval. Before such an answer, the request is
  * tried without writing anything, so that a request that would be refused is refused immediately.
  *
  * @throws {Refusal} approval_pending, idempotency_key_exists, and every refusal of the operation

@@ -68,7 +68,7 @@ const NOTHING = { balance: 0n, held: 0n, incoming: 0n };
 /** Returns a card as defined by the contract, with today's status. */
 export function toCardRecord(details: CardDetails): CardRecord {
   const { card } = details;
-  // The card's money is at its processor. The account holds only amounts that were approved and not settled.
+  // With a connector, the card's money is at its processor. The account holds only amounts that were approved and not settled.
   const account = card.connectorId === null ? details.account : NOTHING;
   return {
     card_id: card.name,

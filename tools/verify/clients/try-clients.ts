@@ -1,4 +1,4 @@
-// Calls a sandbox through each generated client, with a transfer and an error: node try-clients.mjs <url of the sandbox>
+// Calls a sandbox through each generated client, to create a transfer and to cause an error: node try-clients.mjs <url of the sandbox>
 import createClient from 'openapi-fetch';
 import { client as heyApi } from './generated/hey-api/client.gen';
 import * as heyApiSdk from './generated/hey-api/sdk.gen';
