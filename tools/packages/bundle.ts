@@ -68,10 +68,10 @@ export async function bundleFolder(folder: keyof typeof PROGRAMS, target: string
 }
 
 /**
- * Packages under the MIT license that only link to it in their Readme. Their notice is the text of our license with their author.
+ * Packages under the MIT license that only name it in their manifest or Readme. Their notice is the text of our license with their author.
  * Before you add one, check that it names no other license.
  */
-const ONLY_LINKED: readonly string[] = ['abstract-logging'];
+const ONLY_LINKED: readonly string[] = ['abstract-logging', '@nodable/entities'];
 
 /**
  * Returns the license texts that must be distributed with the packages in a bundle. Each text appears once, below the names of
