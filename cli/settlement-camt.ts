@@ -4,11 +4,11 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { CURRENCY_EXPONENTS } from '../domain/ledger/currency.ts';
 import { formatMoney, isCurrency, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import {
-  type CheckedFile,
   type LineProblem,
   MAX_PROBLEMS,
   MAX_SETTLEMENT_LINES,
   problemOf,
+  type ReadSettlementFile,
   type SentLine,
 } from './settlement-csv.ts';
 
@@ -18,19 +18,13 @@ export type Reference = 'EndToEndId' | 'InstrId' | 'TxId' | 'AcctSvcrRef';
 /** The whole document is in memory while it is read. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-type ReadStatements = {
-  readonly checked: CheckedFile;
-  /** The lines after the first `skipped` ones, in portions. */
-  readonly portions: (skipped: number) => AsyncGenerator<readonly SentLine[]>;
-};
-
 /**
  * Reads a camt.053 (statements) or camt.054 (notifications) of ISO 20022 and checks it. Each booked entry is a line, or each of
  * its transactions if it has several. In a camt.053, the opening balance plus the booked entries must be the closing balance.
  * `reference` is the element with our id. Banks cut it to 35 characters, so the id may lack its prefix. Rejects if the file
  * cannot be read.
  */
-export async function readCamt(path: string, reference: Reference): Promise<ReadStatements> {
+export async function readCamt(path: string, reference: Reference): Promise<ReadSettlementFile> {
   const { size } = await stat(path);
   if (size > MAX_BYTES) return refused('', 1, `The file has more than ${MAX_BYTES / 1024 / 1024} MiB. Split it.`);
   const bytes = await readFile(path);
@@ -54,7 +48,7 @@ export async function readCamt(path: string, reference: Reference): Promise<Read
 function readStatements(
   sha256: string,
   { lines, problems, problemCount }: Pick<StatementReader, 'lines' | 'problems' | 'problemCount'>,
-): ReadStatements {
+): ReadSettlementFile {
   return {
     checked: { sha256, lineCount: lines.length, problems, problemCount },
     portions: async function* (skipped) {
@@ -64,7 +58,7 @@ function readStatements(
   };
 }
 
-const refused = (sha256: string, line: number, message: string): ReadStatements =>
+const refused = (sha256: string, line: number, message: string): ReadSettlementFile =>
   readStatements(sha256, { lines: [], problems: [{ line, field: '', message }], problemCount: 1 });
 
 const LISTS: ReadonlySet<string> = new Set(['Stmt', 'Ntfctn', 'Bal', 'Ntry', 'NtryDtls', 'TxDtls']);

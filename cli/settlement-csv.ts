@@ -26,6 +26,12 @@ export type CheckedFile = {
   readonly problemCount: number;
 };
 
+export type ReadSettlementFile = {
+  readonly checked: CheckedFile;
+  /** The lines after the first `skipped` ones, as many at a time as a request takes. */
+  readonly portions: (skipped: number) => AsyncIterable<readonly SentLine[]>;
+};
+
 export const MAX_PROBLEMS = 100;
 
 const COLUMNS = Object.keys(SettlementFileLine.properties);

@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../domain/printable-text.ts';
@@ -14,7 +13,7 @@ import { FileProblems } from '../failure.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
 import type { Reference } from '../settlement-camt.ts';
-import type { CheckedFile, SentLine } from '../settlement-csv.ts';
+import type { CheckedFile, ReadSettlementFile } from '../settlement-csv.ts';
 
 const COLUMNS: readonly Column<SettlementFileRecord>[] = [
   'file_id',
@@ -139,41 +138,12 @@ async function importFile(session: Session, path: string, options: ImportOptions
 /** The number of lines between two progress reports. */
 const PROGRESS_LINES = 50_000;
 
-type ReadFile = {
-  readonly checked: CheckedFile;
-  /** The lines after the first `skipped` ones, as many at a time as a request takes. */
-  readonly portions: (skipped: number) => AsyncIterable<readonly SentLine[]>;
-};
-
-/** Reads a file in the format that its first character shows. */
-async function readFile(path: string, reference: Reference | undefined): Promise<ReadFile> {
-  try {
-    if (await isXml(path)) {
-      const { readCamt } = await import('../settlement-camt.ts');
-      return await readCamt(path, reference ?? 'EndToEndId');
-    }
-    // The contract and the reader of CSV take long to load, and only this command needs them.
-    const { MAX_SETTLEMENT_LINES, checkFile, readPortions } = await import('../settlement-csv.ts');
-    const portions = (skipped: number) => readPortions(path, skipped, MAX_SETTLEMENT_LINES);
-    return { checked: await checkFile(path), portions };
-  } catch (error) {
-    throw new InvalidArgument(`${printable(path)} cannot be read: ${(error as NodeJS.ErrnoException).message}`);
-  }
-}
-
-async function isXml(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
-    return buffer
-      .subarray(0, bytesRead)
-      .toString()
-      .replace(/^\ufeff/, '')
-      .trimStart()
-      .startsWith('<');
-  } finally {
-    await file.close();
-  }
+async function readFile(path: string, reference: Reference | undefined): Promise<ReadSettlementFile> {
+  // The contract and the readers of CSV and XML take long to load, and only this command needs them.
+  const { readSettlementFile } = await import('../settlement-file.ts');
+  return readSettlementFile(path, reference ?? 'EndToEndId').catch((error: NodeJS.ErrnoException) => {
+    throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
+  });
 }
 
 function refuseProblems(path: string, checked: CheckedFile): void {

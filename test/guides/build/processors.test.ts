@@ -15,6 +15,7 @@ const GUIDE = read('docs/processors.md');
 
 /** Returns the listing that follows a text in the guide. */
 function listingAfter(text: string): string {
+  expect(GUIDE).toContain(text);
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];
   return listing;
 }
@@ -66,7 +67,7 @@ test('the guide lists every behavior of the simulator, and no others', () => {
 });
 
 test('the guide shows a notice that the service accepts with a signature', async () => {
-  const [head = '', body = ''] = listingAfter('A notice may come before').split('\n\n');
+  const [head = '', body = ''] = listingAfter('A notice may arrive before').split('\n\n');
   const path = /^POST (\S+)/.exec(head)?.[1] ?? '';
   const send = (time: number, text = body.trim()) => {
     const id = 'msg_of_the_guide';
