@@ -23,6 +23,7 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
     data: ApprovalRecord,
     subject: 'approval_id',
     operation: 'get_approval',
+    isOfService: true,
     notes: NOTES,
     example: { ...WITHOUT_TEXTS, values_now: null, result: null, error: null, ...example },
     sample: { reproduce, given: 'a second person', request: call('list_approvals') },

@@ -55,14 +55,14 @@ export type EventOf<Type extends EventType> = {
 
 /** An event of the type, as the examples show it. */
 export function exampleEvent(type: EventType): EventOf<EventType> {
-  const { data, subject, subjectOtherwise = '', listed, example } = EVENT_CATALOGUE[type];
+  const { data, subject, subjectOtherwise = '', listed, isOfService, example } = EVENT_CATALOGUE[type];
   const shown: Readonly<Record<string, unknown>> = { ...Object(sampleOf(data)), ...example };
   const written = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   return {
     event_id: EXAMPLE_EVENT_ID,
     type,
     position: listed ? 42 : 0,
-    program_id: DEMO_PROGRAM,
+    program_id: isOfService ? null : DEMO_PROGRAM,
     subject_id: String(shown[subject] ?? subjectOtherwise),
     created_at: String(shown.updated_at ?? EXAMPLE_TIME),
     version: 'v0.1',

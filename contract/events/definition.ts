@@ -37,6 +37,8 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly operation?: OperationId;
   /** Whether lists and streams of events contain it; otherwise only a webhook receives it. */
   readonly listed: boolean;
+  /** Whether it belongs to no card program, so that only operators get it. */
+  readonly isOfService: boolean;
   /** Further facts about it, as full sentences. */
   readonly notes: readonly string[];
   /** Fields of the example that differ from the default sample of the schema. */
@@ -56,5 +58,5 @@ export function eventType<Data extends TObject>(
   definition: Pick<EventDefinition<Data>, Essential> &
     Partial<EventDefinition<Data>> & { readonly subject: keyof Data['properties'] },
 ): EventDefinition<Data> {
-  return { listed: true, notes: [], example: {}, since: '0.1', ...definition };
+  return { listed: true, isOfService: false, notes: [], example: {}, since: '0.1', ...definition };
 }

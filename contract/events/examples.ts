@@ -90,15 +90,9 @@ function withVariables(command: string, base: string): string {
 
 /** The command that reads the last event of the type; undefined if only a webhook receives it. */
 export function readingCommand(type: EventType, base: string): string | undefined {
-  if (!EVENT_CATALOGUE[type].listed) return undefined;
-  const path = OUTSIDE_DEMO_PROGRAM.has(type) ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
+  const { listed, isOfService } = EVENT_CATALOGUE[type];
+  if (!listed) return undefined;
+  // The sample of `program.created` creates another program than the demo program.
+  const path = isOfService || type === 'program.created' ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
   return curlOf({ method: 'GET', path: `${path}?type=${type}&limit=1`, headers: {} }, base);
 }
-
-/** Types whose sample causes an event outside the demo program. */
-const OUTSIDE_DEMO_PROGRAM: ReadonlySet<EventType> = new Set([
-  'program.created',
-  'break.opened',
-  'settlement.matched',
-  'day.closed',
-]);

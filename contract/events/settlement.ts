@@ -28,6 +28,7 @@ export const SETTLEMENT_EVENTS = {
     sent: ['A break opens, or a closed one opens again. The event follows within seconds.'],
     data: BreakRecord,
     subject: 'break_id',
+    isOfService: true,
     notes: [
       OPERATORS_ONLY,
       'A break that is closed before its event was written has no event.',
@@ -50,6 +51,7 @@ export const SETTLEMENT_EVENTS = {
     data: SettlementFileRecord,
     subject: 'file_id',
     operation: 'get_settlement_file',
+    isOfService: true,
     notes: [OPERATORS_ONLY],
     example: EXAMPLE_FILE,
     sample: {
@@ -64,6 +66,7 @@ export const SETTLEMENT_EVENTS = {
     sent: ['close_day closes the day. If the day is closed already, there is no event.'],
     data: DayRecord,
     subject: 'program_id',
+    isOfService: true,
     notes: [OPERATORS_ONLY, 'The event does not contain the note. get_day returns it.'],
     example: { ...EXAMPLE_DAY, note: null },
     sample: {

@@ -76,12 +76,13 @@ ${adjacentEntries('events', 'event', EVENT_TYPES, type)}
 }
 
 function facts(type: EventType): Html {
-  const { subject, subjectOtherwise, operation, listed, since } = EVENT_CATALOGUE[type];
+  const { subject, subjectOtherwise, operation, listed, isOfService, since } = EVENT_CATALOGUE[type];
+  const { scope } = OPERATIONS[isOfService ? 'search_events' : 'list_events'];
   const id = html`<code>${breakable(`data.${subject}`)}</code>${subjectOtherwise !== undefined && html`, or <code>${subjectOtherwise}</code>`}`;
   return factList([
     ['subject_id', id],
     ['Subject now', operation === undefined ? 'only in the event' : (withNames(operation)[1] ?? operation)],
-    ['Scope', listed ? html`<code>events:read</code>` : 'only sent to a webhook'],
+    ['Scope', listed ? html`<code>${scope}</code>` : 'only sent to a webhook'],
     ['Since', `version ${since}`],
   ]);
 }
@@ -117,11 +118,16 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   card: 'Cards',
   program: 'Card programs',
   funding: 'Funding',
+  break: 'Breaks',
+  settlement: 'Settlement files',
+  day: 'Days',
   switch: 'Switch',
   key: 'API keys',
   approval: 'Approvals',
   error: 'Errors',
   webhook: 'Webhooks',
+  case: 'Cases',
+  incident: 'Incidents',
 };
 
 function subjectOf(type: EventType): string {

@@ -180,8 +180,12 @@ describe('the sample of each event type causes this event', () => {
       expect(event.program_id).toBe(null);
       expect(seen.data.map((one) => one.data)).toEqual([shown]);
       expect(problemsOf(type, shown)).toEqual([]);
-    } else if (type === 'program.created' || event.program_id === null) expect(seen.data).toEqual([]);
-    else {
+    } else if (type === 'program.created') expect(seen.data).toEqual([]);
+    else if (event.program_id === null) {
+      expect(seen.data).toEqual([]);
+      expect(exampleEvent(type).program_id).toBe(null);
+    } else {
+      expect(exampleEvent(type).program_id).toBe(DEMO_PROGRAM);
       const { number: _number, ...shown } = event;
       expect(seen.data.at(-1)).toEqual(shown);
       expect(shown.program_id).toBe(DEMO_PROGRAM);
