@@ -22,7 +22,8 @@ const SCHEMA = `
   select 'index ' || indexdef from pg_indexes
   where schemaname = 'public' and tablename !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?$'
   union all
-  select 'trigger ' || pg_get_triggerdef(pg_trigger.oid) from pg_trigger where not tgisinternal
+  select 'trigger ' || pg_get_triggerdef(pg_trigger.oid) from pg_trigger join pg_class on pg_class.oid = tgrelid
+  where not tgisinternal and relname !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?$'
   union all
   select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
   ) as lines order by line collate "C"`;
