@@ -220,15 +220,10 @@ export const Sum = (description: string) =>
 
 /** A sum of amounts in a reply, or null. */
 export const sumOrNull = (description: string) =>
-  Type.Unsafe<number | string | null>({
-    anyOf: [...SUMS, { type: 'null' }],
-    'x-checked': { anyOf: [listed('Sum'), { type: 'null' }] },
-    description,
-  });
+  describedOrNull(Type.Unsafe<number | string>({ anyOf: SUMS, 'x-checked': listed('Sum') }), description);
 
-/** Whether it is the schema of a sum, or of a sum or null. */
-export const isSum = ({ 'x-checked': checked }: SchemaShape): boolean =>
-  checked !== undefined && JSON.stringify(checked).includes(JSON.stringify(listed('Sum')));
+/** Whether a schema describes a sum. */
+export const isSum = (schema: SchemaShape): boolean => schema['x-checked']?.$ref === listed('Sum').$ref;
 
 /** An amount or a bound in minor units in a query or in limits. */
 export const amountFrom = (minimum: 0 | 1, description: string) =>

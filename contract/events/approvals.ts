@@ -2,8 +2,6 @@ import { ApprovalRecord } from '../approvals.ts';
 import { call } from '../error.ts';
 import { eventType } from './definition.ts';
 
-const NOTES = ['The event belongs to no card program, so only operators get it.'] as const;
-
 const DECIDED = {
   body: null,
   decided_by: 'per_0196f5c2d9a48d11a6e4f2a90c8d5e74',
@@ -24,7 +22,6 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
     subject: 'approval_id',
     operation: 'get_approval',
     isOfService: true,
-    notes: NOTES,
     example: { ...WITHOUT_TEXTS, values_now: null, result: null, error: null, ...example },
     sample: { reproduce, given: 'a second person', request: call('list_approvals') },
   });

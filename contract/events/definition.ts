@@ -50,6 +50,8 @@ export type EventDefinition<Data extends TObject = TObject> = {
 
 type Essential = 'summary' | 'sent' | 'data' | 'sample';
 
+const ONLY_FOR_OPERATORS = 'The event belongs to no card program, so only operators get it.';
+
 /**
  * Defines a type of event. Unless stated otherwise, it has existed since version 0.1, and its example is the default sample of
  * its schema.
@@ -58,5 +60,9 @@ export function eventType<Data extends TObject>(
   definition: Pick<EventDefinition<Data>, Essential> &
     Partial<EventDefinition<Data>> & { readonly subject: keyof Data['properties'] },
 ): EventDefinition<Data> {
-  return { listed: true, isOfService: false, notes: [], example: {}, since: '0.1', ...definition };
+  const { isOfService = false, notes = [] } = definition;
+  return {
+    ...{ listed: true, example: {}, since: '0.1', ...definition, isOfService },
+    notes: isOfService ? [ONLY_FOR_OPERATORS, ...notes] : notes,
+  };
 }

@@ -5,22 +5,20 @@ import { EXAMPLE_FILE, SettlementFileRecord } from '../processors/settlement-fil
 import { DEMO_PROGRAM, EXAMPLE_LINE } from '../samples.ts';
 import { eventType } from './definition.ts';
 
-const OPERATORS_ONLY = 'The event belongs to no card program, so only operators get it.';
-
 const { attempt_id: _, ...ORDER } = EXAMPLE_LINE;
 
-/** A file of one line, about an order that the ledger does not have. */
-const fileOf = (digits: string) =>
-  call('create_settlement_file', {
-    body: { connector_id: 'simulator', name: 'other-orders.csv', sha256: digits.repeat(16), line_count: 1 },
-  });
-const LINE = call('add_settlement_lines', {
-  body: {
-    first_line: 1,
-    lines: [{ ...ORDER, processor_reference: 'an order of {unique}' }],
-  },
+/** Imports a file of one line, about an order that the ledger does not have. `digits` are four hex digits of its SHA-256. */
+const imported = (digits: string) => ({
+  given: [
+    call('create_settlement_file', {
+      body: { connector_id: 'simulator', name: 'other-orders.csv', sha256: digits.repeat(16), line_count: 1 },
+    }),
+  ],
+  request: call('add_settlement_lines', {
+    body: { first_line: 1, lines: [{ ...ORDER, processor_reference: 'an order of {unique}' }] },
+  }),
+  after: [call('withdraw_settlement_file', { body: { note: 'It was an example.' } })],
 });
-const WITHDRAW = call('withdraw_settlement_file', { body: { note: 'It was an example.' } });
 
 export const SETTLEMENT_EVENTS = {
   'break.opened': eventType({
@@ -30,7 +28,6 @@ export const SETTLEMENT_EVENTS = {
     subject: 'break_id',
     isOfService: true,
     notes: [
-      OPERATORS_ONLY,
       'A break that is closed before its event was written has no event.',
       'If the processor repeats a statement or adds to it while the break is open, there is no further event.',
     ],
@@ -38,9 +35,7 @@ export const SETTLEMENT_EVENTS = {
     sample: {
       reproduce:
         'Import a settlement file about an order that the ledger does not have. Withdraw the file before you import it again.',
-      given: [fileOf('c0de')],
-      request: LINE,
-      after: [WITHDRAW],
+      ...imported('c0de'),
     },
   }),
   'settlement.matched': eventType({
@@ -52,13 +47,10 @@ export const SETTLEMENT_EVENTS = {
     subject: 'file_id',
     operation: 'get_settlement_file',
     isOfService: true,
-    notes: [OPERATORS_ONLY],
     example: EXAMPLE_FILE,
     sample: {
       reproduce: 'Import a settlement file. Withdraw the file before you import it again.',
-      given: [fileOf('f11e')],
-      request: LINE,
-      after: [WITHDRAW],
+      ...imported('f11e'),
     },
   }),
   'day.closed': eventType({
@@ -67,7 +59,7 @@ export const SETTLEMENT_EVENTS = {
     data: DayRecord,
     subject: 'program_id',
     isOfService: true,
-    notes: [OPERATORS_ONLY, 'The event does not contain the note. get_day returns it.'],
+    notes: ['The event does not contain the note. get_day returns it.'],
     example: { ...EXAMPLE_DAY, note: null },
     sample: {
       reproduce: 'Close a day of the demo program. Each day can be closed once.',

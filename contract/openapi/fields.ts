@@ -51,10 +51,7 @@ function withoutNull(shape: SchemaShape): SchemaShape {
 
 function typeOf(shape: SchemaShape): string {
   if (shape['x-amount']) return 'integer, or its digits as a string';
-  if (isSum(shape)) {
-    const orNull = shape.anyOf?.length === 3 ? ', or null' : '';
-    return `integer, or its digits as a string beyond 2^53 - 1${orNull}`;
-  }
+  if (isSum(shape)) return 'integer (a string of its digits beyond 2^53 - 1)';
   if (shape.anyOf !== undefined) return shape.anyOf.map(typeOf).join(' or ');
   if (shape.$ref !== undefined) return 'error record';
   if (shape.format === 'date-time') return 'time';

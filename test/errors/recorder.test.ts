@@ -411,7 +411,6 @@ describe('the events of errors', () => {
       create trigger wait_at_gate after insert on event for each row execute function wait_at_gate()`);
     await admin.query('select pg_advisory_lock($1)', [GATE]);
     const waiting = async (type: string): Promise<number> => {
-      await admin.query('select pg_stat_clear_snapshot()');
       const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and wait_event = $1`;
       return (await admin.query(text, [type])).rowCount ?? 0;
     };

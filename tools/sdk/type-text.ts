@@ -49,7 +49,7 @@ export function collect(schema: SchemaShape, into: Map<string, SchemaShape>): vo
 
 export function typeOf(schema: SchemaShape): string {
   if (schema['x-amount']) return 'Amount';
-  if (isSum(schema)) return schema.anyOf?.length === 3 ? 'Sum | null' : 'Sum';
+  if (isSum(schema)) return 'Sum';
   const name = names.get(JSON.stringify(schema));
   if (name !== undefined) return name;
   if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? 'unknown';
