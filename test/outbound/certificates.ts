@@ -48,7 +48,17 @@ export function createAuthority(): Certificates {
   const openssl = (...options: readonly string[]) => execFileSync('openssl', options, { cwd, stdio: 'pipe' });
   const write = (file: string, text: string) => writeFileSync(join(cwd, file), text);
   const read = (file: string) => readFileSync(join(cwd, file), 'utf8');
-  const request = (name: string) => ['-newkey', 'rsa:2048', '-nodes', '-subj', `/CN=${name}`, '-config', 'openssl.cnf'];
+  const request = (name: string) => [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-subj',
+    `/CN=${name}`,
+    '-config',
+    'openssl.cnf',
+  ];
   write('openssl.cnf', CONFIGURATION);
   write('index.txt', '');
   write('serial', '01\n');
