@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { CURRENCY_EXPONENTS } from '../domain/ledger/currency.ts';
+import { CURRENCY_EXPONENTS } from '../domain/ledger/money.ts';
 import { InvalidArgument } from '../sdk/client.ts';
 
 /** A typed amount: its minor units, and its currency if that was typed too. */

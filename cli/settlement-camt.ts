@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { CURRENCY_EXPONENTS } from '../domain/ledger/currency.ts';
-import { formatMoney, isCurrency, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
+import { CURRENCY_EXPONENTS, formatMoney, isCurrency, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import {
   type LineProblem,
   MAX_PROBLEMS,

@@ -25,7 +25,7 @@ import { databaseTime } from './foundation/database-clock.ts';
 import { runbookLine } from './foundation/runbook.ts';
 import { handlersOf } from './handlers.ts';
 import type { OpenDatabase } from './host/open-database.ts';
-import { Ending } from './host/start/ending.ts';
+import { Ending } from './host/start/lifecycle.ts';
 import { listen } from './host/start/listen.ts';
 import {
   openBackupJob,
@@ -60,7 +60,7 @@ import { openWebhookTools } from './subjects/webhooks/tools.ts';
 import type { WebhookKeys } from './subjects/webhooks/vault.ts';
 
 // Invariant: If a startup fails, it closes everything that it has opened, including its port, and ends the process
-// Kept by: `runService`, `server/host/start/ending.ts`
+// Kept by: `runService`, `server/host/start/lifecycle.ts`
 // Tested by: `test/start/failed-start.test.ts`
 
 const CLOCK_IS_OFF =

@@ -156,13 +156,13 @@ async function fetchBrowser(): Promise<boolean> {
 
 /** Fetches tools for some tests of the packages. Without them, these tests report what is missing. */
 async function fetchTools(): Promise<void> {
-  const { succeeded, output } = await runScript('tools/packages/fetch-tools.mjs', []);
+  const { succeeded, output } = await runScript('tools/fetch-packages.mjs', ['tools']);
   if (!succeeded) count(1, 0, `packages           no earlier versions of Node: ${output.trim()}`);
 }
 
 /** Fetches the packages of the examples. Without them, the tests of the examples fail and say so. */
 async function fetchExamplePackages(): Promise<void> {
-  const { succeeded, output } = await runScript('tools/fetch-example-packages.mjs', []);
+  const { succeeded, output } = await runScript('tools/fetch-packages.mjs', ['example']);
   if (!succeeded) count(1, 0, `processors         no packages for the examples: ${output.trim()}`);
 }
 

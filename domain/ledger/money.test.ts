@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CURRENCY_EXPONENTS } from './currency.ts';
-import { formatMoney, MAXIMUM_AMOUNT, MAXIMUM_BALANCE, readAmount, toWire, toWireSum } from './money.ts';
+import {
+  CURRENCY_EXPONENTS,
+  formatMoney,
+  MAXIMUM_AMOUNT,
+  MAXIMUM_BALANCE,
+  readAmount,
+  toWire,
+  toWireSum,
+} from './money.ts';
 
 describe('amounts', () => {
   test('reads every whole number of minor units within the bounds exactly, quoted or not', () => {

@@ -1,5 +1,4 @@
-import { CURRENCY_EXPONENTS } from '../ledger/currency.ts';
-import { formatMoney, isCurrency, MAXIMUM_BALANCE } from '../ledger/money.ts';
+import { CURRENCY_EXPONENTS, formatMoney, isCurrency, MAXIMUM_BALANCE } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 
 // Invariant: The sum of one person's withdrawals and reversals in a day never exceeds OPERATOR_DAILY_LIMITS

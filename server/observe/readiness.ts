@@ -3,7 +3,7 @@ import { newId } from '../foundation/ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import type { Databases } from '../store/connection/databases.ts';
 import { DISK_FULL, READ_ONLY, StoreFailure } from '../store/connection/failure.ts';
-import { FORCE_A_FILE, TRY_TO_WRITE } from '../store/connection/writable.ts';
+import { FORCE_A_FILE, TRY_TO_WRITE } from '../store/connection/standby.ts';
 import { COUNT_OPERATOR_KEYS } from '../store/key.ts';
 import type { SchemaState } from '../store/migrations/compatibility.ts';
 

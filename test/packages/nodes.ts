@@ -24,7 +24,7 @@ function nodeOf(version: number): string | undefined {
 export function nodeOrSkip(version: number, { task, skip }: TestContext): string {
   const node = nodeOf(version);
   if (node !== undefined) return node;
-  const notRun = `there is no Node ${version} on this machine, and tools/packages/fetch-tools.mjs fetches none for its platform`;
+  const notRun = `there is no Node ${version} on this machine, and tools/fetch-packages.mjs fetches none for its platform`;
   Object.assign(task.meta, { notRun });
   return skip(notRun);
 }

@@ -48,7 +48,7 @@ describe.each(Object.entries(COMPILERS))('%s', (_, compiler) => {
       ['with the types of Node', { lib: ['es2022'], typeRoots: ['types'], types: ['node'] }],
       ['with the types of a browser', { lib: ['es2022', 'dom', 'dom.iterable'], types: [] }],
     ])('compiles %s', async (_where, environment) => {
-      expect(existsSync(compiler), 'run "node tools/packages/fetch-tools.mjs"').toBe(true);
+      expect(existsSync(compiler), 'run "node tools/fetch-packages.mjs tools"').toBe(true);
       expect(await compile(compiler, { ...resolution, ...environment })).toBe('');
     });
   });

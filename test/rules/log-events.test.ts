@@ -36,7 +36,7 @@ test('only the log writes to standard error: nothing uses console or another pin
   });
   expect(others.sort()).toEqual([
     // This file prints why a stop failed or a start was refused.
-    'server/host/start/ending.ts',
+    'server/host/start/lifecycle.ts',
     'server/main.ts',
     'server/observe/log/log.ts',
   ]);

@@ -4,7 +4,7 @@ import { ERRORS as DEFINED_ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS } from '../../contract/operations.ts';
 import { guardedFields, isClosed } from '../../contract/schema-parts.ts';
-import { CURRENCY_EXPONENTS } from '../../domain/ledger/currency.ts';
+import { CURRENCY_EXPONENTS } from '../../domain/ledger/money.ts';
 import { ERRORS, OPERATIONS } from '../../sdk/client.ts';
 
 // The tables are stored as text and parsed when the client is loaded.

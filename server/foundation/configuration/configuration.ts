@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
 import { holdsUrlCredentials, withoutUrlCredentials } from '../url-credentials.ts';
-import { type Earlier, fileSettingOf, type Setting } from './setting.ts';
-import { LISTED_SETTINGS, SETTINGS } from './settings.ts';
+import { type Earlier, fileSettingOf, LISTED_SETTINGS, SETTINGS, type Setting } from './settings.ts';
 import { isLoopback, type Kind, quoted } from './values.ts';
 
 type Settings = typeof SETTINGS;

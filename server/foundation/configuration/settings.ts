@@ -3,7 +3,6 @@ import { type OperatorLimits, operatorLimitsText } from '../../../domain/people/
 import { machineMemory } from '../machine-memory.ts';
 import { shownDatabaseUrl } from '../url-credentials.ts';
 import { CONNECTORS, type Connectors } from './connectors.ts';
-import { fileSettingOf, type Setting } from './setting.ts';
 import {
   ADDRESS,
   ADDRESSES,
@@ -15,6 +14,7 @@ import {
   HEADERS,
   ISSUER,
   isLoopback,
+  type Kind,
   NETWORKS,
   numberOf,
   OPERATOR_LIMITS,
@@ -33,6 +33,38 @@ import {
 // Kept by: SETTINGS, the source of the configuration and its type, `config`, the messages of a service that refuses to start,
 // docs/configuration.md and `start --help`
 // Tested by: `test/security/settings.test.ts`, `server/foundation/configuration/settings.test.ts`
+
+/** The settings that influence the defaults of other settings. They come first in the table. */
+export type Earlier = {
+  readonly mode: 'sandbox' | 'live';
+  readonly hosts: readonly string[];
+  readonly errorRetentionDays: number;
+};
+
+export type Setting = {
+  readonly name: string;
+  readonly kind: Kind<unknown>;
+  /** The default, described for people. An empty text if there is none. */
+  readonly fallback: string;
+  /** Returns the value if the setting is not set. If omitted, the text of the default is parsed like any other. */
+  readonly unset?: (earlier: Earlier) => unknown;
+  readonly purpose: string;
+  /** Whether the value must not appear in any output or message. */
+  readonly isSecret?: true;
+  /** Whether the variable with `_FILE` after the name may name a file that contains the value. */
+  readonly mayBeInFile?: true;
+  /** Who may read it: only the service, or also the commands on its host. The types of the commands enforce this. */
+  readonly readBy: 'service' | 'commands';
+  /** Whether `start --help` also lists it. */
+  readonly isInHelp?: true;
+  /** Formats the value for `config`, if the result differs from the text that was set. */
+  readonly show?: (value: never) => string;
+};
+
+/** Returns the name of the variable that names the file of a secret. */
+export function fileSettingOf(name: string): string {
+  return `${name}_FILE`;
+}
 
 const days = (min: number) => numberOf('days', { min, max: 3_650 });
 const notSet = () => null;

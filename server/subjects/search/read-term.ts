@@ -1,6 +1,5 @@
 import { fromWireId, type IdentifierPrefix } from '../../../domain/identifier.ts';
-import { CURRENCY_EXPONENTS } from '../../../domain/ledger/currency.ts';
-import { MAXIMUM_AMOUNT } from '../../../domain/ledger/money.ts';
+import { CURRENCY_EXPONENTS, MAXIMUM_AMOUNT } from '../../../domain/ledger/money.ts';
 import { tokenHashOf } from '../../store/processors/processor-card.ts';
 
 /** An amount in minor units, and the currencies whose number of decimals gives this amount. */

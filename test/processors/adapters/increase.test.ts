@@ -6,7 +6,7 @@ import { checked, order } from '../simulated.ts';
 import { startExample } from './example.ts';
 import { IncreaseStandIn } from './increase-stand-in.ts';
 
-// This test needs the vendor's SDK, which tools/fetch-example-packages.mjs installs.
+// This test needs the vendor's SDK, which tools/fetch-packages.mjs installs.
 
 const EXAMPLE = resolve(import.meta.dirname, '../../../examples/increase-card-push');
 const TOKEN = 'outbound_card_token_zlt0ml6youq3q7vcdlg0';
