@@ -67,8 +67,15 @@ const ORDERS = {
   closing: 'Open when the day ended',
 };
 
+const FEES =
+  "Sum of the processor's fees in the lines that settled orders on the day. They move no money, because the processor charges them " +
+  'outside the service. Fees in other lines are only in the totals of their settlement file';
+
 /** Approved orders at a processor over a day, in minor units. */
-export const DayOrders = Type.Object(sumFields(ORDERS));
+export const DayOrders = Type.Object({
+  ...sumFields(ORDERS),
+  fees: sumOrNull(`${FEES}; null if the day was closed before reports had fees`),
+});
 
 const STATUS = literals(
   ['running', 'open', 'closed'],
@@ -88,7 +95,7 @@ const DayLineRecord = Type.Object({
   postings: nullable(Type.Integer({ description: 'Number of postings; null in other lines' })),
   ...sumFieldsOrNull(LINE, 'lines of orders'),
   connector_id: textOrNull('The connector of the orders; null in other lines'),
-  ...sumFieldsOrNull(ORDERS, 'other lines'),
+  ...sumFieldsOrNull({ ...ORDERS, fees: FEES }, 'other lines'),
 });
 
 /** A day of a card program, from its first millisecond to its last in the time zone of the program. */
@@ -175,8 +182,8 @@ export const EXAMPLE_DAY = {
     {
       connector_id: 'increase',
       currency: 'USD',
-      pushed: { opening: 70_000, approved: 1000, settled: 60_000, resolved: 0, closing: 11_000 },
-      pulled: { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0 },
+      pushed: { opening: 70_000, approved: 1000, settled: 60_000, resolved: 0, closing: 11_000, fees: 600 },
+      pulled: { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0, fees: 0 },
     },
   ],
   open_breaks: 0,
@@ -223,6 +230,7 @@ export const DAYS = [
           ...OPENING,
         },
         ...{ connector_id: null, opening: null, approved: null, settled: null, resolved: null, closing: null },
+        fees: null,
       },
     },
   }),

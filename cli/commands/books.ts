@@ -110,9 +110,9 @@ function describeDay(report: DayRecord): string {
     return `\n${currency}\n${table(['line', 'postings', column('funding'), column('cards'), column('suspense'), column('loss')], lines)}`;
   });
   const orders = settlements.map(({ connector_id, currency, pushed, pulled }) => {
-    const columns = (['opening', 'approved', 'settled', 'resolved', 'closing'] as const).map((heading) => ({
+    const columns = (['opening', 'approved', 'settled', 'resolved', 'closing', 'fees'] as const).map((heading) => ({
       heading,
-      show: (line: typeof pushed) => money(line[heading], currency),
+      show: (line: typeof pushed) => (line[heading] === null ? null : money(line[heading], currency)),
       right: true,
     }));
     const lines = [

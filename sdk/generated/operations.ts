@@ -1422,6 +1422,12 @@ export type DayOrders = {
   readonly resolved: Sum;
   /** Open when the day ended. */
   readonly closing: Sum;
+  /**
+   * Sum of the processor's fees in the lines that settled orders on the day. They move no money, because the
+   * processor charges them outside the service. Fees in other lines are only in the totals of their settlement
+   * file; null if the day was closed before reports had fees.
+   */
+  readonly fees: Sum | null;
 };
 
 /** Day record: the response of get_day, close_day. */

@@ -129,13 +129,13 @@ describe('get_day', () => {
     for await (const part of await client().days.export(programId, { day })) text += part;
     const [head, opening, ...rest] = text.trimEnd().split('\r\n');
     expect(head).toBe(
-      'program_id,day,status,adds_up,currency,line,postings,funding,cards,suspense,loss,connector_id,opening,approved,settled,resolved,closing',
+      'program_id,day,status,adds_up,currency,line,postings,funding,cards,suspense,loss,connector_id,opening,approved,settled,resolved,closing,fees',
     );
-    expect(opening).toBe(`${programId},${day},open,true,CHF,opening,,0,0,0,0,,,,,,`);
+    expect(opening).toBe(`${programId},${day},open,true,CHF,opening,,0,0,0,0,,,,,,,`);
     const { currencies } = await client().days.get(programId, { day });
     expect(rest).toHaveLength((currencies[0]?.movements.length ?? 0) + 1);
     expect(rest.at(-1)).toBe(
-      `${programId},${day},open,true,CHF,closing,,${Object.values(currencies[0]?.closing ?? {}).join(',')},,,,,,`,
+      `${programId},${day},open,true,CHF,closing,,${Object.values(currencies[0]?.closing ?? {}).join(',')},,,,,,,`,
     );
   });
 });

@@ -194,11 +194,14 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
   const sum = (title: string, name: keyof Orders['pushed']): Column<Sums> => ({
     title,
     align: 'end',
-    cell: ({ currency, [name]: amount }) => formatDigits(amount, currency),
+    cell: ({ currency, [name]: amount }) => (amount === null ? NONE : formatDigits(amount, currency)),
   });
   return (
     <Section title="Not settled yet">
-      <p class="quiet">Orders that a processor has approved, until one of its settlement files has them.</p>
+      <p class="quiet">
+        Orders that a processor has approved, until one of its settlement files has them. Fees are the processor's, in
+        the lines that settled orders on this day.
+      </p>
       <DataTable
         label="Orders that are not settled yet"
         columns={[
@@ -209,6 +212,7 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
           sum('Settled', 'settled'),
           sum('Has a break', 'resolved'),
           sum('When it ended', 'closing'),
+          sum('Fees', 'fees'),
         ]}
         rows={rows}
         rowKey={({ connector, currency, direction }) => `${connector} ${currency} ${direction}`}

@@ -133,7 +133,7 @@ async function compareClaimed(
   const linesExamined = after + compared.length;
   const status = linesExamined === file.lineCount ? 'matched' : file.status;
   const settled = compared.flatMap(({ line, finding }) =>
-    line.attempt === undefined || !settles(line, finding) ? [] : [line.attempt],
+    line.attempt === undefined || !settles(line, finding) ? [] : [{ ...line.attempt, fee: line.fee }],
   );
   const attemptIds = settled.map(({ attemptId }) => attemptId);
   const marks = [markSettled({ fileId, sent: settled }), settleMissing({ connectorId, attemptIds })];

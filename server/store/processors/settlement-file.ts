@@ -184,6 +184,7 @@ const COMPARED = columns({
   lineKind: word<OrderKind>(),
   lineAmount: BIGINT,
   lineCurrency: CURRENCY,
+  lineFee: BIGINT,
   lineStatus: word<LineStatus>(),
   outcome: nullable(word<LineOutcome>()),
   /** The file that has already settled the attempt. */
@@ -196,6 +197,8 @@ export type ComparedLine = SettlementLine & {
   readonly lineNumber: number;
   /** The name of the order in the line, for people. */
   readonly reference: string;
+  /** The processor's fee, in minor units. */
+  readonly fee: bigint;
   readonly attempt: Attempt | undefined;
   /** The result of the first comparison. Null if the line was never compared. */
   readonly outcome: LineOutcome | null;
@@ -212,7 +215,8 @@ export const readSettlementLines = statement(
   'read_settlement_lines',
   { fileId: UUID, connectorId: TEXT, after: INTEGER, count: INTEGER },
   `select line.line_number, line.sent_attempt_id, line.processor_reference as line_reference, line.kind as line_kind,
-      line.amount as line_amount, line.currency as line_currency, line.status as line_status, line.outcome,
+      line.amount as line_amount, line.currency as line_currency, line.fee as line_fee,
+      line.status as line_status, line.outcome,
       processor_attempt.settlement_file_id as settled_by, ${ATTEMPT_COLUMNS}, service_now() as now
     from (
       select * from settlement_line where file_id = :fileId and line_number > :after order by line_number limit :count
@@ -241,6 +245,7 @@ export function toComparedLine(row: Row): ComparedLine {
   return {
     ...{ lineNumber, settledBy, now, reference: sentAttemptId ?? lineReference ?? '' },
     ...{ kind: line.lineKind, amount: line.lineAmount, currency: line.lineCurrency, status: line.lineStatus },
+    fee: line.lineFee,
     attempt: row.attempt_id === null ? undefined : toAttempt(row),
     outcome,
   };
@@ -273,7 +278,7 @@ export const writeLineOutcomes = statement(
     where file_id = :fileId`,
 );
 
-const NAMED_ATTEMPT = columns({ programId: UUID, attemptId: UUID });
+const SETTLED = columns({ programId: UUID, attemptId: UUID, fee: BIGINT });
 
 /** Locks the breaks of attempts, in the order in which bookings lock: breaks before attempts. */
 export const lockBreaksOfAttempts = statement(
@@ -306,11 +311,11 @@ export const settleMissing = statement(
     where connector_id = :connectorId and attempt_id = any (:attemptIds) and kind = 'missing_in_file'`,
 );
 
-/** Notes on locked attempts that a file has settled them. */
+/** Notes on locked attempts that a file has settled them, with the fee of the line that did, in minor units. */
 export const markSettled = statement(
   'mark_attempts_settled',
-  { fileId: UUID, sent: rows(NAMED_ATTEMPT) },
-  `update processor_attempt set settlement_file_id = :fileId from :sent
+  { fileId: UUID, sent: rows(SETTLED) },
+  `update processor_attempt set settlement_file_id = :fileId, settlement_fee = sent.fee from :sent
     where processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
       and settlement_file_id is null`,
 );
@@ -335,7 +340,7 @@ export const unmarkSettled = statement(
       where processor_break.program_id = ordered.program_id and processor_break.attempt_id = ordered.attempt_id
         and kind = 'missing_in_file'
     )
-    update processor_attempt set settlement_file_id = null from ordered
+    update processor_attempt set settlement_file_id = null, settlement_fee = null from ordered
     where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
 );
 

@@ -164,11 +164,13 @@ const SETTLEMENT = columns({
   settled: SUM,
   resolved: SUM,
   closing: SUM,
+  fees: SUM,
 });
 
 /**
  * The approved orders of a program in one direction at a connector, as amounts in minor units: open when the day began; approved,
- * settled by a file or resolved by a break on the day; and open when it ended.
+ * settled by a file or resolved by a break on the day; and open when it ended. `fees` is the sum of the fees of the lines that
+ * settled orders on the day, whatever the status of the orders is now.
  */
 export type SettlementOfDay = RowOf<typeof SETTLEMENT.columns>;
 
@@ -194,17 +196,19 @@ export const readSettlementsOfDay = statement(
   `with received as materialized (
       select connector_id, min(created_at) as first_at from settlement_file where status <> 'withdrawn' group by connector_id
     ), orders as (
-      select processor_attempt.*, null::timestamptz as settled_at
+      select processor_attempt.*, null::timestamptz as settled_at, null::bigint as fee
       from received join processor_attempt using (connector_id)
       where program_id = :programId and ${IS_UNSETTLED} and updated_at > first_at and updated_at < :endsAt
       union all
-      select processor_attempt.*, case when matched_at is not null then greatest(matched_at, updated_at) end
+      select processor_attempt.*, case when matched_at is not null then greatest(matched_at, updated_at) end,
+        case when matched_at < :endsAt then settlement_fee end
       from settlement_file join processor_attempt on settlement_file_id = file_id
       where program_id = :programId and (matched_at is null or matched_at >= :beginsAt)
-        and processor_attempt.status = 'approved' and updated_at < :endsAt
+        and (processor_attempt.status = 'approved' and updated_at < :endsAt or matched_at < :endsAt)
     ), dated as (
-      select connector_id, currency, kind, amount, updated_at as approved_at, settled_at, resolved_at,
-        least(settled_at, resolved_at) as ended_at
+      -- Other orders have only a fee.
+      select connector_id, currency, kind, case when status = 'approved' and updated_at < :endsAt then amount end as amount, fee,
+        updated_at as approved_at, settled_at, resolved_at, least(settled_at, resolved_at) as ended_at
       from orders as processor_attempt cross join lateral (${RESOLVED}) as resolution
     )
     select connector_id, currency, kind,
@@ -214,6 +218,7 @@ export const readSettlementsOfDay = statement(
       coalesce(sum(amount) filter (
         where ended_at is distinct from settled_at and ended_at >= :beginsAt and ended_at < :endsAt
       ), 0) as resolved,
-      coalesce(sum(amount) filter (where coalesce(ended_at >= :endsAt, true)), 0) as closing
+      coalesce(sum(amount) filter (where coalesce(ended_at >= :endsAt, true)), 0) as closing,
+      coalesce(sum(fee), 0) as fees
     from dated group by connector_id, currency, kind order by connector_id, currency, kind desc`,
 );

@@ -49,7 +49,8 @@ export async function exportDay(service: Service, call: Call<'export_day'>): Pro
 // An export reads each page when it is requested. A report is one page of accounts and one of orders.
 async function* linesOf({ program_id, day, status, adds_up, currencies, settlements }: DayRecord): Pages {
   const of = { program_id, day, status, adds_up };
-  const noOrders = { connector_id: null, opening: null, approved: null, settled: null, resolved: null, closing: null };
+  const noSums = { opening: null, approved: null, settled: null, resolved: null, closing: null, fees: null };
+  const noOrders = { connector_id: null, ...noSums };
   const noAccounts = { postings: null, funding: null, cards: null, suspense: null, loss: null };
   yield currencies.flatMap(({ currency, opening, movements, closing }) => [
     { ...of, currency, line: 'opening', postings: null, ...opening, ...noOrders },
@@ -117,8 +118,14 @@ function closedEvent(record: DayRecord): DomainEvent {
 /** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
 function closedIn({ report }: DayBounds): DayRecord | undefined {
   if (report === null) return undefined;
-  // Reports that were stored before settlements existed lack them.
-  return 'settlements' in report ? (report as DayRecord) : ({ ...report, settlements: [] } as unknown as DayRecord);
+  // Reports that were stored before settlements, or their fees, existed lack them.
+  const { settlements = [], ...others } = report as DayRecord;
+  const withFees = settlements.map(({ pushed, pulled, ...of }) => ({
+    ...of,
+    pushed: { ...pushed, fees: pushed.fees ?? null },
+    pulled: { ...pulled, fees: pulled.fees ?? null },
+  }));
+  return { ...others, settlements: withFees };
 }
 
 function requireBounds([row]: readonly Row[]): DayBounds {
@@ -197,13 +204,14 @@ function drawUpSettlements(orders: readonly SettlementOfDay[]): DayRecord['settl
       settled: toWireSum(sums.settled),
       resolved: toWireSum(sums.resolved),
       closing: toWireSum(sums.closing),
+      fees: toWireSum(sums.fees),
     };
     both.set(key, { ...known, [kind === 'push' ? 'pushed' : 'pulled']: shown });
   }
   return [...both.values()];
 }
 
-const NO_ORDERS = { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0 } as const;
+const NO_ORDERS = { opening: 0, approved: 0, settled: 0, resolved: 0, closing: 0, fees: 0 } as const;
 
 /**
  * Whether the day begins with the closing balances in the report of the previous day, if that day is closed. If a clock went

@@ -229,7 +229,7 @@ test('does not report a late file while the newest file is recent', async () => 
   expect(await breaksOf('file_missing')).toEqual([]);
 });
 
-test("reports a day's orders until they are in a file", async () => {
+test("reports a day's orders until they are in a file, and the fees of the lines that settled orders", async () => {
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
   const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
   const query = { day: new Date(noon).toISOString().slice(0, 10) };
@@ -239,13 +239,22 @@ test("reports a day's orders until they are in a file", async () => {
       .flatMap(({ pushed, pulled }) => [...Object.values(pushed), ...Object.values(pulled)])
       .map(Number);
   };
-  const [waiting, settledNow, settledThen, booked, pulled] = await Promise.all([
+  const [waiting, settledNow, settledThen, booked, pulled, declined] = await Promise.all([
     ...[1, 2, 3, 4].map(() => attempt('approved')),
     attempt('approved', 'unload'),
+    attempt('declined'),
   ]);
-  if (!waiting || !settledNow || !settledThen || !booked || !pulled) throw new Error('an attempt is missing');
-  const then = await settle([lineOf(settledThen), lineOf(pulled)]);
-  await settle([lineOf(settledNow)]);
+  if (!waiting || !settledNow || !settledThen || !booked || !pulled || !declined) {
+    throw new Error('an attempt is missing');
+  }
+  const then = await settle([
+    lineOf(settledThen, { fee: 7 }),
+    lineOf(pulled, { fee: 3 }),
+    // A late approval is not among the orders, but its fee counts.
+    lineOf(declined, { fee: 5 }),
+    lineOf(settledThen, { fee: 100 }),
+  ]);
+  await settle([lineOf(settledNow, { fee: 20 })]);
   await filesArrived(0);
   const before = await orders();
   const move = (attempts: readonly Attempt[], hours: number) =>
@@ -270,7 +279,23 @@ test("reports a day's orders until they are in a file", async () => {
     fromWireId('brk', found.break_id),
   ]);
   const after = await orders();
-  // One entry for each direction: initially, approved, settled, resolved, finally.
-  const changes = after.map((sum, index) => sum - (before[index] ?? 0));
-  expect(changes).toEqual([2000, 2000, 1000, 1000, 2000, 1000, 0, 1000, 0, 0]);
+  // One entry for each direction: initially, approved, settled, resolved, finally, fees.
+  const changes = (now: readonly number[]) => now.map((sum, index) => sum - (before[index] ?? 0));
+  expect(changes(after)).toEqual([2000, 2000, 1000, 1000, 2000, 12, 1000, 0, 1000, 0, 0, 3]);
+  // An attempt that ends later does not move its fee to another day.
+  await client.query("update processor_attempt set status = 'approved', updated_at = now() where attempt_id = $1", [
+    declined.attemptId,
+  ]);
+  expect(changes(await orders())[5]).toBe(12);
+  await ledger.call('close_day', { ...query, note: 'Compared with the invoice.' }, call);
+  const closed = await orders();
+  expect(closed).toEqual(after);
+  await withdraw(then.file_id);
+  await match();
+  expect(await orders()).toEqual(closed);
+  const { rows } = await client.query(
+    'select settlement_fee from processor_attempt where attempt_id = any ($1) order by settlement_fee',
+    [[settledNow, settledThen, pulled, declined].map(({ attemptId }) => attemptId)],
+  );
+  expect(rows.map(({ settlement_fee: fee }) => fee)).toEqual(['20', null, null, null]);
 });
