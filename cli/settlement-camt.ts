@@ -5,6 +5,7 @@ import { CURRENCY_EXPONENTS, formatMoney, isCurrency, MAXIMUM_AMOUNT } from '../
 import {
   type LineProblem,
   MAX_PROBLEMS,
+  MAX_REFERENCE_CHARACTERS,
   MAX_SETTLEMENT_LINES,
   problemOf,
   type ReadSettlementFile,
@@ -244,8 +245,6 @@ function lineOf(
     settled_on: settledOn,
   };
 }
-
-const MAX_REFERENCE_CHARACTERS = 255;
 
 type Money = { readonly amount: bigint; readonly currency: string };
 

@@ -39,7 +39,10 @@ const REQUIRED: readonly string[] = SettlementFileLine.required;
 const NUMBERS: ReadonlySet<string> = new Set(['amount', 'fee']);
 
 /** Longer than any line that the contract allows, so that a file without line breaks does not fill the memory. */
-const MAX_LINE_CHARACTERS = 10_000;
+export const MAX_LINE_CHARACTERS = 10_000;
+
+/** The service takes no longer reference. */
+export const MAX_REFERENCE_CHARACTERS = 255;
 
 /** Reads a whole file once, with constant memory, and checks every line. Rejects if the file cannot be read. */
 export async function checkFile(path: string): Promise<CheckedFile> {

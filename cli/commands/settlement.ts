@@ -34,8 +34,8 @@ const IMPORT_NOTES = `
 A file of comma-separated values names its columns in the first line:
 attempt_id or processor_reference, kind (push or pull), amount and fee in minor
 units, currency, status (settled or reversed), settled_on (2030-01-31). A file
-in XML is a camt.053 or camt.054 of ISO 20022, about your account at the
-processor.
+in XML is a camt.053 or camt.054 of ISO 20022, and a file with numbered records
+is BAI2. Both are about your account at the processor.
 
 The service takes all lines or none, and the same file only once. If an import
 was interrupted, run it again: it continues where it stopped.`;
@@ -46,7 +46,7 @@ export const addSettlement: AddCommands = (program, context) => {
     .description('compare the settlement files of processors with the books; for operators');
   addCommand<ImportOptions>(settlement, context, {
     name: 'import <file>',
-    argument: 'file of the processor: comma-separated values, camt.053 or camt.054',
+    argument: 'file of the processor: comma-separated values, camt.053, camt.054 or BAI2',
     description: 'import a settlement file, and show what differs from the books',
     notes: IMPORT_NOTES,
     options: {
@@ -139,7 +139,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
 const PROGRESS_LINES = 50_000;
 
 async function readFile(path: string, reference: Reference | undefined): Promise<ReadSettlementFile> {
-  // The contract and the readers of CSV and XML take long to load, and only this command needs them.
+  // The contract and the readers of the formats take long to load, and only this command needs them.
   const { readSettlementFile } = await import('../settlement-file.ts');
   return readSettlementFile(path, reference ?? 'EndToEndId').catch((error: NodeJS.ErrnoException) => {
     throw new InvalidArgument(`${printable(path)} cannot be read: ${error.message}`);
