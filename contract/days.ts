@@ -23,7 +23,7 @@ const sumFields = <Name extends string>(fields: Readonly<Record<Name, string>>) 
     ReturnType<typeof Sum>
   >;
 
-/** Fields with sums, for lines that may lack them. `missing` says which lines do. */
+/** Fields with sums, for lines that may lack them. `missing` names the lines that lack them. */
 const sumFieldsOrNull = <Name extends string>(fields: Readonly<Record<Name, string>>, missing: string) =>
   Object.fromEntries(
     Object.entries<string>(fields).map(([name, text]) => [name, sumOrNull(`${text}; null in ${missing}`)]),

@@ -56,7 +56,7 @@ export function isTypeOrGroup(text: string): boolean {
   return TYPES_AND_GROUPS.includes(text);
 }
 
-/** The `programId` of an event for every program, except those created later. */
+/** The `programId` of an event for every program that exists at the time of the event. */
 export const EVERY_PROGRAM = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The program id under which the positions of the service's own events are stored. They belong to no program. */

@@ -66,10 +66,10 @@ export type TransferServiceOptions = {
 
 const DEFAULT_LIMITS = { timeoutMilliseconds: 10_000, maxRetries: 2 };
 
-/** Looked up at each call, because tests may replace the platform's fetch after the client was created. */
+/** Looks up the platform's fetch at each call, because tests may replace it after the client was created. */
 const platformFetch: Fetch = (url, init) => globalThis.fetch(url, init);
 
-/** Looked up at each warning, for the same reason. */
+/** Looks up `console.warn` at each warning, for the same reason. */
 const platformWarn: Warn = (message) => globalThis.console.warn(message);
 
 /**

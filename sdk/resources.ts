@@ -70,8 +70,8 @@ export class Events extends EventsResource {
 }
 
 /**
- * Returns the start position of a stream. Without `after`, it is requested first. Otherwise, if the connection were lost
- * before the first event, the stream would have no position to continue from. Returns undefined if the signal aborts.
+ * Returns the start position of a stream. Without `after`, the current position is requested first. Without a position, the
+ * stream could not continue if the connection were lost before the first event. Returns undefined if the signal aborts.
  */
 async function beginning(
   { after, programId, signal }: EventStreamOptions,

@@ -37,7 +37,7 @@ export function sender(settings: ClientSettings): Send {
       const outcome = await attempt(settings, request, attempts);
       if (outcome.kind === 'success') {
         const details = detailsOf(outcome, request, attempts);
-        // A response in another form must not be mistaken for the operation's.
+        // A 202 response contains an approval, not the result of the operation.
         if (outcome.status === 202) throw new AwaitsApproval(outcome.body as ApprovalRecord, details);
         return withResponse<Operations[Id]['reply']>(outcome.body, details);
       }
@@ -101,9 +101,8 @@ function incomplete(cut: NoResponse, headers: Headers, settings: ClientSettings,
 }
 
 /**
- * Returns whether all attempts together moved money. An attempt without a response may have moved it, even if a later
- * response reports otherwise about its own request. A 409 or 422 is certain: if the key had moved money, the response would
- * be the transfer.
+ * Returns whether all attempts together moved money. An attempt without a response may have moved money, even if a later response
+ * reports that its own request did not. A 409 or 422 is certain: if the key had moved money, the response would be the transfer.
  */
 function moneyMovedSoFar(before: MoneyMoved, outcome: Failure, request: PreparedRequest): MoneyMoved {
   const now = moneyMovedIn(outcome, request);

@@ -120,7 +120,10 @@ function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
   );
 }
 
-/** Whether one of the signatures is by one of the keys. Versions other than v1 are for other keys. */
+/**
+ * Whether one of the signatures is by one of the keys. Ignores signatures of versions other than v1, which use other kinds of
+ * keys.
+ */
 async function isSigned(
   content: Uint8Array<ArrayBuffer>,
   signatures: string,

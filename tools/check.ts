@@ -60,7 +60,7 @@ const QUICK: Checks = {
 /** The suites of `npm run check`. */
 const QUICK_SUITES = ['unit', 'simulation', 'smoke', 'contract'] as const;
 
-/** `npm run check` sends generated requests that the document allows for this many seconds. */
+/** For this many seconds, `npm run check` sends generated requests that conform to the OpenAPI document. */
 const QUICKLY = { CONTRACT_SECONDS: '10' } as const;
 
 /**

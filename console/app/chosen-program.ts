@@ -49,7 +49,7 @@ export function goToProgram(programId: string): void {
     navigate(`/console/programs/${encodeURIComponent(programId)}?program=${encodeURIComponent(programId)}`);
     return;
   }
-  // A route that chooses its program also belongs to one.
+  // A screen that chooses the program of its record also shows only one program.
   const isOfOne = route !== undefined && (route.ofProgram || route.choosesProgram === true) && isAboutOne(route);
   const list = isOfOne ? (listOf(route) ?? (route.ofProgram ? undefined : ROUTES[0])) : undefined;
   if (list === undefined) chooseProgram(programId);
@@ -71,10 +71,9 @@ function listOf({ path }: Route): Route | undefined {
 }
 
 /**
- * Returns the program to show. A key bound to a program always shows that program. With a key for all programs, the
- * program comes from the screen if the screen is about a program, or else from the URL, or else from the last choice.
- * The choice is remembered and put into the URL. `isGuess` marks a link to one record without a program: the record may
- * belong to another program.
+ * Returns the program to show. A key bound to a program always shows that program. With a key for all programs, the program comes
+ * from the screen if the screen is about a program, or else from the URL, or else from the last choice. The choice is remembered
+ * and put into the URL. `isGuess` is true if a link to one record names no program: the record may belong to another program.
  */
 export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean } {
   const { allPrograms, programId: own, can } = useSession();

@@ -33,7 +33,7 @@ export function useKeyboard(
       }
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (isTyping(event.target)) {
-        // Some screens start with the focus in a field, where the shortcuts are off.
+        // Some screens start with the focus in a field, where the shortcuts are off. Escape leaves the field.
         if (event.key === 'Escape') focusContent(event.target);
         return;
       }
@@ -88,7 +88,7 @@ function openRow(target: EventTarget | null): void {
   if (path !== undefined && path !== '') navigate(path);
 }
 
-/** Presses the button or focuses the field that has this key. Returns whether there is one. */
+/** Presses the button or focuses the field that has this key. Returns whether it found one. */
 function pressShortcut(key: string): boolean {
   const found = document.querySelector<HTMLElement>(`main [aria-keyshortcuts="${CSS.escape(key)}"]`);
   if (found instanceof HTMLButtonElement) found.click();

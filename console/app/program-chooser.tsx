@@ -100,8 +100,8 @@ function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => v
 }
 
 /**
- * Asks for a card program if the screen needs one and none is chosen. A shared link to a record may not name its program, so
- * screens of a record search for it first.
+ * Asks for a card program if the screen needs one and none is chosen. A shared link to a record may not name the record's
+ * program, so screens that show one record first search for the program.
  */
 export function ProgramPrompt({
   route,

@@ -9,7 +9,7 @@ export type Route = {
   readonly name?: string;
   readonly load: () => Promise<Screen>;
   readonly scope: KeyScope | undefined;
-  /** Whether it shows one card program, so the user must choose one first. */
+  /** Whether the screen shows data of one card program, so the user must choose a program first. */
   readonly ofProgram: boolean;
   /** Whether it finds its record in any program, and then chooses the program of that record. */
   readonly choosesProgram?: true;

@@ -63,7 +63,7 @@ function Frame() {
           <ClockBanner />
           <SwitchBanner />
           <CaseBanner />
-          {/* The same id can exist in two programs: nothing of one may stay on the screen of the other. */}
+          {/* Two programs can have records with the same id. The key contains the program, so that no data of the old program stays on the screen. */}
           <ErrorBoundary key={findRoute(path)?.route.choosesProgram ? path : `${path} ${program.programId}`}>
             <Content path={path} allowed={allowed} isGuess={program.isGuess} />
           </ErrorBoundary>
@@ -214,7 +214,7 @@ function SwitchBanner() {
   );
 }
 
-/** Appears on screens that support opens from a case: the audit log names the case in each action there. */
+/** Appears on screens that support opened from a case. The audit log records the case with each action there. */
 function CaseBanner() {
   const { path, query } = useLocation();
   const caseId = workedCase(query);

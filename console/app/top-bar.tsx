@@ -81,7 +81,7 @@ export function TopBar({
   );
 }
 
-/** The page after signing out. It also signs the caller out at the OpenID provider, if it offers that. */
+/** The page after signing out. Opening it also signs the caller out at the OpenID provider, if the provider offers that. */
 const SIGNED_OUT = '/console/signed-out?provider=1';
 
 /** Shows the signed-in caller with their permissions, and lets them sign out. */

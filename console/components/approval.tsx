@@ -7,8 +7,8 @@ import { noticeOf } from '../format/operators/approvals.ts';
 import { Moment } from './moment.tsx';
 
 /**
- * Says in a form that a second person must approve its request, if a rule can match it. Every form of an approvable
- * operation shows this notice. Only operators' requests need an approval.
+ * Says in a form that a second person must approve its request, if an approval rule can apply to the request. Every form of an
+ * approvable operation uses this component. Only operators' requests need an approval.
  */
 export function ApprovalNotice({
   operation,

@@ -15,7 +15,10 @@ export async function readSignInPath(): Promise<string | undefined> {
   }
 }
 
-/** Returns the link that begins such a sign-in and comes back to the open view. Undefined until it is known, or without one. */
+/**
+ * Returns a link to sign in with the provider and come back to the open view. Undefined until it is known, or if the service has
+ * no provider.
+ */
 export function useSignInLink(): string | undefined {
   const [path, setPath] = useState<string | undefined>(undefined);
   useEffect(() => {

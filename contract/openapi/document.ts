@@ -135,7 +135,7 @@ const CHOSEN_IDS: Readonly<Record<string, TString>> = {
 
 const SCHEMAS: ReadonlyMap<string, SchemaShape> = new Map(NAMED);
 
-/** Their names by content, because an optional schema is another object with the same content. */
+/** The names of these schemas by content, because an optional schema is another object with the same content. */
 const NAMES: ReadonlyMap<string, string> = new Map(NAMED.map(([name, schema]) => [JSON.stringify(schema), name]));
 
 function isSchema(value: unknown): value is object {
@@ -310,7 +310,8 @@ function sharedParameters(): ReadonlyMap<string, Parameter> {
     const text = JSON.stringify(parameter);
     counts.set(text, (counts.get(text) ?? 0) + 1);
     if (counts.get(text) !== 2) continue;
-    // The suffix distinguishes the names from the names of headers: generators create a type of each, without underscores.
+    // Generators create a type for each name and drop the underscores. The suffix keeps the types of parameters and headers
+    // apart.
     const name = `${parameter.name}_in_${parameter.in}`;
     const number = [...shared.keys()].filter((other) => other.replace(/_[0-9]+$/, '') === name).length + 1;
     shared.set(number === 1 ? name : `${name}_${number}`, parameter);

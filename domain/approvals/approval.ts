@@ -21,7 +21,7 @@ export type ApprovalDecision = 'approve' | 'reject' | 'withdraw';
 
 /** The person or key that decides, or that made the request. Ids are inner UUIDs. */
 export type Identity = {
-  /** The key or the person of the request; null for a caller without a key in a sandbox. */
+  /** The key or the person that sent the request. Null for a caller without a key in a sandbox. */
   readonly credentialId: string | null;
   /**
    * Everyone who can act with this credential: the key or the person, the person that the key belongs to, and everyone who

@@ -13,7 +13,7 @@ export const PERIODS = ['day', 'week', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
 
-/** The most days in each period. It decides for how long counters are read and kept. */
+/** The maximum number of days in each period. It determines how long counters are read and kept. */
 export const LONGEST_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31 };
 
 /** The limits that one direction can have: on the size of one transfer, or on the total of a period. */

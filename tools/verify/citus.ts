@@ -1,6 +1,6 @@
-// Builds Citus from CITUS_SOURCE for Debian's PostgreSQL 15, in a separate directory. On it, runs the suite api on a
-// ledger that is on a node of a Citus cluster, the `distribute` command, and the small forms of the campaigns with such
-// ledgers. Part of `npm run verify`.
+// Builds Citus from CITUS_SOURCE for Debian's PostgreSQL 15, in a separate directory. With it, runs the suite api with a ledger
+// on a node of a Citus cluster, the `distribute` command, and short versions of the campaigns with such ledgers. Part of `npm run
+// verify`.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';

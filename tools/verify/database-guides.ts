@@ -1,5 +1,5 @@
-// Follows docs/managed-postgresql.md on a PostgreSQL 15 and docs/three-machines.md on machines of network namespaces, and checks
-// the units of ops/patroni. Part of `npm run verify`.
+// Follows docs/managed-postgresql.md on a PostgreSQL 15 and docs/three-machines.md on machines that are network namespaces, and
+// checks the units of ops/patroni. Part of `npm run verify`.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';

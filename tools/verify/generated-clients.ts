@@ -72,9 +72,8 @@ type Item = {
 type Pair = { readonly key: string; readonly value: string; readonly disabled?: boolean };
 
 /**
- * Sends every request of the collection, with existing ids instead of the example ids, like its user. Each request must succeed
- * or be refused by a rule of its operation. An unreadable request, an unknown route or a failure would be a mistake in the
- * document.
+ * Sends every request of the collection. Like a user, it replaces the example ids with existing ids. Each request must succeed or
+ * be refused by a rule of its operation. An unreadable request, an unknown route or a failure would be a mistake in the document.
  */
 async function sendCollection(url: string): Promise<void> {
   const text = readFileSync(join(generated, 'collection.json'), 'utf8');

@@ -49,7 +49,7 @@ export const CHECKS: Readonly<Record<string, (trial: Trial) => Promise<unknown>>
     const { status, headers } = await ask(proxy.tlsPort, { ...transfer(service), body });
     assert.deepEqual([status, headers['error-code']], [413, 'payload_too_large']);
   },
-  'a head above the limit of the service gets its error record': async ({ proxy, service }) => {
+  'headers above the limit of the service get its error record': async ({ proxy, service }) => {
     const headers = { ...transfer(service).headers, 'X-Long': 'x'.repeat(20_000) };
     const reply = await ask(proxy.tlsPort, { ...transfer(service), headers });
     assert.deepEqual([reply.status, reply.headers['error-code']], [431, 'headers_too_large']);

@@ -110,7 +110,7 @@ export function ConfirmDialog({
           </p>
         )}
         <footer class="dialog-actions">
-          {/* Sending it again would make a second request. */}
+          {/* Sending the form again would make a second request. */}
           {!(error instanceof AwaitsApproval) && (
             <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
               {confirm}

@@ -59,8 +59,8 @@ export function verdictOf({
 }
 
 /**
- * Returns a title that says what a request was and how it ended: `Create transfer: insufficient funds`. The code of an unknown
- * cause is left out, because it only repeats the operation.
+ * Returns a title that says what a request was and how it ended: `Create transfer: insufficient funds`. A code such as
+ * `unknown_create_transfer` is left out, because it only repeats the operation.
  */
 export function titleOf({
   operation,

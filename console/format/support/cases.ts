@@ -75,7 +75,7 @@ export function subjectOf({
 }: Pick<CaseRecord, 'operation' | 'code' | 'request_id' | 'transfer_id'>): string {
   if (code !== null) {
     const failed = `${operation ?? 'A request'} failed`;
-    // The code of a fault only repeats the operation.
+    // The code of an unknown error only repeats the operation.
     if (code === `unknown_${operation}`) return failed;
     return `${failed}: ${code.endsWith('_schema') ? 'invalid request' : code.replaceAll('_', ' ')}`;
   }

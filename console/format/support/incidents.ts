@@ -89,7 +89,7 @@ export function draftOfBurst({ code, ...counts }: Burst, now: number): IncidentD
   };
 }
 
-/** Returns an incident for the error of the first of these cases. It started with the oldest open case. */
+/** Returns an incident for the error of the first of these cases. The incident starts when the oldest open case was opened. */
 export function draftOfCases(cases: readonly CaseRecord[]): IncidentDraft {
   const code = cases[0]?.code ?? '';
   const operation = cases[0]?.operation ?? null;

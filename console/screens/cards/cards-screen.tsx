@@ -52,7 +52,7 @@ function CardMoney({
   return <Money amount={amount} currency={currency} />;
 }
 
-/** The id of a card that has a name. Other cards already show their id. */
+/** Shows the ids of cards that have a name. Cards without a name already show their ids in the first column. */
 const ID_COLUMN: Column<CardRecord> = {
   title: 'Id',
   cell: (card) => (nameOfCard(card) === undefined ? null : <code class="quiet">{shortId(card.card_id)}</code>),

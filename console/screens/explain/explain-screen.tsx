@@ -75,7 +75,7 @@ async function explain(api: TransferService, asked: ExplainForm, options: CallOp
   return { currency, explanation: body === undefined ? undefined : await api.transfers.explain(body, options) };
 }
 
-/** For a card that does not exist, any currency works, because its amount is not checked. */
+/** If the card does not exist, any currency works, because the amount is not checked. */
 const ANY_CURRENCY = 'USD';
 
 /** Finds the currency of a card with the same operation, because the caller may not be allowed to read cards. */

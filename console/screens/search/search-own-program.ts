@@ -45,7 +45,7 @@ export async function searchOwnProgram(
 const MAX_RESULTS = 5;
 const limit = MAX_RESULTS + 1;
 
-/** A missing record or an invalid value is not an error of the search. */
+/** Returns no results if the record does not exist or the value is invalid: for a search, that is not an error. */
 async function orNothing(look: Promise<readonly Found[]>): Promise<readonly Found[]> {
   try {
     return await look;

@@ -23,7 +23,7 @@ export const LABEL = 'Name, id, reference, card, last four digits, amount or err
 /** Shorter texts match too many names. */
 const MIN_LENGTH = 3;
 
-/** A half-typed card number is not valid, so it is not recognized as one. It must not be sent either. */
+/** Long runs of digits. A half-typed card number has no valid check digit, but must not be sent either. */
 const LONG_DIGITS = /\d(?:[ -]?\d){6,}/;
 
 /** Whether a text can be sent while it is being typed. */
