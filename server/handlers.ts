@@ -34,7 +34,7 @@ import { createKey, listKeys, revokeKey, rollKey } from './subjects/keys/manage-
 import type { OverviewMaker } from './subjects/overview/overview.ts';
 import { exportAccess, listAccess } from './subjects/people/list-access.ts';
 import { blockPerson, erasePerson, getPerson, listPeople, unblockPerson } from './subjects/people/manage-people.ts';
-import { closeBreak } from './subjects/processors/close-break.ts';
+import { closeBreak, getBreak } from './subjects/processors/close-break.ts';
 import { listAttempts, listBreaks, listConnectors, searchAttempts } from './subjects/processors/processors.ts';
 import { receiveNotice } from './subjects/processors/receive-notice.ts';
 import {
@@ -161,6 +161,7 @@ const HANDLERS = {
   list_connectors: listConnectors,
   receive_notice: receiveNotice,
   list_breaks: listBreaks,
+  get_break: getBreak,
   close_break: closeBreak,
   get_day: getDay,
   export_day: exportDay,

@@ -136,6 +136,8 @@ not_executed fails the transfer and gives the money back.`,
   });
 }
 
+const BREAK_ID = 'break id, brk_...';
+
 function addBreaks(program: Command, context: CommandContext): void {
   const breaks = program.command('breaks').description('contradictions between processors and the books');
   addList<BreakRecord, Omit<ListBreaksQuery, 'limit' | 'cursor'>>(breaks, context, {
@@ -150,14 +152,24 @@ function addBreaks(program: Command, context: CommandContext): void {
       },
       connector_id: CONNECTOR_OPTION,
       program_id: PROGRAM_OPTION,
+      settlement_file_id: { flag: '--file <file_id>', help: 'filter by settlement file' },
     },
     columns: BREAK_COLUMNS,
     list: (service, query) => service.breaks.list(query),
     empty: { text: 'No breaks.' },
   });
+  addCommand(breaks, context, {
+    name: 'show <break_id>',
+    argument: BREAK_ID,
+    description: 'show a break, with the ways to book its difference; for operators',
+    run: async ({ service, show }, _, breakId) => {
+      const found = await service.breaks.get(breakId);
+      show(found, pairsOf(found));
+    },
+  });
   addCommand<CloseBreakBody>(breaks, context, {
     name: 'close <break_id>',
-    argument: 'break id, brk_...',
+    argument: BREAK_ID,
     description: 'close a break, and book its difference; for operators',
     options: {
       note: { flag: '--note <text>', help: 'what you found and did', required: true },

@@ -132,7 +132,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   }
   if (file.withdrawn_at !== null) throw new InvalidArgument(`the settlement file ${fileId} was withdrawn`);
   show(file, textOf(file));
-  if (breaksOf(file) > 0) say(`\nShow the breaks: ${session.command} breaks list --connector ${connectorId}\n`);
+  if (breaksOf(file) > 0) say(`\nShow the breaks: ${session.command} breaks list --file ${fileId}\n`);
 }
 
 /** The number of lines between two progress reports. */

@@ -41,6 +41,7 @@ export const METHODS: Readonly<Record<ClientOperationId, `${Resource}.${string}`
   resolve_attempt: 'attempts.resolve',
   list_connectors: 'connectors.list',
   list_breaks: 'breaks.list',
+  get_break: 'breaks.get',
   close_break: 'breaks.close',
   get_day: 'days.get',
   export_day: 'days.export',

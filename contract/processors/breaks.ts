@@ -1,11 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { BOOK_AGAINST, BREAK_KINDS } from '../../domain/processors/break.ts';
+import { ORDER_KINDS } from '../../domain/processors/order.ts';
+import { LINE_STATUSES } from '../../domain/processors/settlement.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import {
   Amount,
   amountSent,
   checkedTogether,
+  currency,
   cursor,
   freeText,
   idText,
@@ -19,6 +22,20 @@ import {
   textOrNull,
 } from '../schema-parts.ts';
 import { MAX_NOTE_CHARACTERS } from './attempts.ts';
+
+/** A line of a settlement file that a break names. */
+const BreakLine = Type.Object({
+  file_id: Type.String({ description: 'The settlement file' }),
+  line_number: Type.Integer({ description: 'Number of the line in the file, from 1' }),
+  attempt_id: textOrNull('The `attempt_id` in the line; null if it has none'),
+  processor_reference: textOrNull("The processor's own reference in the line; null if it has none"),
+  kind: literals(ORDER_KINDS, 'push: money went to the card; pull: it came from the card'),
+  amount: Amount('Amount of the line'),
+  currency,
+  fee: Amount('Fee of the processor'),
+  status: literals(LINE_STATUSES, 'settled: the order was carried out; reversed: it was undone later'),
+  settled_on: Type.String({ format: 'date', description: 'Day of the settlement' }),
+});
 
 const BOOKED_ACCOUNTS = [...BOOK_AGAINST, 'suspense'] as const;
 
@@ -45,6 +62,9 @@ export const BreakRecord = Type.Object({
   found: Type.String({
     description:
       'What the processor said. If it contradicts this later, the new answer is added after a comma, and the break reopens',
+  }),
+  settlement_lines: Type.Array(BreakLine, {
+    description: 'The lines of settlement files that `found` names; empty if the processor said it in another way',
   }),
   age_seconds: Type.Integer({ minimum: 0, description: 'How long ago it was found, in seconds' }),
   created_at: moment('When it was found'),
@@ -101,6 +121,7 @@ export const EXAMPLE_BREAK = {
   currency: 'USD',
   expected: 'failed',
   found: 'approved',
+  settlement_lines: [],
   age_seconds: 3600,
   booked_against: null,
   bookings: BOOK_AGAINST.map((from) => ({ book_against: from, from, to: 'suspense', amount: 1000 })),
@@ -121,9 +142,24 @@ export const BREAKS = [
       kind: Type.Optional(literals(BREAK_KINDS, 'Only breaks of this kind')),
       connector_id: Type.Optional(text(255, 'Only breaks of this connector')),
       program_id: Type.Optional(idText('prog', 'Only breaks of this card program')),
+      settlement_file_id: Type.Optional(
+        idText('stl', 'Only breaks whose `found` names a line of this settlement file'),
+      ),
     }),
     reply: pageOf(BreakRecord),
     failure: 'The breaks could not be listed',
+    example: { reply: EXAMPLE_BREAK },
+  }),
+  operation({
+    id: 'get_break',
+    method: 'GET',
+    path: `${PATH}/{break_id}`,
+    summary: 'Get a break: what the processor said, and the ways to book the difference',
+    reach: 'operator',
+    scope: 'operator:read',
+    reply: BreakRecord,
+    errors: ['break_not_found'],
+    failure: 'The break could not be read',
     example: { reply: EXAMPLE_BREAK },
   }),
   operation({

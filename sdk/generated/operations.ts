@@ -416,7 +416,7 @@ export type AuditPortion = {
   } | null;
 };
 
-/** Break record: the response of close_break. */
+/** Break record: the response of get_break, close_break. */
 export type BreakRecord = {
   /** Id of the break: brk_ and 32 hex digits. */
   readonly break_id: string;
@@ -459,6 +459,29 @@ export type BreakRecord = {
    * reopens.
    */
   readonly found: string;
+  /** The lines of settlement files that `found` names; empty if the processor said it in another way. */
+  readonly settlement_lines: readonly {
+    /** The settlement file. */
+    readonly file_id: string;
+    /** Number of the line in the file, from 1. */
+    readonly line_number: number;
+    /** The `attempt_id` in the line; null if it has none. */
+    readonly attempt_id: string | null;
+    /** The processor's own reference in the line; null if it has none. */
+    readonly processor_reference: string | null;
+    /** push: money went to the card; pull: it came from the card. */
+    readonly kind: 'push' | 'pull';
+    /** Amount of the line, in minor units. */
+    readonly amount: number;
+    /** Currency, as an ISO 4217 code. */
+    readonly currency: string;
+    /** Fee of the processor, in minor units. */
+    readonly fee: number;
+    /** settled: the order was carried out; reversed: it was undone later. */
+    readonly status: 'settled' | 'reversed';
+    /** Day of the settlement. */
+    readonly settled_on: string;
+  }[];
   /** How long ago it was found, in seconds. */
   readonly age_seconds: number;
   /** When it was found. */
@@ -2323,6 +2346,8 @@ export type ListBreaksQuery = {
   readonly connector_id?: string | undefined;
   /** Only breaks of this card program. */
   readonly program_id?: string | undefined;
+  /** Only breaks whose `found` names a line of this settlement file. */
+  readonly settlement_file_id?: string | undefined;
 };
 
 /** The query of list_cards. */
@@ -5231,6 +5256,14 @@ export type Operations = {
     readonly reply: Page<BreakRecord>;
   };
   /**
+   * get_break: Get a break: what the processor said, and the ways to book the difference. Requires an operator
+   * key. Error codes: `break_not_found`, `unknown_get_break`.
+   */
+  readonly get_break: {
+    readonly call: { readonly params: { readonly break_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: BreakRecord;
+  };
+  /**
    * close_break: Close a break, and book its difference, once. Requires an operator key. Error codes:
    * `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`, `limit_exceeded`,
    * `unknown_close_break`.
@@ -6505,6 +6538,8 @@ export type ErrorRows = {
   readonly receive_notice_schema: ErrorRow;
   /** The request does not match the schema of list_breaks. */
   readonly list_breaks_schema: ErrorRow;
+  /** The request does not match the schema of get_break. */
+  readonly get_break_schema: ErrorRow;
   /** The request does not match the schema of close_break. */
   readonly close_break_schema: ErrorRow;
   /** The request does not match the schema of create_settlement_file. */
@@ -6769,6 +6804,8 @@ export type ErrorRows = {
   readonly unknown_receive_notice: ErrorRow;
   /** The breaks could not be listed because of an internal error. */
   readonly unknown_list_breaks: ErrorRow;
+  /** The break could not be read because of an internal error. */
+  readonly unknown_get_break: ErrorRow;
   /** The break could not be closed because of an internal error. */
   readonly unknown_close_break: ErrorRow;
   /** The settlement file could not be created because of an internal error. */

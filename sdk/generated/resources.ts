@@ -519,6 +519,14 @@ export class BreaksResource {
   }
 
   /**
+   * get_break: Get a break: what the processor said, and the ways to book the difference. Requires an operator
+   * key. Error codes: `break_not_found`, `unknown_get_break`.
+   */
+  get(breakId: string, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
+    return this.#send('get_break', { params: { break_id: breakId }, options });
+  }
+
+  /**
    * close_break: Close a break, and book its difference, once. Requires an operator key. Error codes:
    * `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`, `limit_exceeded`,
    * `unknown_close_break`.

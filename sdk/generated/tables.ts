@@ -34,6 +34,7 @@ resolve_attempt POST operator/attempt/{attempt_id}/resolve funding:write money r
 list_connectors GET operator/connector operator:read
 receive_notice POST connector/{connector_id}/notice - connector repeatable
 list_breaks GET operator/break operator:read
+get_break GET operator/break/{break_id} operator:read
 close_break POST operator/break/{break_id}/close funding:write money repeatable
 create_settlement_file POST operator/settlement-file funding:write optional
 add_settlement_lines POST operator/settlement-file/{file_id}/line funding:write repeatable

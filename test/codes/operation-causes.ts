@@ -139,7 +139,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
   search_attempts: ['program_id=x', 'status=lost'],
-  list_breaks: ['program_id=x', 'kind=x'],
+  list_breaks: ['program_id=x', 'kind=x', 'settlement_file_id=x'],
   list_approvals: ['program_id=x'],
   search_cases: ['program_id=x', 'code=x', 'incident_id=x'],
   search: ['q=%20', 'program_id=prog_1', 'q=x&program_id=x'],

@@ -299,6 +299,7 @@ function together(before: LineBreak, { found }: LineBreak): LineBreak {
   return before.found.length < MAX_FOUND_CHARACTERS ? { ...before, found: `${before.found}, ${found}` } : before;
 }
 
+/** Describes a line. The statements in `server/store/processors/break.ts` find the line by this text. */
 function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
   return `${lineInWords(line)} (line ${line.lineNumber} of ${toWireId('stl', fileId)})`;
 }

@@ -1,5 +1,7 @@
 import type { AttemptKind, AttemptStatus } from '../../../domain/processors/attempt.ts';
 import type { BookAgainst, BreakKind, Difference } from '../../../domain/processors/break.ts';
+import type { OrderKind } from '../../../domain/processors/order.ts';
+import type { LineStatus } from '../../../domain/processors/settlement.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
 import {
@@ -7,6 +9,7 @@ import {
   CURRENCY,
   columns,
   INTEGER,
+  json,
   many,
   NUMBER,
   nullable,
@@ -54,16 +57,44 @@ const OF_ATTEMPT = columns({
   correctedAmount: BIGINT,
 });
 
-const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*
+/** A line of a settlement file, with its amounts as digits, because a JSON number could not hold every amount exactly. */
+export type BreakLine = {
+  /** The id of the API. */
+  readonly file: string;
+  readonly number: number;
+  readonly sentAttemptId: string | null;
+  readonly processorReference: string | null;
+  readonly kind: OrderKind;
+  readonly amount: string;
+  readonly currency: string;
+  readonly fee: string;
+  readonly status: LineStatus;
+  readonly settledOn: string;
+};
+
+const LINES = columns({ lines: json<readonly BreakLine[]>('json') });
+
+/** SQL: the lines that the text `found` of a break names, as `inFile` writes them. */
+const LINES_OF_FOUND = `select coalesce(json_agg(json_build_object(
+      'file', 'stl_' || named.parts[2], 'number', line_number, 'sentAttemptId', sent_attempt_id,
+      'processorReference', processor_reference, 'kind', kind, 'amount', amount::text, 'currency', currency, 'fee', fee::text,
+      'status', status, 'settledOn', settled_on
+    ) order by named.at), '[]') as lines
+    from regexp_matches(processor_break.found, '\\(line ([0-9]{1,8}) of stl_([0-9a-f]{32})\\)', 'g')
+      with ordinality as named (parts, at)
+    join settlement_line on file_id = named.parts[2]::uuid and line_number = named.parts[1]::integer`;
+
+const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*, lines
     from processor_break left join lateral (
       select kind as attempt_kind, status as attempt_status, amount as attempt_amount, late_approval_at, corrected_amount
       from processor_attempt
       where processor_attempt.program_id = processor_break.program_id and processor_attempt.attempt_id = processor_break.attempt_id
       limit 1
-    ) as attempt on true`;
+    ) as attempt on true
+    cross join lateral (${LINES_OF_FOUND}) as said`;
 
 /** A difference between a processor and the books. Ids are inner UUIDs. */
-export type Break = RowOf<typeof BREAK.columns> & Pick<Difference, 'attempt'>;
+export type Break = RowOf<typeof BREAK.columns> & Pick<Difference, 'attempt'> & RowOf<typeof LINES.columns>;
 
 /** The conditions of a list of breaks. Null for no condition. */
 export type BreakFilter = {
@@ -71,12 +102,15 @@ export type BreakFilter = {
   readonly kind: BreakKind | null;
   readonly connectorId: string | null;
   readonly programId: string | null;
+  /** The id of the API, as it is in the text `found`. */
+  readonly file: string | null;
 };
 
 const LIST_BREAKS = statementVariants({
   kind: nullable(word<BreakKind>()),
   connectorId: nullable(TEXT),
   programId: nullable(UUID),
+  file: nullable(TEXT),
   after: nullable(UUID),
   count: INTEGER,
 });
@@ -85,6 +119,7 @@ const CONDITIONS = [
   ['kind', 'kind = :kind'],
   ['connectorId', 'connector_id = :connectorId'],
   ['programId', 'program_id = :programId'],
+  ['file', 'strpos(found, :file) > 0'],
 ] as const;
 
 /** Reads a page of breaks after the break with the inner UUID `after`: open breaks oldest first, closed ones newest first. */
@@ -206,7 +241,7 @@ export function closeBreak(closed: Break, correction: bigint): Statement {
 /** Reads a break from a row of {@link listBreaks} or {@link lockBreak}, with the time when it was read, by the database's clock. */
 export function toBreak(row: Row): { readonly found: Break; readonly now: number } {
   const attempt = row.attempt_kind === null ? null : toAttempt(row);
-  return { found: { ...BREAK.read(row), attempt }, now: (row.now as Date).getTime() };
+  return { found: { ...BREAK.read(row), ...LINES.read(row), attempt }, now: (row.now as Date).getTime() };
 }
 
 function toAttempt(row: Row): Break['attempt'] {

@@ -33,6 +33,13 @@ const NO_BREAK = '00000000-0000-0000-0000-000000000000';
 
 type CloseCall = Call<'close_break'>;
 
+/** get_break: returns the break, or throws `break_not_found`. */
+export async function getBreak({ database }: Service, { params }: Call<'get_break'>): Promise<Reply<'get_break'>> {
+  const breakId = fromWireId('brk', params.break_id) ?? NO_BREAK;
+  const { found, now } = requireBreak(params.break_id, await readRows(database, readBreak({ breakId })));
+  return { record: toBreakRecord(found, now) };
+}
+
 // Invariant: The difference of a break is booked once, and only as listed in its bookings
 // Kept by: the lock of the break, held while it is booked
 // Tested by: `test/api/processors/breaks.test.ts`
@@ -51,7 +58,7 @@ export async function closeBreak(service: Service, call: CloseCall): Promise<Rep
   const amount = readOptionalAmount(sent);
   const load = { ...(await loadAccounts(service, call, breakId)), breaks: lockBreak({ breakId }) };
   return transact<Reply<'close_break'>, keyof typeof load>(service.database, call.deadline, load, (loaded, batchId) => {
-    const { found, now } = requireBreak(call, loaded.breaks);
+    const { found, now } = requireBreak(call.params.break_id, loaded.breaks);
     const isBooked = found.bookedAgainst !== null && bookingsOf(found).length === 0;
     if (found.closedAt !== null && (against === undefined || (isBooked && against === found.bookedAgainst))) {
       // A repeated request gets the same value as the first.
@@ -82,9 +89,8 @@ function withBooking(found: Break, { against, correction }: Booking): Break {
   return { ...found, bookedAgainst: against, attempt: corrected };
 }
 
-function requireBreak(call: CloseCall, [row]: readonly Row[]): ReturnType<typeof toBreak> {
+function requireBreak(sentId: string, [row]: readonly Row[]): ReturnType<typeof toBreak> {
   if (row !== undefined) return toBreak(row);
-  const { break_id: sentId } = call.params;
   const hint = fromWireId('brk', sentId) === undefined ? ' A break id is brk_ and 32 hex digits.' : '';
   throw new Refusal('break_not_found', `There is no break '${sentId}'.${hint}`);
 }
@@ -95,7 +101,7 @@ type AccountLoad = { readonly accounts: Statement | null; readonly threshold: St
 async function loadAccounts(service: Service, call: CloseCall, breakId: string): Promise<AccountLoad> {
   const { book_against: against } = call.body;
   if (against === undefined) return NO_ACCOUNTS;
-  const { found } = requireBreak(call, await readRows(service.database, readBreak({ breakId })));
+  const { found } = requireBreak(call.params.break_id, await readRows(service.database, readBreak({ breakId })));
   const { programId, attemptId, currency } = found;
   if (programId === null || attemptId === null || currency === null) return NO_ACCOUNTS;
   const accounts = lockAccountsOfBreak({ programId, attemptId, currency });

@@ -113,7 +113,11 @@ export async function searchAttempts(
 /** list_breaks: returns the open breaks, oldest first, or the closed ones, newest first. */
 export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
   const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
-  const filter = { isClosed: status === 'closed', kind, connectorId, programId: readProgramFilter(call, programId) };
+  const { settlement_file_id: file = null } = call.query;
+  const filter = {
+    ...{ isClosed: status === 'closed', kind, connectorId, file },
+    programId: readProgramFilter(call, programId),
+  };
   const record = await readPage(service, call, {
     prefix: 'brk',
     statement: (after, count) => listBreaksStatement(filter, after, count),

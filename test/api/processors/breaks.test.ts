@@ -27,6 +27,8 @@ const bodyOf = async <Body>(reply: Promise<{ readonly body: string }>): Promise<
 const list = (query: object = {}) =>
   bodyOf<{ data: readonly BreakRecord[]; next_cursor: string | null }>(ledger.call('list_breaks', query));
 
+const get = (breakId: string) => bodyOf<BreakRecord>(ledger.call('get_break', {}, { params: { break_id: breakId } }));
+
 const close = (breakId: string, note: string) =>
   bodyOf<BreakRecord>(ledger.call('close_break', { note }, { params: { break_id: breakId } }));
 
@@ -67,6 +69,7 @@ describe('list_breaks', () => {
       note: null,
     });
     expect(data[0]?.age_seconds).toBeGreaterThanOrEqual(90);
+    expect(data[0]?.settlement_lines).toEqual([]);
     const limit = Math.ceil(ids.length / 2);
     const first = await list({ limit });
     const second = await list({ limit, cursor: first.next_cursor });
@@ -111,6 +114,13 @@ describe('close_break', () => {
     expect(rows).toEqual([{ action: 'close_break', actor: 'sandbox', details: { ...kept, omitted: ['note'] } }]);
   });
 
+  test('shows the closed break to get_break, as close_break returned it', async () => {
+    const breakId = await insert('late_approval');
+    expect(await get(breakId)).toMatchObject({ break_id: breakId, kind: 'late_approval', closed_at: null, note: null });
+    const { age_seconds: _, ...closed } = await close(breakId, 'They returned it.');
+    expect(await get(breakId)).toMatchObject(closed);
+  });
+
   test('stores its note without keys and card numbers', async () => {
     const key = `ts_test_${'a1'.repeat(24)}`;
     const closed = await close(await insert('late_approval'), `They have ${key} and password=hunter2`);
@@ -121,6 +131,7 @@ describe('close_break', () => {
     const answer = await close(id, 'x').catch((error: unknown) => error);
     expect(answer).toBeInstanceOf(Refusal);
     expect(answer).toMatchObject({ code: 'break_not_found' });
+    await expect(get(id)).rejects.toMatchObject({ code: 'break_not_found' });
   });
 });
 

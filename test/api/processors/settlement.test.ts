@@ -384,13 +384,28 @@ test('sends one event each time a break opens or reopens', async () => {
 
 test('stops counting a withdrawn file, and closes its breaks', async () => {
   const about = await attempt('approved');
-  const lines = [lineOf(about), lineOf(about), { ...lineOf(about), attempt_id: 'nothing-of-ours' }];
+  const lines = [lineOf(about), lineOf(about, { fee: 7 }), { ...lineOf(about), attempt_id: 'nothing-of-ours' }];
   const wrong = await settle(lines);
   expect(wrong.outcomes).toMatchObject({ matched: 1, duplicate: 1, missing_in_ledger: 1 });
   const id = toWireId('pat', about.attemptId);
   expect((await breaksOf('duplicate')).filter((one) => one.attempt_id === id)).toMatchObject([
     { amount: 1000, found: expect.stringContaining(`push of 10.00 USD (line 2 of ${wrong.file_id})`) },
   ]);
+  const another = await settle([{ ...lineOf(about), attempt_id: 'nothing-of-ours-either' }]);
+  const ofFile = await breaksOf('missing_in_ledger', { settlement_file_id: wrong.file_id });
+  expect(ofFile.map(({ settlement_lines: [line] }) => line)).toEqual([
+    {
+      ...{ file_id: wrong.file_id, line_number: 3, attempt_id: 'nothing-of-ours', processor_reference: null },
+      ...{ kind: 'push', amount: 1000, currency: 'USD', fee: 0, status: 'settled', settled_on: '2026-11-30' },
+    },
+  ]);
+  const [twice] = await breaksOf('duplicate', { settlement_file_id: wrong.file_id });
+  expect(twice?.settlement_lines).toMatchObject([{ line_number: 2, attempt_id: id, fee: 7 }]);
+  const break_id = twice?.break_id ?? '';
+  expect(JSON.parse((await ledger.call('get_break', {}, { params: { break_id } })).body)).toMatchObject({
+    settlement_lines: twice?.settlement_lines,
+  });
+  await withdraw(another.file_id);
   await withdraw(wrong.file_id);
   await match();
   expect(await show(wrong.file_id)).toMatchObject({ status: 'withdrawn' });
@@ -415,7 +430,16 @@ test('keeps a break open if only one of the two files that caused it is withdraw
   await withdraw(second.file_id);
   await match();
   const about = (await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(first.file_id));
-  expect(about).toMatchObject([{ amount: 700, found: expect.stringContaining(second.file_id) }]);
+  expect(about).toMatchObject([
+    {
+      amount: 700,
+      found: expect.stringContaining(second.file_id),
+      settlement_lines: [
+        { file_id: first.file_id, line_number: 1 },
+        { file_id: second.file_id, line_number: 1 },
+      ],
+    },
+  ]);
 });
 
 test('matches no attempt if several have the reference or if the reference was redacted', async () => {
