@@ -131,6 +131,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       { operation: 'delete_session', request: { method: 'DELETE', path: OPERATIONS.delete_session.path } },
     ]),
   ),
+  break_not_found: aboutNone('break_not_found', 'break_id', `brk_${NO_ID}`, 'brk_missing'),
   settlement_file_not_found: aboutNone('settlement_file_not_found', 'file_id', `stl_${NO_ID}`, 'stl_missing'),
   person_not_found: together(
     aboutNone('person_not_found', 'person_id', `per_${NO_ID}`, 'per_missing'),

@@ -2,7 +2,7 @@ import type { ConnectorRecord } from '../../../contract/processors/connectors.ts
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { SIMULATOR_ID } from '../../../domain/sandbox.ts';
 import { allAtConnector } from '../../../domain/switch.ts';
-import type { Call, Reply, Service } from '../../calls/call.ts';
+import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { transferMissing } from '../../calls/missing.ts';
 import { DEFAULT_LIMIT, readCursor, readFiltered, readPage } from '../../calls/page.ts';
 import type { ConnectorStatus } from '../../calls/processors.ts';
@@ -114,6 +114,10 @@ export async function searchAttempts(
 export async function listBreaks(service: Service, call: Call<'list_breaks'>): Promise<Reply<'list_breaks'>> {
   const { status = 'open', kind = null, connector_id: connectorId = null, program_id: programId } = call.query;
   const { settlement_file_id: file = null } = call.query;
+  if (file !== null && fromWireId('stl', file) === undefined) {
+    const message = `'settlement_file_id' is '${file}', but it must be stl_ and 32 hex digits.`;
+    throw schemaRefusal(call, message, '/settlement_file_id');
+  }
   const filter = {
     ...{ isClosed: status === 'closed', kind, connectorId, file },
     programId: readProgramFilter(call, programId),
