@@ -112,11 +112,11 @@ import {
 import { replayWebhook, resendEvent, testWebhook } from './subjects/webhooks/request-deliveries.ts';
 import type { WebhookService } from './subjects/webhooks/tools.ts';
 
-// Invariant: A statement can access only rows of the request's program, even if its program is missing or wrong. In a group commit,
-//   it can access the rows of the programs in the group
-// Kept by: row-level security; an operation's reach is in its definition and applied here, a group's in
-//   `server/commit/locking-path.ts`
-// Tested by: `test/security/row-level-security.test.ts`
+// Invariant: A statement can access only rows of the request's program, even if it names no program or the wrong one. In a group
+// commit,
+//   it can access the rows of the programs in the group Kept by: row-level security; an operation's reach is in its definition
+//   and applied here, a group's in
+//   `server/commit/locking-path.ts` Tested by: `test/security/row-level-security.test.ts`
 
 export type AnyService = TransferService & EventService & WebhookService;
 
@@ -337,7 +337,7 @@ export function handlersOf(
   };
 }
 
-/** Returns the service without effects: it decides as it would now, and writes nothing. */
+/** Returns the service for a trial: handlers decide as they would now, but nothing is written. */
 function forTrial(service: AnyService): AnyService {
   const database = service.database.forTrial();
   const { operatorLimits, processors } = service;

@@ -109,8 +109,9 @@ export type CallContext = {
   readonly deadline: number;
   /**
    * Whether the caller is known to be gone. A caller is gone if it has disconnected, or if it already has an error response
-   * because the result took too long. `isWaiting` is for work that waits for its turn: then a caller also counts as gone if it
-   * has half-closed its connection, which callers that still read rarely do. Omitted if callers cannot disconnect.
+   * because the result took too long. `isWaiting` is true while the work waits for its turn. Then a caller also counts as gone if
+   * it has half-closed its connection, because callers that still read rarely do that. The function is omitted if callers cannot
+   * disconnect.
    */
   readonly isGone?: ((isWaiting: boolean) => boolean) | undefined;
 };
@@ -166,7 +167,7 @@ export type TextReply = {
   readonly replayed?: boolean;
   /** For a replay: the wire id of the request that first used the key. */
   readonly originalRequestId?: string | undefined;
-  /** For the error log: the most severe refusal or fault among the rows of a success. */
+  /** For the error log: the most severe refusal or fault among the rows of a successful response. */
   readonly refusedRow?: RefusedRow;
 };
 

@@ -8,7 +8,7 @@ export function isRepeatable(operation: OperationId): boolean {
 
 /**
  * Returns advice about an unknown outcome. If the request has a key or is safe to repeat, the advice is to send it again.
- * Otherwise, it is to look the outcome up.
+ * Otherwise, the advice is to look up the outcome.
  */
 export function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   if (!OPERATIONS[operation].movesMoney) return howToFindChange(operation, key);

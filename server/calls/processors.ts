@@ -23,8 +23,9 @@ export type VerifyNotice = (
 ) => boolean;
 
 /**
- * Returns a function that verifies notices with the secrets of their connectors, each `whsec_…`. An unknown connector has none. The
- * age of a notice is measured with the database's clock: if this machine's clock were wrong, every notice would be refused.
+ * Returns a function that verifies notices with the secrets of their connectors, which have the form `whsec_…`. An unknown
+ * connector has none. The age of a notice is measured with the database's clock: if this machine's clock were wrong, every notice
+ * would be refused.
  */
 export function noticeVerifier(secretsOf: (connectorId: string) => readonly string[]): VerifyNotice {
   return (connectorId, headers, body) => 'id' in verifyNotice(headers, body, secretsOf(connectorId), databaseTime());

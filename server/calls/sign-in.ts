@@ -29,7 +29,10 @@ export type SignInOutcome =
       readonly programs: readonly { readonly programId: string; readonly name: string | null }[];
     };
 
-/** Returns when the response is due, counted from the call. It is called late, because the provider may take a long time. */
+/**
+ * Returns when the response is due, counted from this call. It is called only after the provider has answered, so that the
+ * provider's time does not count.
+ */
 export type NewDeadline = () => number;
 
 /** Sign-in with the configured OpenID provider. http serves its routes. */

@@ -55,7 +55,7 @@ test('passes the turn on after a failure', async () => {
   expect(await turns.take(callOf('c'), () => Promise.resolve('free again'))).toBe('free again');
 });
 
-test('gives a caller that has half-closed its connection all turns after the first', async () => {
+test('keeps giving turns to a half-closed connection after its first turn', async () => {
   const turns = new Turns({ atOnce: 1, ...LIMITS });
   const halfClosed = callOf('a', (isWaiting) => isWaiting);
   const all = ['one', 'two', 'three'].map((name) => turns.take(halfClosed, () => Promise.resolve(name)));

@@ -146,9 +146,9 @@ export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCal
 }
 
 /**
- * How many long reads may run at the same time: exports, and searches for rare rows. They must leave database connections for other
- * requests. A piece takes a few hundredths of a second. With two at a time, some 250 others get their turn before the deadline of a
- * waiting request.
+ * How many long reads may run at the same time: exports, and searches for rare rows. They must leave database connections for
+ * other requests. A piece takes a few hundredths of a second. With two at a time, about 250 others get their turn before the
+ * deadline of a waiting request.
  */
 const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
 

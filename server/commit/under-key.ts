@@ -130,7 +130,8 @@ function decide<Record, Name extends string>(
   const [found] = toStoredResponses(loaded.responses).values();
   if (found !== undefined) {
     const first = replay(found, fingerprint);
-    // A taken key proves nothing about this request, but a replay proves that the first request had an effect.
+    // If a different request has used the key, that proves nothing about this one. A replay proves that the first request had an
+    // effect.
     if (first instanceof Refusal) return { result: first, writes: [], readsOnly: true };
     return { result: storedRefusal(first) ?? replayOf(first, call.operation), writes: [] };
   }

@@ -118,13 +118,13 @@ function userName(): string {
 /**
  * Makes this process the owner of a data directory until `release` is called, or until the process dies for any reason.
  *
- * The lock is a kernel lock on a file. It is taken through SQLite, because Node has no call for one. The kernel grants it to one of
- * two simultaneous starters, and releases it when its holder dies. It also works between containers that share a volume but not
- * their process ids. A file that contains a process id cannot do any of that. The file next to the lock only shows people the owner. No
- * code relies on it.
+ * The lock is a kernel lock on a file. It is taken through SQLite, because Node has no call for one. If two processes start at
+ * the same time, the kernel grants it to one of them. It releases the lock when the holder dies. It also works between containers
+ * that share a volume but not their process ids. A file that contains a process id cannot do any of that. The file next to the
+ * lock only shows people the owner. No code relies on it.
  *
- * No other code in this process may open the lock file, because POSIX releases a process's locks on a file when the process closes
- * any handle to that file.
+ * No other code in this process may open the lock file, because POSIX releases a process's locks on a file when the process
+ * closes any handle to that file.
  *
  * @param directory an existing directory.
  * @param shownAs its name in messages, as the operator wrote it.
@@ -145,7 +145,8 @@ export async function lockDataDirectory(
     } catch (error) {
       if (!isBusy(error)) throw describeLockRefusal(error, path, shownAs);
       const owner = parseOwner(ownerPath);
-      // The recorded owner is a dead process of this machine. The current holder of the lock has not recorded itself yet.
+      // If the recorded owner is a dead process of this machine, the current holder of the lock has not recorded itself yet, so
+      // the lock is tried again.
       const elsewhere = owner !== undefined && owner.host !== hostname();
       const isNamed = owner !== undefined && !elsewhere && processExists(owner.processId);
       const isLate = performance.now() > deadline;

@@ -43,7 +43,7 @@ export function newBatchId(): string {
   return `${newId().slice(0, -4)}0000`;
 }
 
-/** Random bytes for many ids. Requesting them separately for each id would take longer than everything else. */
+/** Random bytes for many ids. Requesting them separately for each id would take longer than all other steps together. */
 const randomBytes = Buffer.alloc(8192);
 let nextRandomByte = randomBytes.length;
 

@@ -36,7 +36,7 @@ const LOCAL = readAll(
   '168.63.129.16',
 );
 
-/** Networks of organizations. WEBHOOK_ALLOWED_NETWORKS may contain them or parts of them. */
+/** Private networks, such as those of companies. WEBHOOK_ALLOWED_NETWORKS may contain them or parts of them. */
 const PRIVATE = readAll('10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15', 'fc00::/7');
 
 /**

@@ -92,7 +92,10 @@ try {
   process.exitCode = 1;
 }
 
-/** Lets the simulator write a settlement file, and prints its path. `plants` are differences, separated by commas. */
+/**
+ * Lets the simulator write a settlement file, and prints its path. `plants` names the differences to put into it, separated by
+ * commas.
+ */
 function writeSettlementFile({ mode, dataDirectory }: CommandConfiguration, plants: string): void {
   if (mode === 'live') throw new StartupProblem('ledger-mode', 'MODE is live. Only a sandbox has the simulator.');
   const words = plants.split(',').filter((word) => word !== '');

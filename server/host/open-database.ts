@@ -43,7 +43,7 @@ export type OpenDatabase = {
 };
 
 export type DatabaseWait = {
-  /** The end of the sentence "Still preparing the schema". */
+  /** The purpose of the wait, worded to follow "Still", such as "preparing the schema". */
   readonly what: string;
   readonly settings: ConnectionSettings;
   readonly onProgress: (line: string) => void;
@@ -71,7 +71,9 @@ export function waitForDatabase<Result>(
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
-  /** Called with problems that do not prevent the service from starting. If omitted, they are not checked. */
+  /**
+   * Called with problems that do not prevent the service from starting. If omitted, the service does not look for such problems.
+   */
   readonly onWarning?: (sentence: string) => void;
 };
 

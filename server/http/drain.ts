@@ -81,7 +81,8 @@ async function stopAccepting(
 
 /** Returns whether a request is in flight that can still succeed. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
-  // A slow caller does not delay the shutdown for longer than this, no matter whether it sends or reads.
+  // Without an operation in progress, a request or a connection delays the shutdown only for `lingerMilliseconds` after its
+  // start. Its caller may be slow to send or to read.
   const now = performance.now();
   const isFresh = (since: number): boolean => now - since < settings.lingerMilliseconds;
   for (const context of active) if (context.abandon !== undefined || isFresh(context.beganAt)) return true;

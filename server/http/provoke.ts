@@ -18,7 +18,7 @@ const PROVOKED_VERSION = '"provoked"';
  * `unknown_<operation>; money_moved=unknown` provokes the failure with an unconfirmed outcome.
  *
  * @param known the codes of the possible error responses of the route.
- * @throws {Refusal} the code, or `fault` if the route has no such code
+ * @throws {Refusal} the requested code, or `fault` if the route has no such code
  * @throws {OperationFailure} for the codes of server errors
  */
 export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {

@@ -238,7 +238,7 @@ function admit(service: HttpService, context: RequestContext, response: ErrorRec
   });
   const begin = (): void => route(service, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());
-  // A health check is never refused because of load. Under load, its response is only late.
+  // A health check is never refused because of load. Under load, its response only takes longer.
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 

@@ -21,7 +21,7 @@ const OTHER_VALUE = 80;
  */
 const escaped = ({ pattern }: Parameter['schema']): number => (pattern === undefined ? 12 : 3);
 
-test('accepts the head of every request that the document allows, with every parameter at its maximum length', async () => {
+test('accepts the head of every request that the OpenAPI document allows, with every parameter at its maximum length', async () => {
   const { paths, components } = JSON.parse(await readFile('contract/openapi.json', 'utf8'));
   const resolved = (part: Parameter | { readonly $ref: string }): Parameter =>
     '$ref' in part ? components.parameters[part.$ref.split('/').at(-1) ?? ''] : part;

@@ -118,7 +118,7 @@ async function answer(
   }
 }
 
-/** The codes that mean that a credential was refused: a code, a token or a person. */
+/** The error codes that mean that a credential was refused: an authorization code, a token or a person. */
 const CREDENTIAL_CODES: readonly string[] = [
   'sign_in_not_begun',
   'identity_refused',

@@ -40,9 +40,10 @@ export function isAlive(processId: number): boolean {
 }
 
 /**
- * Stops every PostgreSQL process that is still working on a data directory, and removes files that would wrongly prevent a new server
- * from starting. The caller holds the lock of the data directory, so the service of any server there has ended. The server must end
- * before a new one starts. Otherwise a transaction of the dead service could still commit after its outcome was resolved.
+ * Stops every PostgreSQL process that is still working on a data directory, and removes files that would wrongly prevent a new
+ * server from starting. The caller holds the lock of the data directory, so the service that started any server there has ended.
+ * The server must end before a new one starts. Otherwise a transaction of the dead service could still commit after its outcome
+ * was resolved.
  *
  * @param dataDirectory the real path of PostgreSQL's files.
  * @param socketDirectory the private directory of the socket. It is emptied.

@@ -22,7 +22,7 @@ import type { Deliveries } from './worker-messages.ts';
 /** How often this process renews its leases, and reads changed webhooks and due events. */
 const POLL_MILLISECONDS = 1_000;
 
-/** If there are other processes, how often to check for events that they have numbered. */
+/** How often to check for events that other processes have numbered, if there are other processes. */
 const HEAD_POLL_MILLISECONDS = 100;
 
 /** Maximum number of new tests and resends to read at once. It is small, because the leases must be renewed in time. */

@@ -16,8 +16,8 @@ import {
 } from '../../store/webhooks/shard.ts';
 
 /**
- * If the last renewal is older than this, nothing is sent. Other processes can take the shards only when the lease has
- * expired, which is later.
+ * If the last renewal is older than this, nothing is sent. The lease itself ends later, and only then can other processes take
+ * the shards.
  */
 const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 

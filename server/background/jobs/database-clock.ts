@@ -4,7 +4,7 @@ import { READ_TIME_OF_DAY } from '../../store/sandbox-clock.ts';
 
 const INTERVAL_MILLISECONDS = 60_000;
 
-/** A larger difference between the two clocks is reported. */
+/** A larger difference between this machine's clock and the database's clock is reported. */
 const TOLERANCE_MILLISECONDS = 2_000;
 
 /** Number of queries per reading. The query with the shortest round trip gives the most accurate result. */

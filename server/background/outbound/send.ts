@@ -345,7 +345,7 @@ class Connector {
     }
   }
 
-  /** Created when it is first needed, because creating it takes some 20 ms. */
+  /** Created when it is first needed, because creating it takes about 20 ms. */
   #trust(): SecureContext {
     const added = this.#ca === null ? [] : [this.#ca];
     this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });

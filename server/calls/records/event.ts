@@ -92,7 +92,7 @@ export function fundingLowEvent({ programId, currency, available, threshold, ...
   return { type: 'funding.low', programId, subjectId: record.program_id, payload: JSON.stringify(record) };
 }
 
-/** Returns the event that a program's funding has fallen below the threshold, if it has. `cause` is as on the wire. */
+/** Returns the event funding.low if a program's funding has fallen below the threshold. `cause` is as on the wire. */
 export function lowFunding(
   before: Account,
   after: Account,

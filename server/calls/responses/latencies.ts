@@ -1,4 +1,4 @@
-/** Eight buckets for each doubling, so that a latency is accurate to five percent. */
+/** Eight buckets for each doubling of the latency, so that results are accurate to five percent. */
 const BUCKETS_PER_DOUBLING = 8;
 
 /** The middle of the first bucket. Shorter latencies are not distinguished. */

@@ -7,8 +7,9 @@ import { Latencies } from './latencies.ts';
 // The metrics page shows all counts since the process started, and the operators' overview shows only the recent ones.
 
 /**
- * The purpose of a request. The promises about latency and money apply to some of these. Guesses, such as /favicon.ico, and errors
- * of the console's own requests are `stray`. Input that is not a request, and errors of pages, are `none`.
+ * The purpose of a request. The promises about latency and money apply to some kinds only. Requests for guessed paths, such as
+ * /favicon.ico, and errors of the console's own requests are `stray`. Input that is not a request, and errors of pages, are
+ * `none`.
  */
 export const REQUEST_KINDS = ['money', 'change', 'read', 'live', 'export', 'page', 'health', 'stray', 'none'] as const;
 
@@ -32,7 +33,7 @@ export type CountedResponse = {
   /** Undefined if the caller disconnected before a response was written. */
   readonly status: number | undefined;
   readonly code: ErrorCode | undefined;
-  /** Whether the request was a guess. */
+  /** Whether the request counts as `stray`. */
   readonly isStray: boolean;
   readonly milliseconds: number;
   readonly moneyMoved: MoneyMoved | undefined;
@@ -116,7 +117,7 @@ class Responses {
   readonly #operation: OperationId | undefined;
   readonly #successes = new Map<number | undefined, Series>();
   readonly #errors = new Map<ErrorCode, Series>();
-  /** Series for exports that were cut off and batches with refused rows. Their status says success. */
+  /** Series for exports that were cut off and batches with refused rows. The status of these responses says success. */
   readonly #partial = new Map<ErrorCode, Series>();
 
   constructor(all: Series[], operation: OperationId | undefined, kind: RequestKind) {

@@ -35,7 +35,7 @@ test('stores keys in the same form as earlier versions, so that no retry after a
     expect(stored).toBe(`sha256:${createHash('sha256').update(key).digest('hex')}`);
     asDigest.push(key);
   }
-  // These counts change with the rules for card numbers. A change of those rules must make the look-up try both forms of a key.
+  // These counts change with the rules for card numbers. If you change those rules, the look-up must try both forms of a key.
   expect({
     all,
     asDigest: asDigest.length,

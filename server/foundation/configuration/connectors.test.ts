@@ -73,7 +73,7 @@ describe('ca_file', () => {
     ['', ''],
     ['/nonexistent/authority.pem', ', but that file cannot be read: ENOENT'],
     [import.meta.filename, ', but that file does not contain valid certificates in PEM format'],
-  ])('that is %s is refused', (path, why) => {
+  ])('with the value %j is refused', (path, why) => {
     const rule = "in that file the connector 'increase' has an invalid 'ca_file': it must be the path of a file of";
     expect(refusalOf(() => read([{ ...MINIMAL, ca_file: path }]))).toContain(
       `${rule} certificates in PEM format${why}`,

@@ -143,7 +143,7 @@ export const TRAITS = {
     48,
     { unit: 'hours', min: 1, max: 720 },
     'the service does not check that',
-    'how long after its approval an order may take to appear in a settlement file; it counts from the first file on',
+    'how long after its approval an order may take to appear in a settlement file; checked from the first imported file on',
   ),
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
 

@@ -75,7 +75,7 @@ export const ADDRESS: Kind<string> = {
   },
 };
 
-/** A single address or host name, as the only one to listen on. */
+/** A single address or host name to listen on. The value is a list with this one entry. */
 export const ADDRESSES: Kind<readonly string[]> = {
   allowed: ADDRESS.allowed,
   parse: (text, refuse, around) => {

@@ -26,7 +26,7 @@ const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
  * Identifies the caller by its session or its API key. A sandbox without keys accepts any process on this machine. If the key is
- * cached, as most keys are, returns no promise.
+ * cached, as most keys are, returns the caller without a promise.
  *
  * @throws {Refusal} unauthenticated, forbidden; the errors of the gateway
  */

@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
 /**
- * Maximum number of pipelined requests that may wait. If there are more, the connection is not read. Clients pipeline far fewer.
+ * Maximum number of pipelined requests that may wait. While there are more, the service does not read from the connection.
+ * Clients pipeline far fewer.
  */
 const MAX_WAITING = 100;
 
@@ -52,8 +53,8 @@ export class Connection {
   }
 
   /**
-   * Counts a request that waits for its turn. If many wait, the connection is not read: each request takes memory, and the
-   * admission limits apply only when its turn has come.
+   * Counts a request that waits for its turn. While too many wait, the service does not read from the connection: each request
+   * takes memory, and the admission limits apply only when its turn has come.
    */
   beginTurnWait(): void {
     this.#waiting += 1;

@@ -20,8 +20,8 @@ const NAME = '__Host-console';
 const LOOPBACK_NAME = 'console-';
 
 /**
- * How a request arrived: over TLS at a trusted proxy, or on this machine. Otherwise, someone on the network could read the
- * session.
+ * How a request arrived: over TLS at a trusted proxy, or on this machine. No other way is accepted, because someone on the
+ * network could read the session.
  */
 type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
 

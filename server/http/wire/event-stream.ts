@@ -12,10 +12,7 @@ import { writeHead } from './reply.ts';
 /** The media type of Server-Sent Events, which are always UTF-8. */
 export const EVENT_STREAM = 'text/event-stream';
 
-/**
- * The reasons for ending a stream other than the disconnection of its reader. `signal` aborts when the service stops.
- * `checkKey` throws if the key is invalid.
- */
+/** The reasons why the service ends a stream. `signal` aborts when the service stops. `checkKey` throws if the key is invalid. */
 export type StreamEnds = { readonly signal: AbortSignal; readonly checkKey: () => void | Promise<void> };
 
 /**

@@ -28,10 +28,10 @@ type Callback = (error?: Error | null) => void;
 
 /**
  * Ensures that every response with a status of 400 or above is an error record (specification, section 2.1), no matter where it
- * came from. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error handler has run. The
- * head and body of such a response are held back until its end. They are replaced unless they are the record of a known code with
- * the right status and type. Responses below 400 are sent unchanged. At an unknown path, or if its sign-in is refused, a browser
- * gets an HTML page with the headers of the record.
+ * came from. Node itself sends an empty 400, 417 or 503 for some requests, and the server sends an empty 500 after an unexpected
+ * error. The head and body of such a response are held back until its end. They are replaced unless they are the record of a
+ * known code with the right status and type. Responses below 400 are sent unchanged. At an unknown path, or if its sign-in is
+ * refused, a browser gets an HTML page with the headers of the record.
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request of this response. Undefined before the service has read it. */

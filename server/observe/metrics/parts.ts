@@ -159,8 +159,8 @@ export function showBackups(metrics: Metrics, read: (() => BackupFigures) | unde
 const RESOLUTION_MILLISECONDS = 20;
 
 /**
- * The period over which the delay is collected. It is longer than the time between two scrapes, so that some scrapes see each
- * period.
+ * The period over which the delay is collected. It is longer than the time between two scrapes, so that at least one scrape sees
+ * each period.
  */
 const WINDOW_MILLISECONDS = 15_000;
 

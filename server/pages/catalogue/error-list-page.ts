@@ -69,7 +69,7 @@ function problemRow(problem: Problem): Html {
 
 function moneyNote(): Html {
   return html`<div class="remedy note"><h2>Did money move?</h2>
-<p>No. A request with an error response has moved no money, with one exception: if the outcome of an operation that moves money could not be confirmed (<a href="#family-unknown"><code>${FAMILY_PATTERNS.unknown}</code></a>), the header <code>Money-Moved</code> is <code>unknown</code>, or <code>yes</code> if the money has moved and only the response could not be created; the message says how to find out.</p></div>`;
+<p>No. A request with an error response has moved no money, with one exception: the outcome of an operation that moves money could not be confirmed (<a href="#family-unknown"><code>${FAMILY_PATTERNS.unknown}</code></a>). Then the header <code>Money-Moved</code> is <code>unknown</code>, or <code>yes</code> if the money has moved and only the response could not be created. The message says how to find out.</p></div>`;
 }
 
 function group(type: ErrorType): Html {

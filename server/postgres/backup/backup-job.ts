@@ -202,7 +202,7 @@ export class BackupJob {
     if (performance.now() - handedOver.at > STALE_MILLISECONDS) this.#handedOver = undefined;
   }
 
-  /** Throws if the archiver has not stored a file before its next retry. */
+  /** Throws if the last file has waited too long for the archiver. */
   #requireArchived(): void {
     const handedOver = this.#handedOver;
     if (handedOver === undefined || performance.now() - handedOver.at < LATE_MILLISECONDS) return;

@@ -51,7 +51,7 @@ export type CopyOptions = {
 const BYTES_PER_SECOND = 32 * 1_048_576;
 
 /**
- * The maximum wait until the copy's WAL is archived, without which the copy could not be restored. It is longer than
+ * The maximum wait until the copy's WAL is archived. Without this WAL, the copy could not be restored. The wait is longer than
  * the archiver's pause before it tries again.
  */
 const ARCHIVE_TIMEOUT_MILLISECONDS = 180_000;
@@ -97,7 +97,7 @@ export class CopyInProgress extends StartupProblem {
   }
 }
 
-/** Taking a copy lasts minutes. Looking for old copies, and removing them, lasts a moment. */
+/** Taking a copy takes minutes. Finding and removing old copies takes a moment. */
 export type LockTask = 'backup' | 'retention';
 
 /** How long a process waits for another one that removes old copies, in milliseconds. */

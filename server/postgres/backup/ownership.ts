@@ -37,7 +37,7 @@ type Owner = { readonly id: string; readonly directory: string };
 const STATE_FILE = 'archive.json';
 const OWNER_FILE = 'backup-owner.json';
 
-/** Three times the interval between two reports that an owner is alive. */
+/** How long an owner counts as alive after its last report: three times the interval between two reports. */
 const ALIVE_MILLISECONDS = 90_000;
 
 /** The offset of the timeline in global/pg_control of PostgreSQL 18. */

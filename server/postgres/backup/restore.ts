@@ -229,7 +229,8 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   onProgress(`Replaying the WAL in ${source.wal}.`);
   let recovery = await recover({ ...task, time });
   const isCovered = time !== undefined && isCoveredUntil(time, candidate, plan);
-  // Nothing was committed between that time and the end of the WAL. So the whole WAL leads to the requested state.
+  // If the WAL ends before the requested time but the archive covers that time, nothing was committed in between. So the whole
+  // WAL leads to the requested state.
   const isToItsEnd = time === undefined || (recovery.kind === 'ended early' && isCovered);
   if (time !== undefined && isToItsEnd) recovery = await recover({ ...task, time: undefined });
   if (recovery.kind === 'recovered') {
@@ -255,7 +256,7 @@ async function recoverFrom(candidate: Candidate, options: RestoreOptions, setup:
   );
 }
 
-/** Returns whether the service has recorded that everything up to a time is in the archive, and it is still there. */
+/** Returns whether everything up to a time is in the archive: the service has recorded this, and the files are still there. */
 function isCoveredUntil(time: Date, { chain }: Candidate, { state, timeline }: RestorePlan): boolean {
   if (state === undefined || state.coveredUntil === null || state.timeline !== timeline) return false;
   const covered = parseSegment(state.coveredSegment ?? '');
