@@ -113,10 +113,10 @@ import { replayWebhook, resendEvent, testWebhook } from './subjects/webhooks/req
 import type { WebhookService } from './subjects/webhooks/tools.ts';
 
 // Invariant: A statement can access only rows of the request's program, even if it names no program or the wrong one. In a group
-// commit,
-//   it can access the rows of the programs in the group Kept by: row-level security; an operation's reach is in its definition
-//   and applied here, a group's in
-//   `server/commit/locking-path.ts` Tested by: `test/security/row-level-security.test.ts`
+//   commit, it can access the rows of the programs in the group
+// Kept by: row-level security; an operation's reach is in its definition and applied here, a group's in
+//   `server/commit/locking-path.ts`
+// Tested by: `test/security/row-level-security.test.ts`
 
 export type AnyService = TransferService & EventService & WebhookService;
 

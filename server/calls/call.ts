@@ -291,8 +291,8 @@ export type Gateway = {
   /** How customers reach support, such as an email address. Messages quote it. */
   readonly supportContact: string;
   /**
-   * Finds how to reach support for an error that only support can resolve, and the wire id of the incident that covers it.
-   * Undefined while the incidents are unknown. Reads from memory. Never throws.
+   * Finds the incident (wire id) that covers an error that only support can resolve, if there is one. Returns undefined while the
+   * incidents are unknown. Reads from memory. Never throws.
    */
   readonly findSupport: (error: Covered) => { readonly incidentId: string | undefined } | undefined;
   readonly handlers: Readonly<Record<OperationId, Handler>>;

@@ -183,8 +183,8 @@ export const FIND_OPEN_APPROVALS: Statement = {
 };
 
 /**
- * Ends pending requests about the holder of a card, and removes their bodies. These requests name the card, or are about one of the
- * transfers. A request without its text must not be approved. A job stores that they have expired.
+ * Ends pending requests about the holder of a card, and removes their bodies. These requests name the card or one of its
+ * transfers. They end because a request without its text must not be approved. A job later stores that they have expired.
  */
 const EXPIRE_APPROVALS_ABOUT = statement(
   'expire_approvals_about',

@@ -49,7 +49,7 @@ export type AuditEntry = RowOf<typeof AUDIT_ENTRY.columns>;
 
 export type AuditHead = RowOf<typeof HEAD.columns>;
 
-/** The previous hash in the first row. */
+/** The first row has this value as its previous hash. */
 export const NO_HASH: Buffer = Buffer.alloc(32);
 
 const COLUMNS = `${AUDIT_ENTRY.omit('createdAtMicroseconds').names},

@@ -28,7 +28,10 @@ export type DisabledAtConnector = {
   readonly connectorId: string;
   readonly types: DisabledTypes;
   readonly inEveryProgram: boolean;
-  /** The number of settings that disable the connector. If there is only one, also its content. Times are in ms since 1970. */
+  /**
+   * The number of settings that disable the connector. If there is exactly one, `only` is that setting, with times in
+   * milliseconds since 1970.
+   */
   readonly settings: number;
   readonly only: Pick<SwitchSetting, 'since' | 'until' | 'reason'> | null;
 };

@@ -296,7 +296,10 @@ const LOCK_PROVIDER_SESSIONS = statement(
     order by session_id for update of console_session`,
 );
 
-/** Locks the sessions that began with the sessions of an identity provider: of a person, with a `sid`, or both. */
+/**
+ * Locks the sessions that began with a sign-in at an identity provider, selected by the person, by the provider's `sid`, or by
+ * both.
+ */
 export function lockProviderSessions(named: {
   readonly issuer: string;
   readonly subject: string | null;

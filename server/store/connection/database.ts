@@ -304,7 +304,7 @@ export class Database {
 
   /**
    * Returns whether all rows that were visible on a server before the call are on its standby. False if that is unknown at
-   * `deadline` (`performance.now()`). Always true for a commit without synchronous replication.
+   * `deadline` (`performance.now()`). Always true without synchronous replication.
    */
   confirm(server: string | undefined, deadline: number): Promise<boolean> {
     return this.#standby.confirm(server, deadline);

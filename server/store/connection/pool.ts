@@ -43,8 +43,8 @@ export type Health = {
 };
 
 /**
- * All pools of a process for one database. They share what they learn about it. When a pool needs room, the group chooses which
- * idle connections to close.
+ * All pools of a process for one database. They share their findings about its state. When a pool needs room, the group chooses
+ * which idle connections to close.
  */
 export class PoolGroup implements Health {
   readonly #hosts: Hosts | undefined;

@@ -167,7 +167,8 @@ export const FORCE_A_FILE: Statement = {
 /**
  * Reads whether the connection may write, whether commits wait for a standby, and whether a standby is required but none is
  * configured. Writes a temporary file of about 160 kB, because its rows do not fit in memory. Fails with 53100 if the disk is
- * full. Unlike a row that is rolled back, the file leaves nothing to vacuum, and never fits into an existing file.
+ * full. The file leaves nothing to vacuum and always needs new space on the disk. A row that is rolled back would need a vacuum,
+ * and could fit into an existing file.
  */
 export const TRY_TO_WRITE: Statement = {
   name: 'try_to_write',

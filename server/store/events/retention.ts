@@ -13,8 +13,8 @@ import { CoordinatorFailure, changeTables, readDayBefore } from '../partition.ts
 // Tested by: `test/store/events/retention.test.ts`
 
 /**
- * Fences are removed after this number of days. By then, requests whose commits a fence may resolve have ended long ago. A fence
- * is kept while its events have no position.
+ * Fences are removed after this number of days. By then, every request whose commit a fence could resolve has ended long ago. A
+ * fence is kept while its events have no position.
  */
 export const FENCE_DAYS = 7;
 
@@ -41,9 +41,9 @@ const PAUSE_MILLISECONDS = 500;
  * Deletes events older than `days`, by the database's clock, and the data that the relay needed for them. Readers at a deleted
  * position get an error. Events without a position are kept, even if they are old.
  *
- * Partitions are dropped as a whole, under the lock of the switch. Otherwise a drop would wait for open transactions while others
- * wait for the drop, and could deadlock with both. If a partition is always in use, it stays until the next round. Returns the
- * names of the dropped partitions.
+ * Partitions are dropped as a whole, under the lock of the switch. Otherwise a drop would wait for open transactions while other
+ * transactions wait for the drop, and it could deadlock with them. If a partition is always in use, it stays until the next
+ * round. Returns the names of the dropped partitions.
  */
 export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {

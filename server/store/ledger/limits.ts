@@ -144,8 +144,8 @@ export const updateCounters = statementOfRows(
 
 /**
  * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}. Both see the tables as
- * they were before the statement, so exactly one of them makes each change. An insert with ON CONFLICT could do both. But it writes
- * a lock to the WAL for each row that it updates, and nearly every counter exists.
+ * they were before the statement, so exactly one of them makes each change. An insert with ON CONFLICT could do both. But it
+ * writes a lock to the WAL for each row that it updates, and nearly every counter exists already.
  */
 export const insertCounters = statementOfRows(
   'insert_counters',

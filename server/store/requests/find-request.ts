@@ -3,9 +3,9 @@ import type { Row, Statement } from '../connection/database.ts';
 import { eventIdOf } from '../events/read-events.ts';
 import { columns, DATE, INTEGER, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-// Finds the traces of a request without an index. Ids begin with their time, and a request takes a few seconds at most. So the ids
-// of the records that it created are in the range of these seconds. The statements run one after the other, with limits for the
-// amount that a busy ledger writes in that time.
+// Finds the traces of a request without an index. Ids begin with their time, and a request takes a few seconds at most. So the
+// ids of the records that it created are in the range of these seconds. The statements run one after the other, and each has a
+// limit, because a busy ledger writes many rows in that time.
 
 /** Number of rows per program that one statement compares with the request. */
 const MAX_EXAMINED = 50_000;

@@ -67,8 +67,8 @@ export type DuplicateChunk = {
 
 /**
  * Reads pairs of transfers of a card, newest first. Each pair has a transfer, the previous transfer with the same card, type and
- * amount, and the first of all these transfers. The first is needed because the third of three equal transfers also repeats it.
- * Returns no row if the card does not exist, and one row without a pair if there are no pairs.
+ * amount, and the first of all these transfers. The first is needed because the third of three equal transfers also repeats the
+ * first. Returns no row if the card does not exist, and one row without a pair if there are no pairs.
  */
 export function readDuplicatePairs(programId: string, cardName: string, chunk: DuplicateChunk): Statement {
   return READ_DUPLICATE_PAIRS({ programId, cardName, ...chunk, before: chunk.before ?? LAST_ID });

@@ -62,7 +62,7 @@ export async function verifyAudit(database: Database, expected?: string): Promis
 }
 
 /**
- * Maximum number of entries that one request verifies. Reading and hashing them takes some 20 ms, so other requests hardly wait.
+ * Maximum number of entries that one request verifies. Reading and hashing them takes about 20 ms, so other requests hardly wait.
  */
 const ENTRIES_PER_REQUEST = 1000;
 

@@ -151,9 +151,9 @@ function missing(sentId: string, { receivedAt, complete }: RequestTrace, program
       ? ['', ', and transfers, reversals and actions of operators forever']
       : [' in this card program', ', and transfers and reversals forever'];
   const message =
-    `Nothing is stored about a request '${sentId}'${where}.${hint} Requests that succeed without changing anything leave nothing, ` +
-    "such as reads and replays. A response with the header 'Idempotent-Replayed' has the id of the request that did it in " +
-    "'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, changes other than transfers and " +
+    `Nothing is stored about a request '${sentId}'${where}.${hint} Requests that succeed without changing anything, ` +
+    "such as reads and replays, leave nothing. A response with the header 'Idempotent-Replayed' has the id of the request " +
+    "that did it in 'Original-Request-Id': look that up. Errors are kept for ERROR_RETENTION_DAYS, changes other than transfers and " +
     `reversals for EVENT_RETENTION_DAYS${kept}.`;
   return new Refusal('request_not_found', message);
 }

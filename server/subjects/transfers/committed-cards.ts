@@ -15,8 +15,8 @@ export type KnownCard = { readonly card: Card; readonly account: StoredAccount; 
 const ENTRY_BYTES = 100;
 
 /**
- * Returns the default limit in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card without
- * limits takes some 350 bytes.
+ * Returns the default limit in bytes: a sixteenth of the machine's memory, but at most a quarter of V8's heap limit. A card
+ * without limits takes about 350 bytes.
  */
 export function defaultBytes(): number {
   return Math.min(machineMemory() / 16, getHeapStatistics().heap_size_limit / 4);

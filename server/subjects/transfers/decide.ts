@@ -54,9 +54,9 @@ import { type BookChanges, type ChainedWrites, chainedWritesOf, noChanges, write
 
 /**
  * The statements that load a group, in the order of sending: the locks in their global order, then the reads. Accounts that are
- * not locked are read before everything that depends on them. For example, the counters of limits come later, with the rules.
- * If an account is older than its counters, its version breaks the chain. If it were newer, a later change of the counters
- * would go unnoticed.
+ * not locked are read before everything that depends on them. For example, the counters of limits come later, with the rules. If
+ * an account has changed between the two reads, its version breaks the chain. If the account were read after its counters, such a
+ * change would go unnoticed.
  */
 export type LoadName =
   | 'lockNames'

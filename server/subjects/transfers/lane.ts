@@ -81,7 +81,7 @@ export function openTransferLane(
   };
 }
 
-/** Opens a lane that decides each request as the other lane would now, but separately and without writing anything. */
+/** Opens a lane for trials. It decides each request as the real lane would now, but separately and without writing anything. */
 export function openTrialLane(
   database: Database,
   options: Required<Pick<LaneOptions, 'connectorState'>> & Pick<LaneOptions, 'operatorLimits'>,

@@ -11,8 +11,8 @@ import {
   requireNetwork,
 } from '../../foundation/networks.ts';
 
-// Invariant: A webhook is sent only to public addresses or those in WEBHOOK_ALLOWED_NETWORKS, whatever its URL,
-//   the results of look-ups and redirects are
+// Invariant: A webhook is sent only to public addresses and addresses in WEBHOOK_ALLOWED_NETWORKS, regardless of its URL, of
+//   look-ups and of redirects
 // Kept by: this file for URLs; `send.ts` looks a name up once per connection and checks all of its addresses, and the connected
 //   address again before it writes a byte
 // Tested by: `test/outbound`, `verification/mutants/webhooks.ts`

@@ -161,7 +161,7 @@ export async function requireKeys(database: Database, { read, origin }: WebhookK
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** Makes the same check at startup. Then encrypts everything with the first key that is encrypted with another key. */
+/** Makes the same check at startup. Then everything that is encrypted with another key is encrypted again with the first key. */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();

@@ -12,8 +12,8 @@ import { readHostList } from './host-list.ts';
 // Tested by: `test/store/hosts.test.ts`, `test/faults/hosts.test.ts`
 
 /**
- * How long the other hosts have to respond after the first host that accepts writes, in milliseconds. If a connection takes longer
- * than this, all hosts are asked. A healthy host needs only a few milliseconds.
+ * The time that remains for the other hosts to respond after the first response of a host that accepts writes, in milliseconds.
+ * If a connection takes longer than this, all hosts are asked. A healthy host needs only a few milliseconds.
  */
 const LEAD_MILLISECONDS = 200;
 
