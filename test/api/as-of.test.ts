@@ -18,7 +18,7 @@ type Reading = {
 
 let programId: string;
 const cards: string[] = [];
-/** The last reading at each instant, in order. Several steps in one millisecond share the last reading. */
+/** The readings by instant, in order. If several steps happen in one millisecond, only the last reading is kept. */
 const history = new Map<string, Reading>();
 let before: string;
 
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 
 describe('a balance as of an instant', () => {
-  test('equals the balance read at that instant, and one millisecond earlier equals the previous balance', async () => {
+  test('equals the balance read at that instant, and the previous balance one millisecond earlier', async () => {
     expect(history.size).toBeGreaterThan(STEPS / 3);
     let last: Reading | undefined;
     for (const [instant, reading] of history) {

@@ -145,7 +145,7 @@ describe.each(CLOCKS)('requests to the process whose clock is %s', (which) => {
   });
 
   test('list_errors returns every error of a period, newest first', async () => {
-    // An error's time is from before the first database query, so it can be early by the duration of a request.
+    // An error gets its time before the first database query, so the time can be early by the duration of a request.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
     const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
     await waitFor(
@@ -164,7 +164,7 @@ test('logs that the clock of a process is wrong', async () => {
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('creates the partitions for the days of the database clock, even if the process has a clock a year slow at its first start', async (context) => {
+test('creates partitions for the days of the database clock, even if the clock of the process is a year slow at the first start', async (context) => {
   requireNoTables(context);
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });

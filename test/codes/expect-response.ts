@@ -97,7 +97,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
     // Some causes need an operator to act, so the caller must wait longer.
     expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
   } else if (code.startsWith('unknown_')) {
-    // The header is present while the database is stopped, unless the caller must first check the outcome.
+    // `Retry-After` is present while the database is stopped, unless the caller must first check the outcome.
     const isAllowed = header('should-retry') === 'true' ? /^1?$/ : /^$/;
     expect(header('retry-after') ?? '').toMatch(isAllowed);
   } else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
@@ -107,7 +107,7 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
     expect(seconds).toBeLessThanOrEqual(opensWithin);
   }
   expect(header('error-field') ?? '/').toMatch(/^\//);
-  // The header is missing while the database is stopped.
+  // `Support-Case` is missing while the database is stopped.
   if (ERRORS[code].type === 'Request Error') expect(header('support-case') ?? header('incident')).toBeUndefined();
   else expect(header('support-case') ?? CASE_PATH).toBe(CASE_PATH);
   if ('field' in expected) expect(header('error-field')).toBe(expected.field);

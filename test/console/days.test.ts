@@ -34,7 +34,7 @@ beforeAll(async () => {
 const pathOf = (query = '') => `/console/programs/${programId}/day${query}`;
 
 describe('the day of a card program', () => {
-  test('shows the answer in the first sentence, and every line of the day', async () => {
+  test('says in the first sentence that the day adds up, and shows every line of the day', async () => {
     const page = await openConsole(pathOf(`?day=${day}`));
     await page
       .locator('.answer')

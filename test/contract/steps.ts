@@ -37,7 +37,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database'
  */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
-/** Fields whose values have these names in other operations. */
+/** Fields whose values occur under another name in other operations. */
 const SAME: Readonly<Record<string, string>> = {
   destination_card_id: 'card_id',
   subject_id: 'card_id',
@@ -91,7 +91,7 @@ export class Records {
   }
 
   /**
-   * Returns a step for the page after the last page of a list, with the same parameters. Undefined if there is none.
+   * Returns the path and query of a list's next page, after the page that was read last. Undefined if there is none.
    */
   nextPage(operation: string): Page | undefined {
     return this.#nextPages.get(operation);

@@ -27,27 +27,30 @@ async function holdBack(webhookId: string): Promise<() => Promise<void>> {
 test.each([
   ['strict', 1],
   ['parallel', 4],
-] as const)('in %s order, the service sends at most %i events before their outcome is stored', async (order, most) => {
-  const program: Program = await newProgram({ service: service() });
-  const receiver = await receiverForTest();
-  const { webhook_id: id } = await createWebhook(program, receiver, { order, concurrency: 4 });
-  // After ten successes, a webhook in parallel order may have as many requests in flight as its concurrency.
-  const before = await program.transfer(10);
-  await receiver.all(program.start + 1, before);
-  await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
-  const release = await holdBack(id);
-  const last = await program.transfer(10);
-  // If a lease ends in the meantime, the events in flight are sent again, but no later ones.
-  const sent = (): number => new Set(receiver.positions).size;
-  await waitFor('all events that may be sent', async () => sent() >= 10 + most && receiver.open === 0);
-  await sleep(MORE_MILLISECONDS);
-  expect(sent()).toBe(10 + most);
-  expect((await program.client.webhooks.get(id)).position).toBe(before);
-  await release();
-  await receiver.all(program.start + 1, last);
-  await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
-  expect(sent()).toBe(20);
-});
+] as const)(
+  'in %s order, the service sends at most %i events before their outcomes are stored',
+  async (order, most) => {
+    const program: Program = await newProgram({ service: service() });
+    const receiver = await receiverForTest();
+    const { webhook_id: id } = await createWebhook(program, receiver, { order, concurrency: 4 });
+    // After ten successes, a webhook in parallel order may have as many requests in flight as its concurrency.
+    const before = await program.transfer(10);
+    await receiver.all(program.start + 1, before);
+    await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
+    const release = await holdBack(id);
+    const last = await program.transfer(10);
+    // If a lease ends in the meantime, the events in flight are sent again, but no later ones.
+    const sent = (): number => new Set(receiver.positions).size;
+    await waitFor('all events that may be sent', async () => sent() >= 10 + most && receiver.open === 0);
+    await sleep(MORE_MILLISECONDS);
+    expect(sent()).toBe(10 + most);
+    expect((await program.client.webhooks.get(id)).position).toBe(before);
+    await release();
+    await receiver.all(program.start + 1, last);
+    await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
+    expect(sent()).toBe(20);
+  },
+);
 
 test('delivered events are not resent if another process takes over while an earlier event hangs', async () => {
   const program = await newProgram({ service: service() });

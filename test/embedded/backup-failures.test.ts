@@ -318,7 +318,7 @@ describe('a restore', () => {
     expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
   });
 
-  test('to the latest time uses no copy before a gap in the WAL, although a restore to an earlier time can', async () => {
+  test('to the latest time uses no copy from before a gap in the WAL, although a restore to an earlier time can', async () => {
     const time = new Date().toISOString();
     await transfer();
     await archive();

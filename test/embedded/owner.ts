@@ -14,7 +14,8 @@ try {
     await lockDataDirectory(dataDirectory, dataDirectory);
     report({ won: true });
   } else {
-    // Without a system directory, the product chooses one for files that PostgreSQL's user cannot reach in place.
+    // Without a system directory, the product chooses one. It holds files that PostgreSQL's user cannot reach where
+    // they are.
     const where = systemDirectory === '' ? { dataDirectory } : { dataDirectory, systemDirectory };
     const postgres = await startEmbeddedPostgres(where);
     report({ won: true, serverProcessId: postgres.processId(), connection: postgres.connection });

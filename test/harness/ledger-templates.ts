@@ -35,7 +35,7 @@ const STARTS = 'starts';
 function describeStarts(templates: string): string {
   const starts = readFileSync(join(templates, STARTS), { encoding: 'utf8', flag: 'a+' }).split('\n');
   const numberOf = (start: Start): number => starts.filter((line) => line === start).length;
-  return `Started ${numberOf('service')} services, and ${numberOf('PostgreSQL')} PostgreSQL without a service.`;
+  return `Started ${numberOf('service')} services, and ${numberOf('PostgreSQL')} PostgreSQL servers without a service.`;
 }
 
 /**

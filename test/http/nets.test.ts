@@ -166,7 +166,7 @@ describe('a timeout', () => {
     expect([reports.length, entries.map(({ code }) => code)]).toEqual([1, ['request_timeout']]);
   });
 
-  it("ends a request whose body does not arrive, and is reported for the request's operation", async () => {
+  it("ends a request whose body does not arrive, and is reported with the request's operation", async () => {
     // This is enough time for the head, which arrives completely.
     const settings = {
       headTimeoutMilliseconds: 1_500,

@@ -55,7 +55,7 @@ describe('every faulty request gets the error record', () => {
     expect(messageOf(await connection.next())).toContain(says);
   });
 
-  it('and the list of cases is long, and each case has a unique name', () => {
+  it('in many cases, each with a unique name', () => {
     expect(new Set(CASES.map(({ name }) => name)).size).toBe(CASES.length);
     expect(CASES.length).toBeGreaterThanOrEqual(60);
   });

@@ -132,7 +132,7 @@ describe('a replay', () => {
 });
 
 describe('the wait ends', () => {
-  test('when the service stops, with the current transfer', async () => {
+  test('with the current transfer when the service stops', async () => {
     const { port, server: http } = await startHttpServer(ledgerGateway(ledger));
     const before = processors.noted.length;
     const reply = load(port, { Prefer: 'wait=10' });
@@ -165,7 +165,7 @@ describe('the wait ends', () => {
     await answer(ledger, attempt, 'approved');
   });
 
-  test('without an error that denies the transfer, even if too many requests wait', async () => {
+  test('with the transfer, not with an error that denies it, even if too many requests wait', async () => {
     const watchLimits = { ...WATCH_LIMITS, transfer: { perProgram: 2, inTotal: 4 } };
     const { port } = await serve(ledgerGateway(ledger), { settings: { watchLimits } });
     const before = processors.noted.length;

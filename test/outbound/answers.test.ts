@@ -75,7 +75,7 @@ test.each(['x-a: b\r\nx-c: d', 'a\nb', '\0'])('a header with the value %j is nev
 
 describe('an answer', () => {
   test.each([200, 201, 204, 299, 300, 304, 400, 404, 410, 429, 500, 503, 599, 999])(
-    'counts with status %i',
+    'is returned if it has the status %i',
     async (status) => {
       const { answer } = await answerOf(replying(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`));
       expect(answer).toMatchObject({ status, error: null, address: '127.0.0.1', bodyStart: '', retryAfter: null });

@@ -100,7 +100,7 @@ describe('a connection', () => {
   });
 });
 
-test('a connection is opened for each request if the sender may keep none, and no request is repeated when it closes', async () => {
+test('each request opens a connection if the sender may keep none, and no request is repeated when a connection closes', async () => {
   const endpoint = await listen(perRequest((socket, count) => socket.end(count === 1 ? OK : '')));
   const sender = openTestSender({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 0 } });
   for (const connections of [1, 2, 3]) {

@@ -143,8 +143,8 @@ function wholeReadsOf(plan: Plan): readonly string[] {
 }
 
 /**
- * The size in bytes up to which a partition may be read in full: only an empty one, except on the first day of a month, when most
- * rows of this test are in the partition of the month before.
+ * A partition of at most this many bytes may be read in full. Usually, that is only an empty partition. On the first
+ * day of a month, most rows of this test are in the previous month's partition, so the new month's partition is small.
  */
 const SMALL = new Date().getUTCDate() === 1 ? 8 * 1024 * 1024 : 0;
 

@@ -161,7 +161,10 @@ const PASS_ON = `
   });
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));`;
 
-/** The number of connections that can wait to be accepted. The other connections ensure that the queue is full. */
+/**
+ * The number of connections that fit in the host's queue, and the number that are opened, which is larger so that the
+ * queue is certainly full.
+ */
 const PLACES = 2;
 const CONNECTIONS = 5;
 

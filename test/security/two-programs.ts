@@ -38,7 +38,7 @@ export type ProgramData = {
   readonly reference: string;
   /** The idempotency key of every request that takes one. */
   readonly idempotencyKey: string;
-  /** The cursors of the second page of each list. */
+  /** The cursor of the second page of each list. */
   readonly cursors: Readonly<Record<Cursor, string>>;
 };
 
@@ -238,7 +238,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   };
 }
 
-/** Returns the cursors of the second page of each list. */
+/** Returns the cursor of the second page of each list. */
 async function cursorsOf(ask: Ask, transfer: string): Promise<ProgramData['cursors']> {
   const next = async (path: string) => {
     const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });

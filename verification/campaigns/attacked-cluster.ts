@@ -21,7 +21,7 @@ import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 /** Enough for several groups to be in flight when the primary fails. */
 const CLIENTS = 48;
 
-/** Attacks per ledger. After each, the whole ledger is compared, so it must stay small. */
+/** The number of attacks per ledger. After each attack, the whole ledger is compared, so it must stay small. */
 const ATTACKS_PER_LEDGER = 10;
 
 /** The number of acknowledged transfers before an attack. */
@@ -65,7 +65,7 @@ export type Plan<Environment extends Cluster> = {
   readonly start: (resources: Resources) => Promise<Environment>;
   /** The nemeses, which attack in turn. */
   readonly nemeses: readonly Nemesis<Environment>[];
-  /** The maximum p99 of figures. */
+  /** The maximum p99 of each measured time, by its name. */
   readonly bounds?: Readonly<Record<string, number>>;
   readonly writingWithin?: number;
   /** If transfers were impossible for less than this time, no request may fail. */
@@ -282,7 +282,7 @@ async function startUsers(
     new Reader('pull', source, () => services.urls, 0),
     new Reader('stream', source, () => services.urls, 1),
   ];
-  // Read each time: after a failover, another database is the primary.
+  // Reads the connection each time, because another database is the primary after a failover.
   const connection = () => cluster.connection;
   const of = { tally, connection, programs, readers, webhooks };
   const consumers = new Consumers({ ...of, caughtUpWithin: CAUGHT_UP_WITHIN });

@@ -11,11 +11,14 @@ import { Changers, pauseWhile, sendChange } from '../generators/changers.ts';
 import { Load, type Mix, type ProgramCards, pick } from '../generators/load.ts';
 import { hold, lockOfCard, lockOfKey } from '../nemeses/locks.ts';
 
-/** Clients per service: enough for a group to be decided while the previous one is being saved. */
+/** The number of clients per service: enough for a group to be decided while the previous one is being saved. */
 const CLIENTS = 96;
 const QUICK_CLIENTS = 48;
 
-/** Few requests wait for another one, so that chains grow. A refused request is not repeated: its rule may have changed. */
+/**
+ * Few requests wait for another one, so that chains grow. A refused request is not repeated, because its rule may have
+ * changed.
+ */
 const MIX: Mix = {
   doubled: 0.03,
   held: 0.15,
@@ -29,7 +32,7 @@ const MIX: Mix = {
   retries: false,
 };
 
-/** Transfers per ledger. Its whole history is replayed afterwards. */
+/** The number of transfers per ledger. The ledger's whole history is replayed afterwards. */
 const TRANSFERS_PER_LEDGER = 50_000;
 
 const STEADY_CARDS = 40;
@@ -103,8 +106,8 @@ class Trial {
   async run(): Promise<void> {
     await onConnection({ connectionString: this.#services.databaseUrl }, async (client) => {
       await recordCommits(client);
-      // Only decisions after this time are compared, because earlier ones have no number. On a busy machine, the services
-      // may still be starting then.
+      // Only decisions after this time are compared, because earlier ones have no number. On a busy machine, the
+      // services may still be starting at this time.
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       const programs = [];
       for (const name of ['hot', 'one', 'two']) programs.push(await makeProgram(this.#changes, this.#services, name));
@@ -114,8 +117,8 @@ class Trial {
       const { problems, figures } = checkSerialOrder(commits, this.#load.operations, this.#changes);
       this.#tally.violate(where, problems);
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
-      // Does not compare balances: closed cards lose theirs without a request for a transfer. The serial order covers all
-      // balances.
+      // Does not compare balances, because closed cards lose theirs without a request for a transfer. The serial order
+      // covers all balances.
       const books = await readBooksAt({ connectionString: this.#services.databaseUrl }, []);
       this.#load.judge(this.#tally, where, { ...books, balances: undefined });
       // The quick form may end before any group is chained.
@@ -179,7 +182,8 @@ class Trial {
         const milliseconds = this.#random() * most;
         const wait = () => pauseWhile(goesOn, milliseconds);
         if (this.#random() < 0.6) {
-          // Usually an unchanged card: a change that waits for its account would block changes of the switch.
+          // Usually locks the account of an unchanged card, because a change that waits for an account would block
+          // changes of the switch.
           const cards = this.#random() < 0.8 ? program.steady.slice(-HELD_CARDS) : program.changing;
           const card = pick(cards, this.#random);
           this.#held.push({ name: card, ...(await hold(client, lockOfCard(program.programId, card), wait)) });

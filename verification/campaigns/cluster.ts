@@ -45,7 +45,7 @@ function failover(setting: Setting, addressing: Addressing): Promise<Findings> {
   return onPair(setting, plan, addressing);
 }
 
-/** `folder` has the source of a Patroni; by default Debian's is used. */
+/** `folder` contains the source of a version of Patroni. The default is Debian's Patroni. */
 async function patroni(setting: Setting, addressing: Addressing, folder?: string): Promise<Findings> {
   const lack = await lackOfPatroni();
   if (lack !== undefined) return notRun(lack);

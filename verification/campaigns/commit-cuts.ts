@@ -3,7 +3,7 @@ import { type Findings, pause, type Setting } from '../campaign.ts';
 import { attackWire } from '../environments/processes/ledgers.ts';
 import { hitCommit } from '../nemeses/placement.ts';
 
-/** Cuts per ledger. The whole ledger is compared afterwards. */
+/** The number of cuts per ledger. The whole ledger is compared afterwards. */
 const CUTS_PER_LEDGER = 500;
 
 /**

@@ -123,7 +123,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     await pause((300 + random() * 700) * patience);
     const failures = () => load.responses.filter(({ status }) => status >= 500).length;
     const before = failures();
-    // Read before the disk is full: a stopped server has no address.
+    // Reads the address before the disk is full, because a stopped server has none.
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();

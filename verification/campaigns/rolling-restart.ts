@@ -8,7 +8,7 @@ import { Load } from '../generators/load.ts';
 
 const CLIENTS = 24;
 
-/** Restarts per ledger. Ledgers have two processes and three processes in turn. */
+/** The number of restarts per ledger. Ledgers have two processes and three processes in turn. */
 const RESTARTS_PER_LEDGER = 25;
 
 const SENT_AGAIN = 400;

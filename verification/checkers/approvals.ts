@@ -25,8 +25,8 @@ export type FoundMovement = { readonly key: string; readonly amount: number };
 const UNMOVED = ['pending', 'failed', 'rejected', 'withdrawn', 'expired'];
 
 /**
- * Compares the requests and the decisions with the ledger: nothing above `over` moves without an approval by a second person,
- * nothing moves twice, and everything that was acknowledged holds.
+ * Compares the requests and the decisions with the ledger: nothing above `over` moves without an approval by a second
+ * person, nothing moves twice, and every acknowledged decision is kept.
  */
 export function checkApprovals(
   asked: readonly AskedFor[],
@@ -60,7 +60,7 @@ export function checkApprovals(
     if (approvalId !== undefined && found?.approvalId !== approvalId)
       problems.push(`${key} lost its approval ${approvalId}`);
     if (amount <= over && found !== undefined) problems.push(`${key} has an approval that it does not need`);
-    // An approved request is carried out, or refused, by the job.
+    // The job carries out an approved request, or stores that it was refused, so its status has changed since.
     const isKept = acknowledged === 'approved' ? found?.status !== 'pending' : found?.status === acknowledged;
     if (acknowledged !== undefined && !isKept) problems.push(`${key} was ${acknowledged}, but is ${found?.status}`);
   }

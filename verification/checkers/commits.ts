@@ -21,7 +21,10 @@ export type Transaction = {
   readonly accounts: readonly CommittedAccount[];
 };
 
-/** The status of the first response to a key, and the transaction that stored it. `now` is in milliseconds since 1970. */
+/**
+ * The status of the first response to a key, and the position of the transaction that stored it. `now` is the time of
+ * that transaction, in milliseconds since 1970.
+ */
 export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
 
 /** The owner of an account, which never changes. */

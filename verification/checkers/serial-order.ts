@@ -152,7 +152,11 @@ class SerialOrder {
     this.#count('chained', chained);
   }
 
-  /** The ranges of positions for unstored refusals: after everything answered earlier, and before everything sent later. */
+  /**
+   * Returns the range of positions at which each unstored refusal can have been decided. The range begins after
+   * everything whose response arrived before the refused request was sent, and ends before everything that was sent
+   * after the refusal arrived.
+   */
   #windows(): readonly Open[] {
     const byGot = this.#placed.toSorted((left, right) => left.gotAt - right.gotAt);
     const bySent = this.#placed.toSorted((left, right) => left.sentAt - right.sentAt);

@@ -172,7 +172,7 @@ export class Changers {
       const body = { ...scope, disabled, reason: `change ${this.#changes}` };
       const what = disabled ? 'switch_disabled' : 'switch_enabled';
       let { status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body });
-      // Repeated until it succeeds, because other transactions may hold the locks.
+      // Repeats the request until it succeeds, because other transactions may hold the locks.
       while (!disabled && status >= 500) {
         ({ status } = await sendChange(history, pick(urls, random), { what, path: '/api/v0.1/operator/switch', body }));
       }

@@ -62,7 +62,10 @@ export function nextPeriodAfter(moment: number, period: Period, zone: string): n
   });
 }
 
-/** Returns the earliest time after `before` for which the condition holds. From then on it must hold, until `after` at least. */
+/**
+ * Returns the earliest time after `before` for which the condition holds. The condition must then hold until `after` or
+ * longer.
+ */
 export function firstAfter(before: number, after: number, holds: (time: number) => boolean): number {
   let low = before;
   let high = after;

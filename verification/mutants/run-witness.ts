@@ -11,7 +11,9 @@ export type Portion = { readonly files: readonly string[]; readonly only?: strin
 export type Place = {
   /** The copy of the source. */
   readonly path: string;
-  /** Whether the tests create their own ledgers, because its tables differ from those of other copies. */
+  /**
+   * Whether the tests create their own ledgers, because the tables of this copy differ from the tables of other copies.
+   */
   readonly makesLedgers: boolean;
 };
 

@@ -28,7 +28,7 @@ export const COORDINATOR_LOSS: Nemesis<PlacementCluster> = {
   heal: ({ environment }) => environment.resumeCoordinator(),
 };
 
-/** The number of false errors per attack, and the longest time between two, in milliseconds. */
+/** The number of false errors per attack, and the longest time between two of them, in milliseconds. */
 const DENIALS = 10;
 const BETWEEN_DENIALS = 40;
 

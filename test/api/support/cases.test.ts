@@ -71,7 +71,7 @@ describe('a case about an error', () => {
     expect(inspected.snapshot?.error).toHaveProperty('causes');
   });
 
-  test('is returned with status 200 when opened again, and after it is resolved, a new case is opened', async () => {
+  test('is returned with status 200 when opened again, but is followed by a new case once it is resolved', async () => {
     const request_id = await provoked('unknown_create_transfer');
     const path = '/api/v0.1/core/case';
     const send = (more: object = {}) => sendRaw(client().baseUrl, { path, body: { request_id, ...more } });
@@ -204,7 +204,7 @@ describe('a conversation', () => {
     expect(done).toMatchObject({ status: 'resolved', outcome: 'corrected_data' });
   });
 
-  test('stores texts unchanged except for keys, and only in the case', async () => {
+  test('stores texts only in the case, and unchanged except that secrets are removed', async () => {
     const text = `${SCRIPT} ${SECRET} private-${randomUUID()}`;
     const { case_id } = await openCase({ text, contact: text });
     await client().cases.reply(case_id, { text, external_author: text.slice(0, 190) });

@@ -240,7 +240,7 @@ describe('a long export', () => {
       (error: unknown) => error,
     );
     if (!(cut instanceof IncompleteResponse)) throw new Error(`the export was not cut off: ${String(cut)}`);
-    // The stop ended the export, and not the limit of half a minute for a caller that reads nothing.
+    // The stop ended the export, not the limit of half a minute for a caller that reads nothing.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',

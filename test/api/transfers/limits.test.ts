@@ -147,7 +147,7 @@ const WHOSE = {
   program: 'set for the card program as a whole',
 } as const;
 
-describe('a limit is exact to the minor unit, and its refusal names it:', () => {
+describe('a limit is exact to the minor unit, and the refusal names the limit:', () => {
   test.each(EVERY_LIMIT)('%s, %s, set by %s', async (name, direction, source) => {
     const { period, measure } = LIMIT_NAMES[name];
     // Each card started with a load of 1000.

@@ -338,7 +338,7 @@ describe('a reversal', () => {
     expect((await client().transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('succeeds whatever the status of the card, unless it is closed', async () => {
+  test('succeeds with any status of the card except closed', async () => {
     const [lost, closed] = [await newCard(client(), 40), await newCard(client())];
     const load = (await client().transfers.list({ card_id: lost })).data[0]?.transfer_id ?? '';
     const unload = await made(client(), lost, 15, { type: 'unload' });

@@ -26,7 +26,8 @@ export type StillService = {
 /** Starts the service for all tests of a file. */
 export async function useStillService(): Promise<StillService> {
   const { connection } = await useServer();
-  // Sets no time limits, because concurrent requests wait for each other's locks, for a long time on a slow machine.
+  // Sets no time limits, because concurrent requests wait for each other's locks, which takes a long time on a slow
+  // machine.
   const ledger = useLedger(connection, undefined, undefined, UNLIMITED);
   const admin = await useConnection(connection);
   const http = await startHttpServer(ledgerGateway(ledger));

@@ -73,7 +73,7 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
   expect(forbidden, 'requests that the caller has no permission for').toEqual([]);
 }
 
-test('a screen names the role with the fewest scopes that allow an action', () => {
+test('for each action, screens name the role with the fewest scopes that may perform it', () => {
   for (const [id, { scope, reach }] of Object.entries(OPERATIONS)) {
     const isRead = scope === null || /:read$/.test(scope);
     if (isRead || reach === 'sandbox') continue;

@@ -280,8 +280,11 @@ describe('an error about the card that is stored after the erasure has no texts:
       () => ({ cardName: 'card_active', request: { cardId: name, description: text } }),
     ],
     ['the transfer in the path', () => ({ request: { transfer_id: transferId, description: text } })],
-    ['next to a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
-    ['only the holder', () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } })],
+    ['the card, next to a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
+    [
+      'only the holder of the card',
+      () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } }),
+    ],
   ];
 
   test.each(about)('%s', async (_, change) => {

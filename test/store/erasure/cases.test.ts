@@ -122,7 +122,7 @@ describe('the texts of a case', () => {
   });
 });
 
-test('the migration restarts completed erasures to erase cases, too: their holder is no longer known, so any refused create_card counts', async () => {
+test('the migration restarts completed erasures for cases: because the holder is no longer known, they erase cases about any refused create_card', async () => {
   const [transfer, holder, other] = [
     await plant({ operation: 'update_transfer', transfer: transferId, at: '-1 day' }),
     await plant({ operation: 'create_card', request: { holder_reference: `${HOLDER} as they were` }, at: '-1 day' }),

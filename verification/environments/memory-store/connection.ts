@@ -68,7 +68,7 @@ export class Connection {
   #isWatched = false;
   /** Whether the client's end is closed. */
   isCut = false;
-  /** For `sendTogether` and the listeners of notices. */
+  /** The members that `sendTogether` and the listeners of PostgreSQL's notices use. */
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } };
   readonly on = (): this => this;
   readonly off = (): this => this;
@@ -123,7 +123,7 @@ export class Connection {
     const lost = [...this.#outbox.splice(0), ...(this.#waiting === undefined ? [] : [this.#waiting.message])];
     lost.push(...this.#inbox);
     this.#inbox.length = Math.min(received, this.#inbox.length);
-    // A dead process waits for nothing.
+    // Requests of a dead process get no error.
     if (reason !== undefined) for (const { reject } of lost) reject(reason);
     if (this.#inbox.length === 0 && this.#transaction === undefined) this.#close();
   }

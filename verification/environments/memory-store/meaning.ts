@@ -1,7 +1,10 @@
 import type { Given, StoredRow } from './parameters.ts';
 import type { Run, Transaction } from './transaction.ts';
 
-/** Executes a statement on tables in memory and returns its rows. It is a generator function if it may have to wait for a lock. */
+/**
+ * Executes a statement on tables in memory and returns the statement's rows. It is a generator function if it may have
+ * to wait for a lock.
+ */
 export type Meaning = (transaction: Transaction, given: Given) => Run<readonly StoredRow[]> | readonly StoredRow[];
 
 /** Meanings by the names of statements. */

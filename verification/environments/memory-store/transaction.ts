@@ -11,7 +11,7 @@ export type Run<Result = void> = Generator<Wait, Result, void>;
 
 type Version = { readonly commit: number; readonly row: StoredRow | undefined };
 
-/** The rows that a transaction has written, by table. Without the rows that it has deleted. */
+/** The rows that a transaction has written and not deleted, by table. */
 export type Written = ReadonlyMap<string, readonly StoredRow[]>;
 
 /** Tables with every committed version of every row, as READ COMMITTED needs them, and the locks. */
@@ -193,7 +193,7 @@ export class Transaction {
     this.#write(table, key, undefined);
   }
 
-  /** Returns the rows that it has written, by table and in order. */
+  /** Commits the transaction. Returns the rows that it has written, by table and in order. */
   commit(): Written {
     const commit = this.#tables.commits + 1;
     const written = new Map<string, readonly StoredRow[]>();

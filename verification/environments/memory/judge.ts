@@ -48,8 +48,8 @@ const LATE_MILLISECONDS = 4_000;
 const HOUR = 3_600_000;
 
 /**
- * Longer than the few seconds after which transfers become due in most schedules. In stories they become due after
- * hours.
+ * Something that is due within this time counts as due soon. In most schedules, transfers become due after a few
+ * seconds. In stories, they become due after hours.
  */
 const SOON_MILLISECONDS = 10_000;
 
@@ -444,8 +444,8 @@ export class Judge {
   }
 
   /**
-   * Notes which refusals are correct for the requests that are in progress: before a change, because a period may have begun
-   * since the last one, and after it.
+   * Notes which refusals of the requests in progress are correct, at this time and now. Called before a change, because
+   * a period may have begun since the last change, and after the change.
    */
   #noteAllPossible(at: number): void {
     for (const wish of this.#wishes) {

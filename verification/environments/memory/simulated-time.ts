@@ -81,7 +81,7 @@ export class SimulatedTime {
     return this.#timers.size > 0;
   }
 
-  /** Makes this the time of the process, from its beginning. Only for {@link inSimulatedTime}. */
+  /** Makes this the time of the process. Only for {@link inSimulatedTime}. */
   begin(): void {
     current = this;
     setDatabaseTime(this.epoch, 0);

@@ -63,7 +63,8 @@ export class Consumers {
     const backwards = [...sources].map((source, turn) => readBackwards(source, urls[turn % urls.length] ?? ''));
     const readings = [...this.#readings(), ...(await Promise.all(backwards))];
     const deliveries = this.#deliveries();
-    // Read last: later events, such as of a recorded error, may or may not have been received.
+    // Reads the tables last, so that they contain every event that was received, even later ones such as the event of a
+    // recorded error.
     const tables = await this.#readTables();
     this.#count(tables);
     return this.#check(where, readings, deliveries, tables, due);

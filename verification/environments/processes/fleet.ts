@@ -14,7 +14,9 @@ export type Beginning = {
 /** Services that share a database. The database outlives them. A service that replaces another one gets the same address. */
 export type Fleet = Services & { readonly server: TestServer; readonly end: () => Promise<void> };
 
-/** This process owns the database, because a service stops its embedded database when it exits. */
+/**
+ * Starts services on a database that this process owns, because a service stops its embedded database when it exits.
+ */
 export async function startFleet(resources: Resources, processes: number, beginning?: Beginning): Promise<Fleet> {
   const server = beginning?.server ?? (await startServer());
   const stopServer = resources.add('the database', server.stop);

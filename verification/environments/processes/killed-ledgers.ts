@@ -9,17 +9,17 @@ import { chooseVictims, oncePostgresIsBack, type TwoServices, type TwoSettings, 
 
 /** The amount of work on a ledger. */
 export type Work = {
-  /** Clients that move money in the first program. */
+  /** The number of clients that move money in the first program. */
   readonly clients: number;
-  /** Callers that send all other requests, in the second program. */
+  /** The number of callers that send all other requests, in the second program. */
   readonly callers: number;
-  /** After each kill, the whole ledger is compared, so it must stay small. */
+  /** The number of kills per ledger. After each kill, the whole ledger is compared, so it must stay small. */
   readonly killsPerLedger: number;
   /** The number of acknowledged transfers to wait for before a kill. `made` is the number so far. */
   readonly transfersUntil: (kill: number, made: number) => number;
   /** The services that the clients use before and after a kill. Without it, they use both. */
   readonly urlsFor?: (ledger: number, kill: number, urls: readonly string[]) => readonly string[];
-  /** Requests that are repeated at the end. */
+  /** The number of requests that are repeated at the end. */
   readonly sentAgain: number;
 };
 

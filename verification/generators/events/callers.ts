@@ -33,7 +33,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 /** Sends requests of many kinds, one after another. Each has a mark that its event contains. */
 export class Caller {
-  /** In the order of the responses. */
+  /** The acknowledged requests, in the order of their responses. */
   readonly acknowledged: Acknowledged[] = [];
   readonly #ledger: number;
   readonly #number: number;

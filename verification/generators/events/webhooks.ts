@@ -98,7 +98,7 @@ export class Webhooks {
     const records = await this.#records();
     await this.#enable(this.all, records);
     const behind = this.all.map(({ webhookId }) => records.get(webhookId)).filter((record) => record?.backlog !== 0);
-    // Read after the backlogs: a failed event leaves the backlog and waits for a retry.
+    // Counts the retries after the backlogs were read, because a failed event leaves the backlog and waits for a retry.
     const waiting = await makeDue(connection);
     if (waiting === 0 && behind.length === 0) return undefined;
     const described = behind.map((record) => `${record?.url} (${record?.status}, ${record?.backlog} events behind)`);
