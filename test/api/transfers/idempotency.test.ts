@@ -162,8 +162,8 @@ describe('another request with the same key', () => {
   });
 });
 
-describe('a key can be used again, because the response is not stored,', () => {
-  test('after a 400', async () => {
+describe('responses that are not stored, so that the key can be used again:', () => {
+  test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
       expect((await send(key, body)).status).toBe(400);
@@ -171,7 +171,7 @@ describe('a key can be used again, because the response is not stored,', () => {
     expect((await send(key, LOAD)).status).toBe(201);
   });
 
-  test('after a 404, once the card exists', async () => {
+  test('404, once the card exists', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
     expect((await send(key, load)).fields.Code).toBe('card_not_found');
@@ -180,7 +180,7 @@ describe('a key can be used again, because the response is not stored,', () => {
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('after a 424, once the service is enabled', async () => {
+  test('424, once the service is enabled', async () => {
     const key = newKey();
     await disable();
     try {
@@ -192,7 +192,7 @@ describe('a key can be used again, because the response is not stored,', () => {
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('after a 422, and the stored response stays unchanged', async () => {
+  test('422, and the stored response stays unchanged', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
