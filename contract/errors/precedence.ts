@@ -19,7 +19,7 @@ const RATE_LIMITED = (): readonly RefusalCode[] => ['rate_limited'];
  */
 export const STEPS = {
   head: {
-    checks: 'whether the service can take the request, its head, and its route',
+    checks: 'the load of the service, the head of the request, and its route',
     codes: () => [
       'service_unavailable',
       'request_timeout',

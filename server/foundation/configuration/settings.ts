@@ -251,7 +251,7 @@ export const SETTINGS = {
     unset: ({ mode }) => (mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     purpose:
       'maximum requests per second from one address, averaged over 10 seconds; a request with an invalid key or for a page ' +
-      'counts as 10 requests, a request for a page that contains the host of the request as 30, and a search of the errors as 50',
+      'counts as 10 requests, a request for a page that shows the host name of the request as 30, and a search of the errors as 50',
     readBy: 'service',
   },
   keyRatePerSecond: {
@@ -404,7 +404,7 @@ export const SETTINGS = {
     kind: CONNECTORS,
     fallback: '',
     unset: notSet,
-    purpose: 'file that lists the connectors to card processors, and the variables with their secrets; none if not set',
+    purpose: 'file that lists the connectors to card processors, and the variables with their secrets; if not set, there are none',
     readBy: 'service',
     show: (connectors: Connectors | null) => connectors?.path ?? '',
   },
@@ -492,7 +492,7 @@ export const LISTED_SETTINGS = Object.values<Setting>(SETTINGS).flatMap((setting
       name: fileSettingOf(name),
       allowed: 'a file',
       fallback: '',
-      purpose: `file that contains the value of ${name}, to set instead of it; a trailing line break is removed`,
+      purpose: `file that contains the value of ${name}; set only one of the two; a trailing line break is removed`,
       isInHelp: false,
     },
   ];

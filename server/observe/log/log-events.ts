@@ -29,7 +29,7 @@ export const LOG_EVENTS = {
   traces_not_sent:
     'The collector of OTEL_EXPORTER_OTLP_ENDPOINT is not accepting traces; the `lost` spans are dropped. Only the first of several failures in a row is logged.',
   sign_in:
-    'A sign-in with the OpenID provider, or its request to end sessions, was refused or failed; `code` and `reason` say why. Also a group whose name almost equals one in OIDC_ROLES.',
+    'A sign-in with the OpenID provider, or its request to end sessions, was refused or failed; `code` and `reason` say why. It also reports a group whose name almost equals one in OIDC_ROLES.',
   webhook: 'The state of one webhook has changed, for example to paused.',
   connector: 'A connector is not giving valid answers, so nothing new is sent to it; `reason` says why.',
 } as const satisfies Readonly<Record<string, string>>;

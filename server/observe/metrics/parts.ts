@@ -110,9 +110,9 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
   const queued = metrics.gauge({ name: 'errors_queued', help: 'Errors in memory that are not stored yet.' })();
   const spool = metrics.gauge({
     name: 'spool_bytes',
-    help: 'Size of the errors that wait on the disk of this machine for the database.',
+    help: 'Size of the errors that are stored on the disk of this machine until the database is available.',
   })();
-  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Maximum size of these errors on disk (the spool).' })();
+  const max = metrics.gauge({ name: 'spool_max_bytes', help: 'Maximum size of the errors that are stored on disk.' })();
   const dropped = metrics.counter({
     name: 'errors_dropped_total',
     help: 'Error responses that are not in the error log, by reason.',
