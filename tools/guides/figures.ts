@@ -174,7 +174,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [
     MAX_HOURS,
     'without use, {} hours at most',
-    '{} hours, and an hour more at most',
+    'after {} hours at most, and up to an hour longer',
     '{} hours after it was created',
     'because it is {} hours old',
     'it is {} hours old, or its key no longer works',

@@ -63,7 +63,7 @@ const PHASES: readonly Phase[] = [
       afterwards(create(type, { ...LATER, ...MANUAL }), 1, ({ transfer }, seen) => decideExecution(transfer, seen)),
   },
   {
-    name: 'execute, too late for its hold',
+    name: 'execute, after its hold would have expired',
     play: (type) =>
       afterwards(create(type, { ...LATER, ...MANUAL }), 9, ({ transfer }, seen) => decideExecution(transfer, seen)),
   },

@@ -404,7 +404,8 @@ export const SETTINGS = {
     kind: CONNECTORS,
     fallback: '',
     unset: notSet,
-    purpose: 'file that lists the connectors to card processors, and the variables with their secrets; if not set, there are none',
+    purpose:
+      'file that lists the connectors to card processors, and the variables with their secrets; if not set, there are none',
     readBy: 'service',
     show: (connectors: Connectors | null) => connectors?.path ?? '',
   },

@@ -2,8 +2,8 @@ import { EVERY_PROGRAM } from '../../../domain/event.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
 
-// Invariant: Every committed event has exactly one position, without a gap, and uncommitted events have none. If a
-//   transaction could see the commit of another one, its events come after the events of that other one
+// Invariant: Every committed event has exactly one position, without a gap, and uncommitted events have none. If one
+//   transaction could see the commit of another, its events come after the other's
 // Kept by: the relay: its lock, then a new snapshot; marks and positions in one transaction
 // Tested by: `test/store/events/order.test.ts`, `test/store/events/concurrency.test.ts`, `verification/mutants/relay.ts`
 
