@@ -20,7 +20,7 @@ export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
 const ROUNDS = 5;
 const QUICK_ROUNDS = 1;
 
-/** More often than Prometheus does, because runs are short. */
+/** Scrapes more often than Prometheus does, because runs are short. */
 const SCRAPE_MILLISECONDS = 5_000;
 
 const METRICS = { METRICS_PORT: '0' } as const;

@@ -54,7 +54,7 @@ function isExecutable(path) {
 const fits = (list, own) => list === undefined || list.includes(own);
 
 /**
- * Whether npm's own record of node_modules matches the lockfile, for example after someone ran `npm ci`. Nothing is then
+ * Whether npm's own record of node_modules matches the lockfile, for example after someone ran `npm ci`. Then nothing is
  * installed again. Optional packages for other platforms may be missing.
  */
 function installedByHand(root) {
@@ -94,7 +94,10 @@ function isAlive(pid) {
   }
 }
 
-/** Whether the owner of a lock is gone. If it is on another host (a shared volume), only the age of the lock file can tell. */
+/**
+ * Whether the owner of a lock is gone. If the owner is on another host (with a shared volume), only the age of the lock file
+ * shows this.
+ */
 function isStale(path, owner) {
   let silentSeconds;
   try {
@@ -103,8 +106,8 @@ function isStale(path, owner) {
     return false;
   }
   if (owner.host !== hostname()) return silentSeconds > 60;
-  // If the owner is killed, its npm keeps running, and no other process may install while npm writes. After five minutes
-  // without a write, another process must be using the process id.
+  // If the owner is killed, its npm keeps running, and no other process may install while npm writes. If the lock file was not
+  // touched for five minutes, the process id must belong to another process by now.
   return silentSeconds > 300 || (!isAlive(owner.pid) && !isAlive(owner.installer));
 }
 
@@ -163,7 +166,10 @@ async function lockUnlessInstalled(root, owner, wanted, { what, withNode }) {
   return true;
 }
 
-/** The npm that runs this process, since a machine may have several; yarn and others set the same variable. */
+/**
+ * Returns the npm that runs this process, because a machine may have several. Yarn and other tools set the same variable to their
+ * own path.
+ */
 function npmCommand() {
   const path = process.env.npm_execpath;
   if (path !== undefined && /^npm-cli\.[cm]?js$/.test(basename(path))) return [process.execPath, path];
@@ -224,7 +230,7 @@ async function install(root, owner, wanted, signals, { what, sayEveryMillisecond
     try {
       utimesSync(path, new Date(), new Date());
     } catch {
-      // Another process took the lock; npm still has to finish.
+      // Another process has taken the lock, but this npm still has to finish.
     }
   }, 5_000);
   const result = await runNpm(root, (child) => {

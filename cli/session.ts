@@ -159,7 +159,10 @@ export function emptyText(
   return `${what}\n${lines.join('')}`;
 }
 
-/** The id of a key or a person in the fields that say who did something. In a caller's text, the quotes would be escaped. */
+/**
+ * Matches the id of a key or a person in the fields that say who did something. It cannot match inside a caller's text, where
+ * JSON escapes the quotes.
+ */
 const DONE_BY =
   /"(actor|author|caller|closed_by|created_by|decided_by|requested_by|resolved_by)":"((?:key|per)_[0-9a-f]{32})"/g;
 

@@ -31,10 +31,7 @@ const sumFieldsOrNull = <Name extends string>(fields: Readonly<Record<Name, stri
 
 const day = (description: string) => Type.String({ format: 'date', description });
 
-/**
- * A day in a request. The schema tells clients that it must be in the past: `seconds` is how long ago it must have ended, or
- * begun.
- */
+/** The schema of a day in a request that must be in the past. `seconds` is how long ago the day must have ended, or begun. */
 const pastDay = (seconds: number, description: string) =>
   Type.String({ format: 'date', description, 'x-checked': { 'x-seconds-ago': seconds } });
 

@@ -33,12 +33,12 @@ export type SchemaShape = {
   readonly 'x-text'?: TextKind;
 };
 
-/** One of several words. */
+/** The schema of a value that is one of several words. */
 export function literals<Name extends string>(names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], description });
 }
 
-/** One of several words. `omitted` is the word that means the same as leaving the field out. */
+/** The schema of a value that is one of several words. `omitted` is the word that means the same as leaving the field out. */
 export function literalsOr<Name extends string>(omitted: NoInfer<Name>, names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], 'x-default': omitted, description });
 }
@@ -81,7 +81,7 @@ export const needs = (...fields: readonly string[]) => ({
   properties: Object.fromEntries(fields.map((field) => [field, {}])),
   required: fields,
 });
-/** A field is sent with a value. */
+/** A condition for {@link checkedTogether}: the field is sent with this value. */
 export const is = (field: string, value: unknown) => ({ ...needs(field), properties: { [field]: { const: value } } });
 /** A parameter that requires another one, or one of several. JSON Schema can express that only for the fields of an object. */
 export const requires = (...parameters: readonly string[]) => ({ 'x-requires': parameters });

@@ -32,7 +32,7 @@ export class AttemptTimer {
     return this.#controller.signal;
   }
 
-  /** Restarts the timer when the client waits for the service, with the full time or the given time. */
+  /** Starts the timer again when the client begins to wait for the service. The default is the full time. */
   start(timeoutMilliseconds = this.#timeoutMilliseconds): void {
     this.pause();
     this.#timer = setTimeout(() => {
@@ -52,7 +52,7 @@ export class AttemptTimer {
     this.#callerSignal?.removeEventListener('abort', this.#abort);
   }
 
-  /** Returns the reason why the attempt, which threw `cause`, got no response. */
+  /** Returns the reason why an attempt that threw `cause` got no response. */
   noResponse(cause: unknown): NoResponse {
     const signal = this.#callerSignal;
     if (signal?.aborted) return { reason: 'aborted', mayHaveArrived: true, cause: signal.reason };
@@ -98,7 +98,10 @@ export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMill
 const REJECTED_CERTIFICATE =
   /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|INVALID_CA$|ERR_TLS_CERT_ALTNAME_INVALID$)/;
 
-/** Whether an error shows that there was no connection. Node reports it in the cause. Browsers never do. */
+/**
+ * Whether an error shows that no connection was established. Node reports this in the cause of the error. Browsers never report
+ * it.
+ */
 export function neverConnected(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return false;

@@ -150,7 +150,7 @@ async function* readEvents<Event extends TransferServiceEvent>(
         const next = positionOf(message, connection);
         // Skips an event that was read before the connection was lost.
         if (next <= progress.position) continue;
-        // Without data, the filter leaves out all events up to this position.
+        // A message without data means that the filter left out all events up to this position.
         if (message.data === undefined) {
           if (!filter.isContiguous) progress.position = next;
           continue;

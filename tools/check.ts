@@ -93,8 +93,8 @@ const MEASURES: Checks = {
 };
 
 /**
- * In `npm run verify`, a fault test tries every kind of request, and the search for card numbers plants more of them. Generated
- * requests use `CONTRACT_SEED`, or a seed of the day: 5,000 to each service, or 50,000 if the suite is named.
+ * In `npm run verify`, a fault test tries every kind of request, and the search for card numbers plants more card numbers.
+ * Generated requests use `CONTRACT_SEED`, or a seed of the day: 5,000 to each service, or 50,000 if the suite is named.
  */
 function settingsOfVerify(words: readonly string[]): Readonly<Record<string, string>> {
   const isNamed = words.includes('contract');

@@ -1,6 +1,6 @@
-// Installs or updates packages that only tests need: of the example, or earlier versions of Node and TypeScript for the packages'
-// tests. Usage: `node tools/fetch-packages.mjs <example|tools>`. They have separate lockfiles, so `npm start` never downloads
-// them. Plain JavaScript, like install.mjs.
+// Installs or updates packages that only tests need: the packages of the example, or earlier versions of Node and TypeScript for
+// the packages' tests. Usage: `node tools/fetch-packages.mjs <example|tools>`. They have separate lockfiles, so `npm start` never
+// downloads them. Plain JavaScript, like install.mjs.
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureInstalled } from '../cli/install.mjs';

@@ -89,7 +89,7 @@ export function terminalProfile(profile: Profile): string {
 
 function profileSentence({ rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds }: Profile): string {
   return (
-    `Profile at ${whole(rate)}/s (the profiler takes part of it). CPU for a transfer, as the kernel counts it: service ` +
+    `Profile at ${whole(rate)}/s (the profiler uses part of the CPU). CPU for a transfer, as the kernel counts it: service ` +
     `${whole(serviceMicroseconds)} µs, PostgreSQL ${whole(postgresMicroseconds)} µs, generator ${whole(generatorMicroseconds)} µs.`
   );
 }

@@ -37,7 +37,7 @@ const TIMEOUT_MILLISECONDS = 10_000;
 
 export const signed: Signing = async (id, text, secret) => ({ ...(await signWebhook({ id, body: text }, secret)) });
 
-/** Version v2 of signatures: signed like webhooks, but the text begins with the method and the path. */
+/** Version v2 of signatures: as for webhooks, but the signed text begins with the method and the path. */
 async function headersOf(signing: Signing, line: string, body: string, secret: string) {
   const headers = await signing(newId('msg'), `${line}.${body}`, secret);
   const { 'webhook-signature': signature } = headers;

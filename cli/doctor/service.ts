@@ -9,7 +9,10 @@ import { parseJson } from '../../sdk/generated/parse-json.ts';
 
 const TIMEOUT_MILLISECONDS = 10_000;
 
-/** Webhook signatures and sessions tolerate five minutes; half a minute means that the clock is not synchronized. */
+/**
+ * Webhook signatures and sessions tolerate a difference of five minutes. Half a minute already means that the clock is not
+ * synchronized.
+ */
 const WARNING_SECONDS = 30;
 const PROBLEM_SECONDS = 300;
 

@@ -41,7 +41,7 @@ export function chooseProgram(programId: string, options: { readonly replace?: b
   navigate(`${window.location.pathname}?${query}`, options);
 }
 
-/** Switches to another program. A screen about one record of the old program is replaced by the list of such records. */
+/** Switches to another program. If the screen shows one record of the old program, opens the list of such records instead. */
 export function goToProgram(programId: string): void {
   const { route, parameters } = findRoute(window.location.pathname) ?? {};
   if (parameters?.program_id !== undefined) {
@@ -86,7 +86,7 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   const isGuess = isLink && allPrograms && can('search');
   const chosen = allPrograms ? (ofScreen ?? inUrl ?? last) : undefined;
   const { name, isMissing } = useName('program', chosen);
-  // A caller who can't read programs can't check that this one exists.
+  // If the caller can't read programs, assume that this one exists.
   const isThere = name !== undefined || !can('list_programs');
   const isForgotten = isMissing && ofScreen === undefined && chosen === last;
   useEffect(() => {

@@ -11,7 +11,7 @@ export type Route = {
   readonly scope: KeyScope | undefined;
   /** Whether the screen shows data of one card program, so the user must choose a program first. */
   readonly ofProgram: boolean;
-  /** Whether it finds its record in any program, and then chooses the program of that record. */
+  /** Whether the screen finds its record in any program, and then chooses the record's program. */
   readonly choosesProgram?: true;
   readonly sandboxOnly?: boolean;
   /** Whether it shows actual times even when the sandbox clock was moved. */

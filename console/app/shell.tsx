@@ -296,7 +296,9 @@ function PendingApprovals() {
   );
 }
 
-/** Whether a path belongs to a screen in the navigation: a transfer belongs to the transfers. */
+/**
+ * Whether a path belongs to a screen in the navigation. The path of a transfer, for example, belongs to the list of transfers.
+ */
 function isWithin(screen: string, path: string): boolean {
   if (screen === path) return true;
   if (screen === '/console') return false;

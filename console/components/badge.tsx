@@ -4,7 +4,7 @@ import type { StateOfKey } from '../format/operators/keys.ts';
 import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
 import { reasonOf, statusOf } from '../format/webhooks.ts';
 
-/** The meaning of a badge. Each has a sign and a color, because color alone is not accessible. */
+/** The meaning of a badge. Each meaning has a sign and a color, because color alone is not accessible. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };

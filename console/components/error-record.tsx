@@ -146,7 +146,10 @@ function problemOf(error: Error): string {
   return isMissing ? 'The request belongs to no card program, so it cannot have a case.' : error.message;
 }
 
-/** Lets a person prove their identity again, at the provider or in a sandbox. Both return to this view and its form. */
+/**
+ * Lets a person prove their identity again, at the provider or in a sandbox. Afterwards the person is back in this view with its
+ * form.
+ */
 function SignInAgain() {
   const { leave, personId } = useSession();
   const link = useSignInLink();

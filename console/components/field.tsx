@@ -74,7 +74,7 @@ export function TextField({
           ref={input}
           id={id}
           name={name}
-          // Preact has a separate type for each input type. Here it can be any type of text input.
+          // Preact has a separate TypeScript type for each type of input. Here the input can be any text input.
           type={type as 'text'}
           value={value}
           step={type === 'datetime-local' ? '1' : undefined}

@@ -22,9 +22,9 @@ export type Action<Input, Result> = {
 export type ActionSettings = {
   readonly endsSession?: boolean;
   /**
-   * The operation, and its subject unless the input contains the subject: `deposit prog_…`. If set, the idempotency key
-   * of a request with an uncertain outcome survives when the form is closed, and the same input in another form reuses
-   * the key.
+   * The name of the operation, followed by its subject unless the input contains the subject: `deposit prog_…`. If set, the
+   * idempotency key of a request with an uncertain outcome is kept when the form is closed, and the same input in another form
+   * uses it again.
    */
   readonly operation?: string | undefined;
 };
@@ -95,8 +95,8 @@ export function isOutdated(thrown: unknown): boolean {
 }
 
 /**
- * Whether the refusal is final. The next try is then another request, with another key. A request that waits for an approval
- * counts as final too: once it is carried out, the same input is a new request.
+ * Whether a failure is final, so that the next try is a new request with a new key. A request that waits for an approval counts
+ * as final too: once it is carried out, the same input is a new request.
  */
 function isFinal(thrown: unknown): boolean {
   if (thrown instanceof AwaitsApproval) return true;

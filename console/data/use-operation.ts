@@ -71,7 +71,7 @@ export function useOperation<Result>(
       window.clearTimeout(timer);
       runs += 1;
       const own = runs;
-      // The result of a call does not count once a later call has started.
+      // Ignore the result of a call once a later call has started.
       const isOld = (): boolean => leaving.signal.aborted || own !== runs;
       let next: string | null = null;
       try {
@@ -127,7 +127,7 @@ function isPermanent(error: Error): boolean {
   return error instanceof TransferServiceError && [400, 401, 403, 404].includes(error.Status);
 }
 
-/** The shortest pause between two polls. Automatic work, such as a delivery, takes about as long. */
+/** The shortest pause between two polls. Work in the background, such as a delivery, takes about this long. */
 const MIN_PAUSE_MILLISECONDS = 1_000;
 
 /** How long after its due time a change has usually happened and been stored. */

@@ -32,7 +32,7 @@ export function useUrlState<State extends Readonly<Record<string, string>>>(
 
 /**
  * Returns the text of a field whose value is stored elsewhere, such as in the URL. `onType` receives the text after a pause in
- * typing. Pass `isSame` if the value is not stored as it is typed.
+ * typing. Pass `isSame` if the stored value can differ from the typed text.
  */
 export function useDebouncedText(
   value: string,

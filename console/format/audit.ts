@@ -12,7 +12,7 @@ type Entry = Pick<AuditEntryRecord, 'actor' | 'action' | 'program_id' | 'subject
 
 type Describe = (entry: Entry) => readonly (Part | null)[];
 
-/** Describes an action by its words and the subject of the entry. */
+/** Returns a function that describes an action: some words, followed by the subject of the entry. */
 const subject =
   (words: string, kind: IdKind, rest = ''): Describe =>
   ({ subject_id: id, program_id: programId }) => [

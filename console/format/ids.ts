@@ -100,8 +100,8 @@ export function shortId(id: string): string {
 export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 'moment' | 'text' };
 
 /**
- * Matches ids of the service (a prefix and 32 hexadecimal digits), ids of cards, which can be anything, as the service writes
- * them in sentences (card 'employee-7'), and moments in the format of the API.
+ * Matches ids of the service (a prefix and 32 hexadecimal digits), moments in the format of the API, and ids of cards. The id of
+ * a card can be any text, but in sentences the service writes it as card 'employee-7'.
  */
 const PIECE =
   /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;

@@ -35,8 +35,9 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
 }
 
 /**
- * Statuses of requests that the document does not allow: another method, type or expectation, or a size or time over its limits.
- * They mean the same everywhere, so each operation has them in one range, which lists its statuses and codes.
+ * Statuses of requests that do not conform to the document: a wrong method, media type or Expect header, or a size or duration
+ * over the limits. They mean the same everywhere, so each operation has them in one range, which lists the statuses and their
+ * codes.
  */
 const RANGED: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
 const RANGE = '4XX';

@@ -7,7 +7,7 @@ import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './jso
  * are null, empty or have their default. So are empty objects. Amounts are numbers, times are in UTC, and lists of words are in
  * order.
  *
- * `body` must be valid by the schema. Unknown fields stay unchanged. A body that already has this form keeps its meaning and its
+ * `body` must conform to the schema. Unknown fields stay unchanged. A body that already has this form keeps its meaning and its
  * canonical text, which fingerprints of earlier versions depend on.
  */
 export function normalForm(schema: TObject | undefined, body: JsonValue): JsonValue {

@@ -345,7 +345,7 @@ function readText(shape: Shape, sent: JsonValue, from: Source): Read {
   if (kind !== undefined) {
     const read = readPlainText(kind, sent);
     if ('value' in read) sent = read.value;
-    // The next step refuses a card number with invisible characters as a card number.
+    // Keeps a text with a card number among invisible characters, because the search for card numbers refuses it next.
     else if (redactCardNumbers(sent) === sent) return read;
   }
   const maximum = shape.maxLength ?? 255;

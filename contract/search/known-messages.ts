@@ -2,8 +2,9 @@ import type { CodeFamily } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 
 /**
- * Messages by code or family. Each differs from the sample of its code, and is not found by its words. `…` stands for a
- * value. The tests of real causes search for each message that they get, and report messages that are missing here.
+ * Messages by code or family. Each message differs from the sample of its code, and a search for its words does not find the
+ * code. `…` stands for a value. The tests of real causes search for each message that they get, and report messages that are
+ * missing here.
  */
 export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kind'], readonly string[]>>> = {
   schema: [

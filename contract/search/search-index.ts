@@ -66,7 +66,7 @@ const MAX_TYPOS = 2;
 /** Results with less than this share of the best score are not shown. */
 const NEAR = 0.45;
 
-/** The share of an entry's second-best text that is added to the score of its best text. */
+/** The share of the score of an entry's second-best text that is added to the score of its best text. */
 const FURTHER = 0.1;
 
 /** Texts that are indexed at a time, before other work continues: about a millisecond's work. */
@@ -161,7 +161,8 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
   /** The terms of a query that are searched, and how: those in the fewest texts, up to {@link MAX_SCORED_TEXTS}. */
   #termsOf(query: string): ReadonlyMap<string, Match> {
     const stems = termsIn(query.slice(0, MAX_QUERY_CHARACTERS)).slice(0, MAX_TERMS);
-    // Without a further ending, a stem such as `releas` is only the beginning of a word, which counts less.
+    // Removes a second ending, as the index does. Otherwise a stem such as `releas` would match only as the beginning of a word,
+    // which counts less.
     const terms = [...new Set(termsIn(stems.join(' ')))];
     const words = terms.filter((term) => term.length >= MIN_LENGTH_OF_PREFIX && !/\p{N}/u.test(term));
     // A word that is not in the index can only match the beginning of a word or a similar word.

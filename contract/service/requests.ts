@@ -10,7 +10,7 @@ import { TransferRecord } from '../transfers.ts';
 /** Maximum number of transfers, reversals, events and audit entries in the record of a request. */
 export const MAX_SHOWN_OF_REQUEST = 50;
 
-/** The scopes that a look-up of a request needs, so that it shows no more than the key can read by other operations. */
+/** The scopes that a look-up of a request needs, so that it shows no more than the key can read with other operations. */
 export const SCOPES_OF_REQUESTS = ['errors:read', 'transfers:read', 'events:read'] as const;
 
 const FIRST = `the first ${MAX_SHOWN_OF_REQUEST}`;

@@ -58,7 +58,7 @@ export type Posting = {
   readonly destinationSequence: bigint;
 };
 
-/** A posting, and its two accounts as it leaves them. */
+/** A posting, and its two accounts after the posting. */
 export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
 
 /** A posting that has not been made yet. `index` counts within its transfer. */

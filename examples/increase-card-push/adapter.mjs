@@ -77,7 +77,10 @@ function compared(order, transfer) {
   return resultOf(order, transfer);
 }
 
-/** Answers that nothing was executed. For a repeat that is uncertain: an earlier request may still reach Increase. */
+/**
+ * Answers that nothing was executed. If the order is a repetition, this is not certain: an earlier request may still reach
+ * Increase.
+ */
 function nothing(order, why) {
   if (order.repeat) throw new Refused(503, `Not known: ${why}, but an earlier request may still arrive.`);
   return answer(order, 'not_executed');

@@ -1,5 +1,4 @@
-// Functions that all files of sdk/generated are written with: the names of types, the types of schemas, comments, the
-// format.
+// Functions for writing the files of sdk/generated: the names of types, the types of schemas, comments, the format.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -37,7 +37,10 @@ const STATUS_OPTION = { flag: '--status <status>', help: 'filter by status', cho
 const MESSAGE_OPTIONS: OptionsFor<ReplyToCaseBody & KeyOption> = {
   text: { flag: '--text <text>', help: 'the message', required: true },
   external_author: { flag: '--external-author <name>', help: 'who wrote it in another system' },
-  external_id: { flag: '--external-id <id>', help: 'its id in another system; the same id is added once' },
+  external_id: {
+    flag: '--external-id <id>',
+    help: 'its id in another system; a message is added only once under the same id',
+  },
   ...KEY_OPTION,
 };
 

@@ -69,7 +69,7 @@ export function compareValues(
   }));
 }
 
-/** Names of amounts. They are in the currency of their record, or else shown in minor units. */
+/** Names of amounts. Amounts are shown in the currency of their record, or in minor units if the record has no currency. */
 const AMOUNT = /(^|_)(amount|balance|available|threshold)$|^over$/;
 
 function flatten(record: Readonly<Record<string, unknown>>, prefix = ''): Map<string, string> {

@@ -21,7 +21,7 @@ export const SEVERITIES: Readonly<Record<CaseRecord['severity'], string>> = {
 /** The name of a kind of case in the queue, with the tone of its badge. */
 export type Urgency = { readonly word: string; readonly tone: 'bad' | 'waiting' | 'plain' | 'quiet' };
 
-/** Returns why a case has its position in the queue. The service orders cases by their error first. */
+/** Returns the reason for a case's position in the queue. The service orders cases by their error first. */
 export function urgencyOf({ type, money_moved: moved }: Pick<CaseRecord, 'type' | 'money_moved'>): Urgency {
   if (moved === 'unknown') return { word: 'money unknown', tone: 'bad' };
   if (type === 'Server Error') return { word: 'server error', tone: 'bad' };

@@ -70,7 +70,7 @@ const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
 };
 
 /**
- * The buttons of the caller. Only the service knows which keys belong to the same person, so it can still refuse a
+ * The buttons that the caller can use. Only the service knows which keys belong to the same person, so it may still refuse a
  * decision.
  */
 function Decisions({

@@ -177,7 +177,7 @@ function CaseIncident({ record, onDone }: IncidentParts) {
   ) : null;
 }
 
-/** Shows the incident of a case by its title. Every key that it affects can read it. */
+/** Shows the incident of a case by its title. Every key that the incident affects can read the title. */
 function Known({ incidentId }: { readonly incidentId: string }) {
   const { can } = useSession();
   const { data } = useOperation((api, options) => findIncident(api, incidentId, can('inspect_incident'), options), {

@@ -13,8 +13,8 @@ export type ShownCase = CaseDetails & {
 };
 
 /**
- * Reads a case. Support inspects it once, because each inspection is an entry in the audit log. Changes are then polled as the
- * card program sees them.
+ * Reads a case. For support, it calls `inspect_case` only once, because each call adds an entry to the audit log. Then it polls
+ * for changes with `get_case`, as for a card program.
  */
 export function useCase(caseId: string): OperationState<ShownCase> {
   const { can } = useSession();

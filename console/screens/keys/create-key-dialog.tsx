@@ -30,7 +30,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
 
 type Access = { readonly programId: string; readonly role: string; readonly scopes: readonly KeyScope[] };
 
-/** Returns the permissions in the body of create_key. It contains only fields that the form shows. */
+/** Returns the part of the body of create_key with the permissions. It contains only the fields that the form shows. */
 function bodyOf({ programId, role, scopes }: Access): Omit<CreateKeyBody, 'name' | 'expires_at'> {
   return {
     ...(role === 'own' ? { scopes } : { role: role as Role }),

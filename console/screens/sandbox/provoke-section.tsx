@@ -10,7 +10,7 @@ import { newIdempotencyKey } from '../../data/client.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 
-/** Codes that are not specific to one operation. The service says whether an operation has them. */
+/** Codes that are not specific to one operation. If an operation does not have the code, the service says so. */
 const SHARED = Object.keys(ERRORS).filter(
   (code) => code === 'unknown_request' || !(code.endsWith('_schema') || code.startsWith('unknown_')),
 );

@@ -151,7 +151,7 @@ function DatabaseSection() {
 /** The card program that every sandbox starts with. Its id is always the same, and only it has the seeded cards. */
 const DEMO_PROGRAM_ID = 'prog_019000000000700080000000000000de';
 
-/** The purpose of each seeded card. There is one for each status. */
+/** The purpose of each seeded card. There is a card for each status. */
 const CARDS: Readonly<Record<`card_${CardRecord['status']}`, string> & Record<string, string>> = {
   card_active: 'can receive and send money',
   card_empty: 'has nothing to unload',

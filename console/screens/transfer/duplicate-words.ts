@@ -23,7 +23,7 @@ type Compared = Pick<
   | 'scheduled_for'
 >;
 
-/** The mistake, if there should have been only one transfer. */
+/** What went wrong, if there should have been only one transfer. */
 const TWICE = { load: 'loaded twice', unload: 'charged twice', card_to_card: 'sent twice' } as const;
 
 export function inOrder(transfers: readonly TransferRecord[]): readonly TransferRecord[] {
