@@ -15,10 +15,10 @@ import { send } from './send.ts';
 /** Expectations for a response, in addition to the catalog entry of its code. */
 export type Expected = {
   readonly code: ErrorCode;
-  /** Undefined if the request did not reach an operation. */
+  /** The operation, or undefined if the request did not reach one. */
   readonly operation: OperationId | undefined;
   readonly method?: string;
-  /** The default is `no`. */
+  /** The expected `Money-Moved` header. The default is `no`. */
   readonly moneyMoved?: 'unknown';
   /** Whether the request had an idempotency key. If so, the caller may repeat it even if its outcome is unknown. */
   readonly keyed?: true;
@@ -37,7 +37,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
   ...['etag', 'sandbox', 'ignored-headers', 'readiness', 'runbook', 'original-request-id', 'support-case', 'incident'],
-  // Sent with responses that are pages in a browser.
+  // This header is sent with responses that are pages in a browser.
   'vary',
   ...['ratelimit-policy', 'ratelimit'],
 ]);

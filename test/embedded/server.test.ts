@@ -95,7 +95,7 @@ test('keeps a committed row when the server is killed, restarts the server and r
     process.kill(before, 'SIGKILL');
     await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
-    // On a busy machine, there may be another attempt, with another report.
+    // On a busy machine, the restart may take several attempts, each with a report.
     expect(reports).toContainEqual(expect.stringContaining(`PostgreSQL (process ${before}) was ended by SIGKILL`));
   }
 });

@@ -11,7 +11,7 @@ it('a connection stays open longer than its response promises', async () => {
   const { connect } = await serve(fakeGateway(), { settings });
   const kept = await connect(TRANSFER);
   expect((await kept.next()).headers.get('keep-alive')).toBe('timeout=1');
-  // Longer than the timeout plus the second that Node adds to it.
+  // Waits longer than the timeout plus the second that Node adds to it.
   await new Promise((wake) => setTimeout(wake, 2_500));
   kept.send(TRANSFER);
   expect((await kept.next()).status).toBe(201);

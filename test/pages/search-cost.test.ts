@@ -62,7 +62,7 @@ describe('a search', () => {
     expect(usual.scored).toBeGreaterThan(1_000);
     const { scored, loose } = workOf(query.slice(0, 1_000));
     expect(scored).toBeLessThanOrEqual(3 * usual.scored);
-    // At most six words in each of the two searches.
+    // The two searches look up at most six words each.
     expect(loose).toBeLessThanOrEqual(12);
   });
 

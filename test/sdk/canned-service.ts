@@ -15,7 +15,7 @@ export type Received = {
 /** An export or an event stream: its chunks, which are sent separately, and how it ends. */
 export type CannedStream = {
   readonly chunks: Iterable<string | Uint8Array>;
-  /** Default: text/csv. */
+  /** The default is `text/csv`. */
   readonly contentType?: string;
   readonly ends?: 'normally' | 'cut' | 'without an end';
 };

@@ -109,7 +109,7 @@ test("the process's own figures are shown without its database", async () => {
       switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
       books: { verified_at: null, balanced: null },
     });
-    // Longer than the service remembers a key.
+    // Waits longer than the service remembers a key.
     await sleep(1_100);
     expect(await get(STATUS, key.key)).toBe(200);
     // This operation needs the database only to check the key.

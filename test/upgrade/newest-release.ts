@@ -25,7 +25,7 @@ const SENT_AGAIN = 400;
  */
 const STRICT_TYPE = 'reversal.completed';
 
-/** In milliseconds. If nothing arrives for this long, no more events are expected. */
+/** If no event arrives for this many milliseconds, no more events are expected. */
 const SILENCE = 60_000;
 
 const NEW = new URL('../../server/main.ts', import.meta.url).pathname;

@@ -18,7 +18,7 @@ import { Load, untilServing } from '../generators/load.ts';
 import { Pulse } from '../generators/pulse.ts';
 import type { Nemesis, Target } from '../nemeses/nemesis.ts';
 
-/** Enough for several groups to be in flight when the primary fails. */
+/** The number of clients, enough for several groups to be in flight when the primary fails. */
 const CLIENTS = 48;
 
 /** The number of attacks per ledger. After each attack, the whole ledger is compared, so it must stay small. */

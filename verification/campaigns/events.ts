@@ -11,7 +11,7 @@ import {
 import type { TwoSettings } from '../environments/processes/services.ts';
 import { Reader, type Source } from '../generators/events/readers.ts';
 
-/** Enough load for groups with several programs, and for two busy relays. */
+/** Enough load to form groups with several programs, and to keep two relays busy. */
 const WORK: Work = {
   ...{ clients: 32, callers: 8, killsPerLedger: 10, sentAgain: 100 },
   transfersUntil: (_, made) => made + 150,

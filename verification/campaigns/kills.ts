@@ -1,7 +1,7 @@
 import type { Findings, Setting } from '../campaign.ts';
 import { killUnderLoad } from '../environments/processes/killed-ledgers.ts';
 
-/** Enough for several groups to be in flight when something is killed. */
+/** The number of clients, enough for several groups to be in flight when something is killed. */
 const CLIENTS = 96;
 const QUICK_CLIENTS = 16;
 

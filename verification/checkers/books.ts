@@ -24,7 +24,7 @@ export type Found = {
   readonly status: string;
   readonly capturedAmount: number;
   readonly reversals: readonly FoundReversal[];
-  /** The exact record that the service shows; undefined if it was not read. */
+  /** The exact record that the service shows, or undefined if it was not read. */
   readonly text?: string | undefined;
 };
 
@@ -34,7 +34,7 @@ export type StoredResponse = {
   readonly operation: string;
   readonly key: string;
   readonly status: number;
-  /** The id of the transfer or reversal on the wire; null for a refusal. */
+  /** The wire id of the transfer or reversal, or null for a refusal. */
   readonly subjectId: string | null;
   readonly body: string | null;
   /** The `Code` of a refusal. */

@@ -33,18 +33,18 @@ export type AccountOwner = {
   readonly programId: string;
   readonly kind: AccountKind;
   readonly currency: string;
-  /** The name of its card; null for other accounts. */
+  /** The name of the account's card, or null if the account belongs to no card. */
   readonly card: string | null;
 };
 
 /** Everything committed to a ledger, in the order of its commits. */
 export type Commits = {
   readonly transactions: readonly Transaction[];
-  /** By operation and key. */
+  /** The stored keys, by operation and key. */
   readonly keys: ReadonlyMap<string, StoredKey>;
-  /** By the id of the account. */
+  /** The owners of accounts, by the account's id. */
   readonly owners: ReadonlyMap<string, AccountOwner>;
-  /** See `countChained`. */
+  /** The number of transactions that `countChained` counts. */
   readonly chained: number;
 };
 

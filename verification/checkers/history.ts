@@ -10,7 +10,7 @@ export type Creation = {
   readonly destination: string | null;
   readonly capture: 'automatic' | 'manual';
   readonly reference: string | null;
-  /** When the hold expires, in ISO 8601; null for the usual time. */
+  /** When the hold expires, in ISO 8601. Null means the default time. */
   readonly expiresAt: string | null;
 };
 
@@ -21,7 +21,7 @@ export type Change = {
   readonly amount: number;
 };
 
-/** A complete response. The texts of headers are undefined if there are none. */
+/** A complete response. The text of a header is undefined if the response lacks the header. */
 export type Response = {
   readonly requestId: string;
   readonly status: number;
@@ -39,7 +39,7 @@ export type Operation<Asked = Creation | Change> = {
   /** The wire id of the program. */
   readonly programId: string;
   readonly asked: Asked;
-  /** When its first request was sent. */
+  /** When the first request with the key was sent. */
   readonly sentAt: number;
   readonly responses: readonly Response[];
   /** The number of requests that may have arrived but got no response. */

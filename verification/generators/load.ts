@@ -31,20 +31,20 @@ export type ProgramCards = {
   readonly changing: string[];
 };
 
-/** The kinds of requests. Shares are from 0 to 1. */
+/** The mix of requests. Each share is a number from 0 to 1. */
 export type Mix = {
-  /** Requests that are sent twice at the same time, as if a user clicked twice. */
+  /** The share of requests that are sent twice at the same time, as if a user clicked twice. */
   readonly doubled: number;
-  /** Transfers with a hold, and holds that expire soon. */
+  /** The share of transfers with a hold, and the share of holds that expire soon. */
   readonly held: number;
   readonly expiring: number;
-  /** Requests that change an existing transfer, if there is one. */
+  /** The share of requests that change an existing transfer, if there is one. */
   readonly changes: number;
-  /** Acknowledged transfers without a hold that are reversed later. */
+  /** The share of acknowledged transfers without a hold that are reversed later. */
   readonly reversible: number;
-  /** Transfers that can be changed a second time, so that two requests compete. */
+  /** The share of transfers that can be changed a second time, so that two requests compete. */
   readonly changedAgain: { readonly hold: number; readonly other: number };
-  /** Transfers on cards that change, and transfers with a reference. */
+  /** The share of transfers on cards that change, and the share of transfers with a reference. */
   readonly changing: number;
   readonly referenced: number;
   /** The largest amount of each type, in minor units. Some transfers exceed the balance. */

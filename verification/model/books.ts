@@ -70,7 +70,9 @@ type Sums = {
   readonly counted: Map<string, Used>;
 };
 
-/** A limit that applies, and its usage in the running period; null for the size of one transfer. */
+/**
+ * A limit that applies, and its usage in the running period. The usage is null for limits on the size of one transfer.
+ */
 export type StandingLimit = {
   readonly name: LimitName;
   readonly value: bigint;

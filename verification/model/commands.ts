@@ -23,7 +23,7 @@ export type Request = { readonly program: string } & (
   | { readonly does: 'capture' | 'reverse'; readonly transfer: string; readonly amount: bigint | null }
   | { readonly does: 'cancel'; readonly transfer: string }
   | { readonly does: 'update_transfer'; readonly transfer: string; readonly name: string; readonly value: string }
-  /** Null keeps a value. */
+  /** A null value leaves the card's value unchanged. */
   | {
       readonly does: 'update_card';
       readonly card: string;
@@ -48,9 +48,9 @@ export type Request = { readonly program: string } & (
     }
   | { readonly does: 'change_switch'; readonly setting: Switching }
   | { readonly does: 'resolve'; readonly attempt: string; readonly wasExecuted: boolean }
-  /** `fromFirst`: whether it gets all events from the first one. */
+  /** `fromFirst` says whether the webhook gets all events from the first one. */
   | { readonly does: 'create_webhook'; readonly fromFirst: boolean }
-  /** `skips`: whether it skips the events that it has not received. */
+  /** `skips` says whether the webhook skips the events that it has not received. */
   | {
       readonly does: 'update_webhook';
       readonly webhook: string;

@@ -317,7 +317,10 @@ export class Model {
     return refuse(card, type === 'load' ? 'in' : 'out') ?? (destination === null ? null : refuse(destination, 'in'));
   }
 
-  /** Whether the receiving account has room. `own`: the part of the incoming money that is this transfer's hold. */
+  /**
+   * Returns the refusal if the receiving account has no room. `own` is the part of the incoming money that this
+   * transfer holds.
+   */
   #refuseRoom(route: Route, amount: bigint, own: bigint): Refused | null {
     const { books } = this;
     const account = destinationOf(route);

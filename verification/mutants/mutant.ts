@@ -14,7 +14,7 @@ export type Edit = readonly [text: string, replacement: string];
  */
 export type Edits = Readonly<Record<string, Edit | readonly Edit[]>>;
 
-/** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
+/** A test file that must catch the mutant. `only` selects the tests whose names contain this text. */
 export type Witness = { readonly file: string; readonly only?: string };
 
 /** A typical mistake, planted in a copy of the source. */

@@ -49,7 +49,7 @@ class Wire {
   }
 
   #carry(from: Socket, direction: Direction): void {
-    // Otherwise Nagle's algorithm and delayed acknowledgements add up to 84 ms to each transfer.
+    // Without this, Nagle's algorithm and delayed acknowledgements would add up to 84 ms to each transfer.
     from.setNoDelay(true);
     from.on('data', (chunk: Buffer) => {
       if (this.#shared.withheld.has(direction)) this.#kept[direction].push(chunk);

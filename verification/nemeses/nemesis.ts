@@ -6,7 +6,7 @@ export type Target<Environment> = {
   readonly random: () => number;
   /** Collects figures. A nemesis reports no violations: if it cannot act, it throws. */
   readonly tally: Tally;
-  /** The addresses of the services. */
+  /** The URLs of the services. */
   readonly urls: readonly string[];
 };
 
@@ -14,15 +14,15 @@ export type Target<Environment> = {
 type Act<Environment> = (target: Target<Environment>, since: number) => Promise<void>;
 
 /**
- * A fault. A campaign combines it with any environment that can cause it, and calls these functions in the order in which they
- * are listed. Times are in milliseconds.
+ * A fault, which can be combined with any environment that can cause it. A campaign calls these functions in the order
+ * in which they are listed. Times are in milliseconds.
  */
 export type Nemesis<Environment> = {
   readonly name: string;
   /** Waits for the right moment, or changes something that no caller notices. */
   readonly prepare?: Act<Environment>;
   readonly inject: Act<Environment>;
-  /** Waits for what must happen while the fault lasts. */
+  /** Waits until the fault has had its expected effect. */
   readonly during?: Act<Environment>;
   /** The shortest and the longest time that the fault lasts after `during`. */
   readonly lasts?: readonly [least: number, most: number];

@@ -111,7 +111,7 @@ async function untilReadiness({ urls, tally }: Target<unknown>, status: number, 
 }
 
 const WITHOUT_STANDBY = {
-  /** Up to a time that is longer than the deadline of a request. */
+  /** The longest duration is longer than the deadline of a request. */
   lasts: [0, 8_000],
   acknowledged: 'none',
   during: (target, since) => untilReadiness(target, 503, since, 'readiness_says_so'),

@@ -73,7 +73,7 @@ async function after(number: number): Promise<readonly OperatorEventRecord[]> {
   return data;
 }
 
-/** All events, in order, for each type whose sample causes other events than this one. */
+/** For each type whose sample causes more than its own event, all events of the sample in order. */
 const SEVERAL_EVENTS: Partial<Record<EventType, readonly EventType[]>> = {
   'funding.low': ['program.updated', 'funding.low'],
   'transfer.unknown': ['transfer.pending', 'transfer.unknown'],

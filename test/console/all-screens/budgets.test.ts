@@ -13,7 +13,7 @@ const MAX_FIRST_LOAD_BYTES = 110_000;
 const POLLS = [
   { path: '/api/v0.1/operator/overview', everyMilliseconds: 2_000 },
   { path: '/api/v0.1/operator/switch', everyMilliseconds: 5_000 },
-  // Only in a sandbox, where anyone can move the clock.
+  // This request is sent only in a sandbox, where anyone can move the clock.
   { path: '/api/v0.1/console/session', everyMilliseconds: 5_000 },
 ] as const;
 

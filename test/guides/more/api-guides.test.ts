@@ -11,7 +11,7 @@ const TIME_IN_TEXT = /20\d\d-\d\d-\d\dT[0-9:.]+Z/g;
 /** Matches a field of a response with its complete value. A value that the guide shortens cannot be compared. */
 const MEMBER = /"([A-Za-z_]+)":("[^"…]*"|-?\d+|true|false|null)/g;
 
-/** In milliseconds. Work that is due settles within about a second. */
+/** The longest wait for work that is due, in milliseconds. Usually, such work is done within about a second. */
 const PATIENCE = 120_000;
 
 describe.each(GUIDES_BY_MEMBER)('docs/%s.md', (name) => {

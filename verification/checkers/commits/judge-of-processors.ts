@@ -30,7 +30,7 @@ const CONTRADICTED = ['contradicted_at', 'contradiction', 'contradiction_break_i
 
 /** Compares attempts and the ledger with the processor's book. That book is the truth about the money. */
 export class JudgeOfProcessors extends JudgeOfRows {
-  /** Undefined if no card has a processor. */
+  /** The processor, or undefined if no card has one. */
   processor: SimulatedProcessor | undefined;
   /** The attempts, as last committed. */
   readonly #known = new Map<unknown, StoredRow>();

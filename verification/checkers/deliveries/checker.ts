@@ -4,13 +4,13 @@ import { type Timeline, type Timelines, timelineOf } from '../events/history.ts'
 /** The events that a webhook must get. */
 export type Subscription = {
   readonly name: string;
-  /** The program whose events it gets; undefined for all programs. */
+  /** The program whose events the webhook gets. Undefined means all programs. */
   readonly programId: string | undefined;
   readonly order: 'parallel' | 'strict';
   readonly payload: 'full' | 'thin';
-  /** Types or groups such as `transfer.*`; null for all. */
+  /** Event types, or groups such as `transfer.*`. Null means all types. */
   readonly types: readonly string[] | null;
-  /** Only events after this position or number. */
+  /** The webhook gets only events after this position or number. */
   readonly after: number;
   /** The maximum number of deliveries without a stored outcome. They may be repeated after a kill. */
   readonly maxInFlight: number;
@@ -18,21 +18,21 @@ export type Subscription = {
 
 /** A request that arrived at a receiver. */
 export type Delivery = {
-  /** Milliseconds since 1970. */
+  /** The time of arrival, in milliseconds since 1970. */
   readonly at: number;
   readonly eventId: string;
-  /** SHA-256 of the body, in Base64. */
+  /** The SHA-256 hash of the body, in Base64. */
   readonly hash: string;
   /** The indexes of the secrets that signed it. */
   readonly verified: readonly number[];
-  /** The status of the response; undefined without a response. */
+  /** The status of the response, or undefined if there was none. */
   readonly status: number | undefined;
 };
 
 /** The deliveries of one webhook, and what happened around them. */
 export type DeliveryHistory = {
   readonly subscription: Subscription;
-  /** In order of arrival. */
+  /** The deliveries, in order of arrival. */
   readonly deliveries: readonly Delivery[];
   /** All committed events. */
   readonly timelines: Timelines;

@@ -68,7 +68,7 @@ function groupOf({ batchId, programId, isShared }: PositionRow): string {
 /** The events that one reader received, in order. */
 export type Reading = {
   readonly name: string;
-  /** The program whose events it reads; undefined for all programs. */
+  /** The program whose events the reader reads. Undefined means all programs. */
   readonly programId: string | undefined;
   /** Whether the reader gets events of this type. */
   readonly wants: (type: string) => boolean;

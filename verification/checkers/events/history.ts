@@ -28,7 +28,7 @@ export type PositionRow = {
 /** The event tables in one snapshot. */
 export type EventTables = {
   readonly events: readonly EventRow[];
-  /** By program and position. */
+  /** The rows of `event_position`, by program and position. */
   readonly positions: readonly PositionRow[];
   /** The last position of each program. The entry of {@link EVERY_PROGRAM} is the last number. */
   readonly heads: ReadonlyMap<string, number>;
@@ -69,7 +69,7 @@ export function readEventTables(connection: pg.ClientConfig): Promise<EventTable
 /** An event as readers and webhook receivers get it. */
 export type PlacedEvent = {
   readonly type: string;
-  /** The wire id. */
+  /** The event's wire id. */
   readonly eventId: string;
   /** The position in the program, or the number among all events. */
   readonly place: number;
@@ -118,7 +118,7 @@ export function placeEvent(
     type,
     eventId,
     place: number ?? position,
-    // Usually equal. Then both fields share one string.
+    // The two texts are usually equal, and then both fields share one string.
     text: written === full ? full : written,
     body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };

@@ -54,9 +54,9 @@ export class Connection {
   readonly label: string;
   readonly #server: Server;
   readonly #onIdle: (connection: Connection) => void;
-  /** Sent, but not executed yet. */
+  /** Messages that were sent but not executed yet. */
   readonly #inbox: Message[] = [];
-  /** Executed. The response has not arrived yet. */
+  /** Messages that were executed, but whose responses have not arrived yet. */
   readonly #outbox: Message[] = [];
   #transaction: Transaction | undefined;
   /** The transaction of a statement outside BEGIN and COMMIT. */

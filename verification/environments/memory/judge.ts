@@ -25,7 +25,7 @@ export type Wish = {
   readonly key: string | null;
   /** The refusals that were correct at some time since the request was first sent: their codes, and parts of their messages. */
   readonly possible: Map<string, Set<string>>;
-  /** The payload of the event that was committed for it. Undefined until then. */
+  /** The payload of the event that was committed for the request. Undefined until then. */
   committed: string | undefined;
   isOver: boolean;
 };
@@ -34,7 +34,7 @@ export type Wish = {
 export type Attempt = {
   readonly wish: Wish;
   readonly requestId: string;
-  /** In milliseconds since 1970, by the database's clock. */
+  /** The time of sending by the database's clock, in milliseconds since 1970. */
   readonly sentAt: number;
   readonly deadline: number;
   /** Whether its caller got a response that says that no money has moved. */

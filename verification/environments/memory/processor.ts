@@ -68,7 +68,7 @@ const answer = (outcome: Answer['outcome'], more: Partial<Answer> = {}): Answer 
 
 /** A card processor in memory. Its book is the truth about the money. */
 export class SimulatedProcessor {
-  /** By the id of the attempt, as sent. An order whose key was forgotten has a new entry. */
+  /** The orders, by the attempt id that was sent. An order whose key was forgotten has a new entry. */
   readonly book = new Map<string, Entry[]>();
   readonly profile: ProcessorProfile;
   readonly #random: Random;

@@ -48,7 +48,7 @@ export async function overLedgers(
   await Promise.all(Array.from({ length: sideBySide }, () => runOneByOne().catch(orBreakAll)));
 }
 
-/** Enough clients for several groups to be in flight when the connection fails. */
+/** The number of clients, enough for several groups to be in flight when the connection fails. */
 const CLIENTS = 96;
 
 /** The number of requests to repeat at the end of a ledger. */

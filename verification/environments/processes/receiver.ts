@@ -20,7 +20,7 @@ const MAX_DELAY = 300;
 /** The `Retry-After` of a 429, far shorter than the service's own schedule. */
 const RETRY_AFTER_SECONDS = '1';
 
-/** Longer than the service keeps a connection, in milliseconds. */
+/** How long the receiver keeps a connection, in milliseconds. The service keeps connections for less time. */
 const KEEP_ALIVE = 120_000;
 
 /** A webhook at the receiver: how it behaves, the secrets that may sign, and everything that arrived. */

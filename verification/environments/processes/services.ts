@@ -109,7 +109,7 @@ export type Witness = {
   readonly kills?: () => void;
   /** Called when the service at this address is about to die. */
   readonly expectDeath: (url: string) => void;
-  /** Called when everything that was killed has been restarted. The services may have new addresses. */
+  /** Called when everything that was killed has been restarted. The services may then have new addresses. */
   readonly moved: () => void;
 };
 
@@ -125,7 +125,7 @@ export type TwoSettings = {
 /** Two services on a new ledger. The first owns PostgreSQL, and the second connects to it. */
 export class TwoServices extends Services {
   readonly path: string;
-  /** Stays the same when PostgreSQL restarts, so that surviving processes can reconnect. */
+  /** The database's URL. It stays the same when PostgreSQL restarts, so that surviving processes can reconnect. */
   databaseUrl = '';
   /** Whether the ledger's files remain when everything has ended. */
   isKept = false;

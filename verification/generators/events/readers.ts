@@ -6,7 +6,7 @@ import type { Reading } from '../../checkers/events/checker.ts';
 /** The events that a reader reads: of one program by position, or of all programs by number. */
 export type Source = {
   readonly name: string;
-  /** The program's wire id; undefined for all programs. */
+  /** The program's wire id. Undefined means all programs. */
   readonly programId: string | undefined;
   /** Reads only these events: a type, or a group such as `transfer.*`. */
   readonly type?: string;
