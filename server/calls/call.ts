@@ -47,7 +47,7 @@ type PersonCaller = {
   readonly signedInAt: number;
 };
 
-/** Returns the owner of a key, as part of its caller. */
+/** Returns the property `ownerId` for the caller of a key, or no property if the key has no owner. */
 export function ownedBy(ownerId: string | null): { readonly ownerId?: string } {
   return ownerId === null ? {} : { ownerId };
 }
@@ -101,7 +101,10 @@ export type CallContext = {
   readonly ifMatch?: readonly string[] | undefined;
   /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
-  /** The behavior of the sandbox's simulated processor (`Sandbox-Processor`), validated. Only for two operations. */
+  /**
+   * The behavior of the sandbox's simulated processor (`Sandbox-Processor`), validated. Only for create_transfer and
+   * explain_transfer.
+   */
   readonly sandboxBehavior?: string | undefined;
   /** Set if the caller asked for a stream of Server-Sent Events, and the operation has one. */
   readonly stream?: StreamRequest | undefined;

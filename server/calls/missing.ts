@@ -22,7 +22,7 @@ export function programMissing(sentId: string): Refusal {
   return new Refusal('program_not_found', `There is no card program '${sentId}'.`);
 }
 
-/** Returns the refusal of a position (or number, for {@link EVERY_PROGRAM}) whose next events were deleted. */
+/** Returns the refusal of a position (or number, for {@link EVERY_PROGRAM}) if the events after it were deleted. */
 export function eventsExpired(headOf: string, after: number, oldest: number): Refusal {
   const what = headOf === EVERY_PROGRAM ? 'number' : 'position';
   const message =

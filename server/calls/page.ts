@@ -19,7 +19,10 @@ export type Listing<Item, Shown> = {
    * unknown item would be empty.
    */
   readonly find?: (after: string) => Statement;
-  /** Whether the rows prove a change to the caller. If so, they have the column `replicated`: see `confirmReplicated`. */
+  /**
+   * Whether callers take the rows as proof of an earlier change. If so, the rows have the column `replicated`: see
+   * `confirmReplicated`.
+   */
   readonly isProof?: boolean;
   readonly read: (row: Row) => Item;
   readonly idOf: (item: Item) => string;
@@ -81,7 +84,7 @@ type FilteredRead<Item> = {
   readonly after: string | null;
   /** Whether more items are compared than returned. */
   readonly isFiltered: boolean;
-  /** Reads at most `count` items among the `maxExamined` items after the one with the inner UUID `after`. */
+  /** Reads at most `count` items among the `maxExamined` items after the item with the inner UUID `after`. */
   readonly read: (after: string | null, count: number, maxExamined: number) => Promise<Chunk<Item>>;
   readonly idOf: (item: Item) => string;
 };

@@ -60,8 +60,8 @@ export async function readAgain(
 
 /**
  * If commits wait for a standby, waits until the standby is known to have the rows that prove a change to the caller. After a
- * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have the column
- * `replicated`, and `updated_at` or `created_at`, which shows whether the standby has had a row for a long time.
+ * crash, a primary may show changes that a failover undoes. The rows come from one statement. They have the column `replicated`,
+ * and `updated_at` or `created_at`. This time shows whether an earlier confirmation already covers the row.
  */
 export async function confirmReplicated(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {

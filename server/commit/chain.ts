@@ -15,7 +15,7 @@ import {
 /** The number of groups in flight at the same time: one is being committed, one written, and one loaded. */
 export const DEPTH = 3;
 
-/** This many items are enough for a group while others are in flight. Smaller groups cost more than they gain. */
+/** This many items are enough for a group while other groups are in flight. Smaller groups cost more than they gain. */
 const ENOUGH = 64;
 
 /** A group was rolled back: an earlier group failed, or the chain's memory was not enough to decide this one. */

@@ -4,7 +4,7 @@ const HELD_MILLISECONDS = 2000;
 /** How many items may try for locks at the same time. Each uses a connection. */
 const TURNS = 3;
 
-/** Stands for all names of an item whose names are not known before it is loaded. */
+/** Stands for any name. It is the need of an item whose names are unknown until it is loaded. */
 export const ANY_NEED = '*';
 
 type Turn = {

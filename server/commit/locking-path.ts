@@ -110,7 +110,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
     else this.#fail(group, error);
   }
 
-  /** Commits the items that have time for another failure of the same kind, and skips those whose locks others hold. */
+  /** Commits the items that would still have time after another failure of the same kind. Skips items whose locks others hold. */
   async #commitWithoutWaiting(group: readonly Pending<Item, Outcome>[], error: StoreFailure): Promise<void> {
     const again: Pending<Item, Outcome>[] = [];
     for (const pending of group) {

@@ -34,7 +34,7 @@ import { transact } from './transaction.ts';
 export type KeyedWork<Record, Name extends string> = {
   /** Inner UUID of the card program that the key belongs to. Omitted by operations outside card programs. */
   readonly programId?: string;
-  /** Locks the switch before all other locks. Only for operations that hold the switch. */
+  /** Locks the switch exclusively, before all other locks. Only for operations that need this. */
   readonly hold?: Statement;
   readonly names?: readonly LockedName[];
   /** The statements that are sent once the names are locked. */

@@ -20,8 +20,8 @@ export type Destination = { readonly protocol: string; readonly port: number };
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * The machine itself, its link, and the services of cloud providers that give credentials to any program on a machine.
- * These addresses are allowed only one by one, because allowing a whole range of them is rarely intended.
+ * Addresses of the machine itself, link-local addresses, and addresses where cloud providers give credentials to any program on a
+ * machine. They are allowed only one by one, because allowing a whole range of them is rarely intended.
  */
 const LOCAL = readAll(
   '127.0.0.0/8',
@@ -67,7 +67,7 @@ const SPECIAL = readAll(
   // Multicast, reserved, and broadcast.
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Protocols, with Teredo (2001::/32) and ORCHID. Then 6to4, and the former 6bone.
+  // Addresses for protocols, including Teredo (2001::/32) and ORCHID, then 6to4 and the former 6bone.
   '2001::/23',
   '2002::/16',
   '3ffe::/16',

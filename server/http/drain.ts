@@ -58,7 +58,7 @@ async function untilQuiet(service: HttpService, maxMilliseconds: number): Promis
 /** Maximum time for accepting the connections in the accept backlog. Each turn of the event loop accepts one connection. */
 const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 
-/** A turn of the event loop that is shorter than this was idle. During it, no connection can have arrived unnoticed. */
+/** A turn of the event loop that is shorter than this was idle. No connection can have arrived unnoticed in such a turn. */
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**

@@ -16,8 +16,8 @@ const CHECK_TIMEOUT_MILLISECONDS = 1500;
 const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
 /**
- * How long a result is reused. The check needs no key and is not rate limited. A probe must notice a lost standby
- * within two seconds. This time plus the maximum wait for a standby is well below that.
+ * How long a result is reused. Results are reused because the check needs no key and is not rate limited. A probe must notice a
+ * lost standby within two seconds. This time plus the maximum wait for a standby is well below that.
  */
 const CACHE_MILLISECONDS = 250;
 

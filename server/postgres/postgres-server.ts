@@ -70,7 +70,8 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     // After a checkpoint, each page is written to the WAL in full once more. So load must not force a checkpoint every few
     // seconds.
     max_wal_size: '4GB',
-    // These full pages are not compressed, because this build only has pglz, which takes longer than writing them.
+    // These full pages are not compressed, because this build only has pglz, and compressing them with pglz takes longer than
+    // writing them.
     wal_compression: 'off',
     // Vacuum marks each page of new rows once. Before the next checkpoint, that costs little. After it, the mark makes PostgreSQL
     // write the page to the WAL in full. So vacuum must run soon, and not only when a fifth of a large table is new.

@@ -170,7 +170,7 @@ export const noteCarriedOut = statement(
 );
 
 /**
- * Finds approvals that a job must end: approvals that were given and not carried out within ten seconds, and pending approvals that
+ * Finds approvals that a job must end: approved ones whose request was not carried out within ten seconds, and pending ones that
  * have expired.
  */
 export const FIND_OPEN_APPROVALS: Statement = {
@@ -258,7 +258,6 @@ const POLICY = columns({
   changedBy: TEXT,
 });
 
-/** The approval policy. */
 export type Policy = RowOf<typeof POLICY.columns>;
 
 /** Reads the approval policy. Returns no row if it was never changed. */
@@ -272,7 +271,6 @@ export function toPolicy(row: Row): Policy {
   return POLICY.read(row);
 }
 
-/** Replaces the approval policy. */
 export const writePolicy = statement(
   'write_approval_policy',
   POLICY.columns,

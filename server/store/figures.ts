@@ -325,7 +325,7 @@ const SERVER = columns({
   maxWalSenders: NUMBER,
   /** `synchronous_commit` in the sessions of the service. */
   synchronousCommit: TEXT,
-  /** The standbys by name. Null if the user lacks that right. */
+  /** The standbys by name. Null if the user lacks the right to see them. */
   standbyList: nullable(json<readonly StandbyFigures[]>('json')),
   /** The managed service that runs the server. It is recognized by a role that only its servers have. */
   managedBy: nullable(TEXT),

@@ -21,10 +21,10 @@ const DAY_MILLISECONDS = 86_400_000;
 const CALL_MILLISECONDS = 2_000;
 
 /**
- * Creates the missing partitions for a time, or for the current time by the database's clock, and for the following days and
- * months, in UTC. In a sandbox whose clock is ahead, also creates the partitions for the sandbox's time, because its events have
- * that time. Rows that are inserted before their partition exists go to the default partition, and all rows of their day or month
- * stay there. No data is lost.
+ * Creates the missing partitions for a time and for the days and months after it, in UTC. The default is the current time by the
+ * database's clock. In a sandbox whose clock is ahead, also creates the partitions for the sandbox's time, because its events
+ * have that time. Rows that are inserted before their partition exists go to the default partition, and all rows of their day or
+ * month stay there. No data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {

@@ -59,7 +59,6 @@ export function lockPerson(personId: string): Statement {
   return LOCK_PERSON({ personId });
 }
 
-/** Reads a person. */
 export const readPerson = statement(
   'read_person',
   { personId: UUID },

@@ -282,7 +282,6 @@ const END_SESSIONS_OF_PERSON = statement(
   'delete from console_session where person_id = :personId',
 );
 
-/** Ends all sessions of a person. */
 export function endSessionsOfPerson(personId: string): Statement {
   return END_SESSIONS_OF_PERSON({ personId });
 }

@@ -166,7 +166,7 @@ export class Dispatcher {
     this.#continue();
   }
 
-  /** Gives turns to webhooks that were waiting for room. */
+  /** Gives turns to webhooks that were waiting for other requests to finish. */
   #continue(): void {
     for (const endpoint of this.#slowQueue.splice(0, Math.max(0, MAX_SLOW_FLIGHTS - this.#slow))) {
       endpoint.isQueued = false;

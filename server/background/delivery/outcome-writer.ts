@@ -16,7 +16,8 @@ import { lockRevisions, moveCursors, storeHealth } from '../../store/webhooks/st
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Outcome } from './judge.ts';
 
-// Invariant: Every event that matches a webhook's types is sent to it at least once, and never before its commit
+// Invariant: Every event that matches a webhook's types is sent to the webhook at least once, and never before the event is
+//   committed
 // Kept by: the transaction that stores the outcome also moves the cursor; events have positions only after the commit
 // Tested by: `test/delivery/processes.test.ts`, `verification/campaigns/webhooks.ts`
 

@@ -1,4 +1,5 @@
-// Jobs that store the counts and uses that the process has collected in memory, so that requests do not have to store them.
+// Jobs that store counts, and uses of credentials. The process collects both in memory, so that requests do not have to store
+// them.
 import type { Database } from '../../store/connection/database.ts';
 import type { RefusedCredentials } from '../../subjects/audit/note-refused-credentials.ts';
 import type { KeyUses } from '../../subjects/keys/authenticate.ts';
@@ -55,10 +56,7 @@ const USES_INTERVAL_MILLISECONDS = 5_000;
 
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
-/**
- * Writes the times when API keys and sessions were used, and the refused credentials, so that requests do not have to write
- * them.
- */
+/** Writes refused credentials, and the times when API keys and sessions were used, so that requests do not have to. */
 export function startWritingCredentialUses(
   {
     keys,

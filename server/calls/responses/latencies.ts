@@ -32,7 +32,7 @@ export class Latencies {
     this.#count = total.#count - known.#count;
     if (this.#count === 0) return;
     for (let bucket = 0; bucket < BUCKETS; bucket += 1) {
-      // The difference is correct even if the total has overflowed its bucket.
+      // The difference is correct even if a count of the total has overflowed its 32 bits.
       this.#counts[bucket] = (total.#counts[bucket] ?? 0) - (known.#counts[bucket] ?? 0);
     }
     known.#counts.set(total.#counts);

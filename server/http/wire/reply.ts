@@ -320,7 +320,8 @@ type RepresentationHeaders = {
 
 /**
  * Responds to GET or HEAD. Compresses the response if the request accepts gzip. Sends a 304 if the request has the entity tag.
- * Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). Both tags match.
+ * Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). A request with either tag
+ * gets the 304.
  */
 export async function sendRepresentation(
   service: HttpService,

@@ -200,7 +200,7 @@ const MAX_KEY_LENGTH = 255;
 
 /**
  * Returns the idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941). Both forms
- * are the same key. Returns null if the header is absent or the operation does not use a key.
+ * stand for the same key. Returns null if the header is absent or the operation does not use a key.
  *
  * @throws {Refusal} invalid_idempotency_key
  */

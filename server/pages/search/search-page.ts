@@ -29,7 +29,7 @@ const MIN_SHARE = 0.2;
 
 const EXAMPLES = ['wrong password', 'blocked card', 'refund', 'partial capture', '409', 'transfer.failed'] as const;
 
-/** Answers to frequent searches that have no entry. */
+/** Notes for frequent searches that no entry of the index answers. */
 const GUIDANCE: readonly { readonly words: RegExp; readonly note: Html }[] = [
   {
     words: /signature/i,

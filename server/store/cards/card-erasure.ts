@@ -89,8 +89,8 @@ const INSERT_ERASURE = statement(
 );
 
 /**
- * Inserts an erasure of a card that was created at `createdAt` and whose account is locked. `holderHash` is the SHA-256 of the
- * holder reference, in hex.
+ * Inserts an erasure of a card, which was created at `createdAt`. The card's account must be locked. `holderHash` is the SHA-256
+ * of the holder reference, in hex.
  */
 export function insertErasure(
   erasure: Pick<CardErasure, 'programId' | 'cardId' | 'cardName' | 'requestedAt'> & {
@@ -223,8 +223,8 @@ const LOCK_TRANSFERS_OF_CARD = statement(
 );
 
 /**
- * Locks the next transfers from or to a card against changes of their metadata, in the order of their ids. The rows have
- * `transfer_id`, and `has_texts`, which says whether there are texts.
+ * Locks the next transfers from or to a card against changes of their metadata, in the order of their ids. Each row has the
+ * `transfer_id`, and in `has_texts` whether the transfer has texts.
  */
 export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
   return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });

@@ -35,7 +35,7 @@ type Route = {
   readonly name: string;
   /** The parts of the filter that all cards on the route match. */
   readonly covers: readonly (keyof CardFilter)[];
-  /** The index columns before the card's id, with their values. Both ends of the range are compared with them. */
+  /** The index columns before the card's id, with their values. Both ends of the searched range have these values. */
   readonly lead: readonly (readonly [column: string, value: string])[];
   readonly condition?: string;
   /** Whether cards are found by a metadata pair, through the table of the metadata. */

@@ -19,7 +19,7 @@ export function mayWaitForLock(): boolean {
 
 type Holder = { readonly process: number; readonly program: string | null; readonly user: string | null };
 
-/** Describes the session that holds a lock while this process waits for it, in a few words. Undefined if there is none. */
+/** Describes, in a few words, the session that holds a lock for which this process waits. Undefined if there is none. */
 export async function readLockHolder(client: pg.ClientBase): Promise<string | undefined> {
   const { rows } = await client.query<Holder>(
     `select pid as process, nullif(application_name, '') as program, usename::text as "user"

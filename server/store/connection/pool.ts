@@ -328,7 +328,7 @@ export class Pool {
     this.closeIdle(0);
   }
 
-  /** Sets a new limit. If more connections are in use, the excess is closed some time after release. */
+  /** Sets a new limit. If more connections are in use, the excess connections are closed some time after their release. */
   limit(max: number): void {
     this.#queue.limit(max);
     this.closeIdle(Math.max(0, max - this.#lent));

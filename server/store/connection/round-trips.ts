@@ -118,7 +118,7 @@ export async function leave(
   ]);
   if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
   if (readsOnly === true) return;
-  // A missing response proves nothing either.
+  // Only a response without replication proves that the data is durable. A missing response proves nothing.
   const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
   const cause = new Error('the standby may lack the rows that were read');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));

@@ -18,7 +18,7 @@ import {
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 
-/** Advice for SQLSTATEs whose messages contain none. */
+/** Advice for SQLSTATEs whose messages contain no advice. */
 const ADVICE: Readonly<Record<string, string>> = {
   [INSUFFICIENT_PRIVILEGE]: 'Grant that privilege to the user of DATABASE_URL, or use the owner of the database.',
   [READ_ONLY]: 'The database is read-only: make it writable, or set DATABASE_URL to its primary server.',

@@ -57,7 +57,7 @@ function usualTransfer(own: Own) {
   };
 }
 
-/** The record of a transfer, as in the contract. It has these fields in this order. Others may be added at the end. */
+/** The record of a transfer, as in the contract. It has these fields in this order. Other fields may be added at the end. */
 export type TransferPayload = Own & { readonly [Field in keyof ReturnType<typeof usualTransfer>]: unknown };
 
 /**
@@ -68,7 +68,8 @@ const FORM = 2;
 
 /**
  * Writes the record of a transfer as the payload of its event, without field names and without the values in the event's columns.
- * This takes a quarter of the bytes. It matters because payloads are the largest part of the data that a transfer writes.
+ * The compact form takes a quarter of the bytes. This matters because payloads are the largest part of the data that a transfer
+ * writes.
  *
  * The payload is a JSON array. It contains the number of the form, the values that differ in nearly every transfer and, if there
  * are any, an object with the unusual fields. It does not depend on the row of the transfer, which changes later, so the event

@@ -37,8 +37,8 @@ export const ACCOUNT = columns({
 });
 
 /**
- * An account as stored. Every change of the account, its holds, its counters, its card or the transfers between its cards raises
- * `version`. So a decision that did not lock the account can be checked when it is written.
+ * An account as stored. Every change of the account, its holds, its counters, its card or the card's transfers raises `version`.
+ * So a decision that did not lock the account can be checked when it is written.
  */
 export type StoredAccount = Account & { readonly version: bigint };
 

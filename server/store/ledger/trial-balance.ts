@@ -35,7 +35,7 @@ export const FIND_DIFFERING_ACCOUNTS: Statement = {
   values: [],
 };
 
-/** Counts the accounts whose `held` or `incoming` differs from the sum of the open holds, as `accounts`, in one snapshot. */
+/** Counts, as `accounts`, the accounts whose `held` or `incoming` differs from the sum of the open holds, in one snapshot. */
 export const COUNT_DIFFERING_HOLDS: Statement = {
   name: 'count_differing_holds',
   text: `with open as (

@@ -11,11 +11,15 @@ export type Migration = {
   readonly text: string;
   readonly checksum: string;
   /**
-   * Number of the newest migration that a program must contain to run on the schema after this one is applied, from the line
-   * `-- Needs: 0018`. Without that line, it is the migration's own number, so that programs without the migration are refused.
+   * Number of the newest migration that a program must contain to run on the schema once this migration is applied. It comes from
+   * the line `-- Needs: 0018`. Without that line, it is the migration's own number, so that programs without the migration are
+   * refused.
    */
   readonly needs: string;
-  /** Whether it is applied statement by statement, from the line `-- Transaction: none`. It must be repeatable. */
+  /**
+   * Whether the migration is applied statement by statement, because it has the line `-- Transaction: none`. Such a migration
+   * must be repeatable.
+   */
   readonly isOutsideTransaction: boolean;
 };
 

@@ -153,6 +153,6 @@ export function routeFor(filter: TransferFilter): Route {
   const byStatus = filter.status === null ? undefined : BY_STATUS[filter.status];
   if (byStatus !== undefined) return byStatus;
   if (filter.minimumAmount !== null && filter.minimumAmount === filter.maximumAmount) return BY_AMOUNT;
-  // Most transfers are loads. They have no separate index.
+  // Most transfers are loads, so loads have no separate index.
   return filter.type === null || filter.type === 'load' ? ALL : BY_TYPE;
 }

@@ -58,8 +58,8 @@ export function auditOf(call: CallContext, audited: Audited): readonly Statement
 }
 
 /**
- * Adds the case that the operator works on, and the approval of the action, to the details of an entry, unless
- * they already name one.
+ * Adds the case that the operator works on, and the approval of the action, to the details of an entry, unless the details
+ * already name them.
  */
 export function withContext(
   details: object,

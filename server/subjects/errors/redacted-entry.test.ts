@@ -13,8 +13,8 @@ import { toOperatorErrorRecord } from '../../calls/records/error.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 
 /**
- * Card numbers (valid by Luhn) with as many digits as the largest balance, as a time in milliseconds since 1970, or as a number in
- * between.
+ * Card numbers (valid by Luhn): one with as many digits as the largest balance, one with as many as a time in milliseconds since
+ * 1970, and one with a number of digits in between.
  */
 const CARD_NUMBERS = ['4111111111111111', '4222222222222', '378282246310005'];
 

@@ -148,8 +148,8 @@ function toClockOffsets(moves: readonly Row[], { from }: TimeRange): readonly nu
 }
 
 /**
- * All events of a group have the same time. Each of its transfers has the time that was read with its program's rules. These times
- * differ by less than this.
+ * All events of a group have the same time. Each of its transfers has the time that was read with its program's rules. The time
+ * of the events and the times of the transfers differ by less than this.
  */
 const SAME_MILLISECONDS = 1000;
 

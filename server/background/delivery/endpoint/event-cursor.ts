@@ -78,7 +78,7 @@ export class EventCursor {
           this.skipTo(read.oldest - 1);
           this.#reports.onDeleted(read.oldest);
         } else if (read.end === from) {
-          // New events may have appeared since.
+          // New events may have appeared since the read.
           if (this.#feed.isEnd(from)) return;
         } else {
           this.#page = read;

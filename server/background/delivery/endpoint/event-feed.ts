@@ -58,7 +58,7 @@ export class EventFeed {
   #pages: KeptPage[] = [];
   #end = 0;
   #version = 0;
-  /** At `version`, there were no events after the place `end`. */
+  /** When the version was `version`, there were no events after the place `end`. */
   #known = { end: -1, version: -1 };
 
   constructor(database: Database, programId: string | null, reader: FeedReader) {

@@ -135,7 +135,7 @@ export class Retries {
     try {
       return await this.#source.feed.readSome(rows.map(({ eventId }) => eventId));
     } catch (error) {
-      // The retries are still due.
+      // The read failed, so the retries are still due.
       this.#nextAt = Number.NEGATIVE_INFINITY;
       throw error;
     }

@@ -382,8 +382,8 @@ async function readHistory(client: pg.ClientBase): Promise<History | undefined> 
 }
 
 /**
- * Returns whether a server's history is older than that of another server. A promoted standby has replaced the older server,
- * whose later commits will be lost when it follows the new primary.
+ * Returns whether a server's history is older than that of another server. If it is, a promoted standby has replaced the first
+ * server. Commits that the first server still makes are lost when it follows the new primary.
  */
 function isOlder(one: History | undefined, other: History | undefined): boolean {
   return one !== undefined && one.system === other?.system && one.timeline < other.timeline;
