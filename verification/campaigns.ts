@@ -322,7 +322,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     environment: 'processes: a service, and a card processor',
     nemesis:
       'in every cell of `test/processors/matrix.ts`: SIGKILL of the service or PostgreSQL, cut, silent or slow connections, ' +
-      'repeated, reordered or garbled messages or other amounts, moved clocks, a machine’s clock that is 3 h wrong',
+      'messages that are repeated, reordered, garbled or have another amount, moved clocks, a machine’s clock that is 3 h wrong',
     generator: 'a load and an unload of cards for each cell; the cells of one incident run at the same time',
     checkers: 'the processor’s book against the ledger',
     proves:
