@@ -80,7 +80,7 @@ function isExtra(word: string): boolean {
   return EXTRAS.some((extra) => extra === word);
 }
 
-/** `5`, or `1-6`. */
+/** Reads one row, such as `5`, or a range, such as `1-6`. */
 function readNumbers(word: string): readonly number[] {
   const [, from = '', to = from] = /^([0-9]{1,2})(?:-([0-9]{1,2}))?$/.exec(word) ?? [];
   const found = ROWS.filter((row) => row >= Number(from) && row <= Number(to));

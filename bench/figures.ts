@@ -14,19 +14,19 @@ export function meanOf<Result>(first: Result, second: Result): Result {
   return Object.fromEntries(figures) as Result;
 }
 
-/** 12345.6 as 12,346. */
+/** Formats 12345.6 as 12,346. */
 export function whole(value: number): string {
   return Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '?';
 }
 
-/** Three significant digits: 0.123, 1.23, 12.3, 123. */
+/** Formats a number with three significant digits: 0.123, 1.23, 12.3, 123. */
 export function short(value: number): string {
   if (!Number.isFinite(value)) return '?';
   if (Math.abs(value) >= 100) return whole(value);
   return value.toFixed(Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3);
 }
 
-/** 5000000 as 5 million, 100000 as 100,000. */
+/** Formats 5000000 as 5 million, and 100000 as 100,000. */
 export function inWords(count: number): string {
   return count >= 1_000_000 ? `${short(count / 1_000_000).replace(/\.?0+$/, '')} million` : whole(count);
 }

@@ -18,7 +18,7 @@ export type Run = {
   readonly elapsedSeconds: number;
   readonly rate: number;
   readonly latenciesMilliseconds: Latencies;
-  /** CPU per success, of the service (or bare route), of PostgreSQL, and of the generator or pgbench. */
+  /** CPU time for each success: of the service (or the bare route), of PostgreSQL, and of the generator or pgbench. */
   readonly serviceMicroseconds: number;
   readonly postgresMicroseconds: number;
   readonly generatorMicroseconds: number;

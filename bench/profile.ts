@@ -149,7 +149,7 @@ function placesOf(nodes: readonly Node[]): ReadonlyMap<number, Place> {
   return places;
 }
 
-/** Undefined for work that V8 does for its caller. */
+/** Undefined for work that V8 does for the calling function. */
 function partOf({ functionName, url }: Frame): string | undefined {
   const state = STATES.get(functionName);
   if (state !== undefined) return state;

@@ -53,7 +53,8 @@ async function endWithProblem(run) {
 
 /**
  * Installs the dependencies if they are missing or outdated. Then runs a TypeScript file (its path is relative to the project's
- * root) with the arguments, and exits with its exit code. If a signal ended it, that is 128 plus the signal's number.
+ * root) with the arguments, and exits with its exit code. If a signal ended the program, the exit code is 128 plus the signal's
+ * number.
  */
 export function runTypeScript(file, commandLineArguments) {
   return endWithProblem(async () => {

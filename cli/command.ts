@@ -74,7 +74,7 @@ export function addList<Item extends object, Filters extends object = Record<nev
     options: { ...PAGE_OPTIONS, ...options },
     run: async (session, values, argument) => {
       const { service, showText, width } = session;
-      // `all` is only for readPages. As undefined, it is not sent.
+      // `all` is only for readPages. A field that is undefined is not sent.
       const page = await readPages(values, (position) =>
         list(service, { ...values, ...position, all: undefined }, argument),
       );

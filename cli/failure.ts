@@ -260,7 +260,7 @@ export function tlsProblem(error: unknown, host: string): string | undefined {
   return undefined;
 }
 
-/** The code of an error, of its cause, or of the first error that it joins. */
+/** The code of an error, of its cause, or of the first error that it contains. */
 export function codeOf(error: unknown): string | undefined {
   const { code, errors, cause } = Object(error) as {
     readonly code?: unknown;

@@ -117,7 +117,7 @@ export function showVersioned(
   show(record, [...pairs, ...(version === undefined ? [] : [['etag', version.replaceAll('"', '')] as const])]);
 }
 
-/** Reads one page. With `--all`, reads every page and returns the last one with the items of all. */
+/** Reads one page. With `--all`, reads every page and returns the last page, with the items of all pages. */
 export async function readPages<Found extends Page<unknown>>(
   { limit, cursor, all }: PageOptions,
   list: (page: PageQuery) => Promise<Found>,
@@ -218,7 +218,7 @@ async function readPeople(service: TransferService): Promise<Names> {
   return names;
 }
 
-/** Whether the caller may list all of them. Without the scope, the request would be refused and recorded as an error. */
+/** Whether the caller may list all keys and people. Without the scope, the request would be refused and recorded as an error. */
 function mayReadAll(scopes: readonly string[]): boolean {
   return scopes.includes('operator:read') || scopes.includes('operator');
 }

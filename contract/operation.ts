@@ -70,8 +70,8 @@ export type Operation = {
 };
 
 /**
- * Properties with a default: no query, no body, 200 and always new, no fresh sign-in, no money, no idempotency key, no audit, no
- * specific errors.
+ * Properties with a default: no query, no body, the status 200, always a new record, no fresh sign-in, no money, no idempotency
+ * key, no audit, no specific errors.
  */
 type Defaulted =
   | 'params'

@@ -27,7 +27,7 @@ export type SchemaShape = {
   readonly additionalProperties?: boolean | SchemaShape;
   /** What an omitted field means. Not `default`: openapi-typescript would make such a field required in requests. */
   readonly 'x-default'?: unknown;
-  /** Additional keywords that the handler checks, with a specific message. Only the document has them. */
+  /** Additional keywords that only the document has. The handler checks them, so that it can send a specific message. */
   readonly 'x-checked'?: Readonly<Record<string, unknown>>;
   readonly 'x-amount'?: true;
   readonly 'x-text'?: TextKind;

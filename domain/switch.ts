@@ -57,7 +57,10 @@ export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 
 
 export type SwitchScope = (typeof SWITCH_SCOPES)[number];
 
-/** The scopes of settings. A connector's setting may apply to all its orders, to one program, to one type, or to both. */
+/**
+ * The scopes of settings. A connector's setting may apply to all its orders, to those of one program or one type, or to those of
+ * one type of one program.
+ */
 export const SWITCH_SCOPES = ['service', 'program', 'transfer_type', 'connector'] as const;
 
 /** The scope of a setting in a word. */

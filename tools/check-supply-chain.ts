@@ -9,7 +9,7 @@ import { pinProblems } from './supply-chain/pins.ts';
 /** People copy this example and install its packages. We do not distribute them. */
 const EXAMPLE = join(root, 'examples', 'increase-card-push');
 
-/** The project, and the folders with a separate lockfile: only tests need their packages, or people copy them. */
+/** The project, and the folders with a separate lockfile: only tests need their packages, or the folder is an example. */
 const DIRECTORIES = [
   root,
   EXAMPLE,

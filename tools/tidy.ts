@@ -220,7 +220,10 @@ export function inspect(files: readonly ProjectFile[]): readonly string[] {
     .map(({ path, line, sentence }) => `${path}:${line}: ${sentence}`);
 }
 
-/** Returns the paths of the files that git tracks or would add. Without git, as in an unpacked archive, of all files. */
+/**
+ * Returns the paths of the files that git tracks or would add. Without git, as in an unpacked archive, returns the paths of all
+ * files.
+ */
 export function listPaths(root: string): readonly string[] {
   return listed(root).filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile() === true);
 }

@@ -217,7 +217,7 @@ function connectorsText(connectors: readonly ConnectorRecord[], width: number | 
   return `${table(CONNECTOR_COLUMNS, connectors, width)}${disabled}`;
 }
 
-/** `in part` if only one card program or one type of transfer is disabled. */
+/** Says whether a connector is disabled: `in part` if only one card program or one type of transfer is disabled. */
 function disabledText({ disabled_by: by }: ConnectorRecord): string {
   if (by.length === 0) return 'no';
   return by.some(({ program_id: programId, type }) => programId === null && type === null) ? 'yes' : 'in part';

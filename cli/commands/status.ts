@@ -88,7 +88,7 @@ function bytesText(bytes: number | null): string | null {
   return bytes === null ? null : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** The two largest units: 26 s, 3 h 12 min, 5 d 2 h. */
+/** Formats a duration with its two largest units: 26 s, 3 h 12 min, 5 d 2 h. */
 function durationText(seconds: number): string {
   const units = [
     ['d', 86_400],

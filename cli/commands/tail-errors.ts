@@ -78,7 +78,7 @@ class ErrorTail {
   #begin: string | undefined;
   /** The time of the newest error, by the clock of the service. */
   #newest: number | undefined;
-  /** The newest error before the last outage. */
+  /** The time of the newest error before the last outage. */
   #beforeOutage: number | undefined;
 
   constructor(session: Session, list: List, print: (error: Found) => void) {

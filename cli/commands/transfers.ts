@@ -365,7 +365,7 @@ function addUpdate(transfers: Command, context: CommandContext): void {
   });
 }
 
-/** The service validates the rows. */
+/** Reads the rows of a batch. The service validates them. */
 function readRows(file: string): TransferBatchRow[] {
   try {
     return parseJson(readFileSync(file === '-' ? 0 : file, 'utf8')) as TransferBatchRow[];

@@ -17,7 +17,7 @@ const CALLS: readonly Call[] = ['send', 'inquire', 'reverse'];
 /** Ten minutes, twice the window of a signature. */
 const OUTSIDE_SECONDS = 600;
 const LONG_PAST = '2020-01-01T00:00:00.000Z';
-/** Enough that two requests overlap in an adapter that looks for the order first and stores it later. */
+/** Enough simultaneous requests that two overlap in an adapter that looks for the order first and stores it later. */
 const AT_ONCE = 5;
 
 const signedAt =

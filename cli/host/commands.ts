@@ -5,7 +5,7 @@ import { runOnServiceNode, SetupProblem } from '../service-node.mjs';
 import { type CommandContext, commandOf } from '../session.ts';
 import { START_SETTINGS } from './start-settings.ts';
 
-/** The longest name and two spaces. */
+/** The width of the longest name, plus two spaces. */
 const NAME_WIDTH = Math.max(...START_SETTINGS.map(({ name }) => name.length)) + 2;
 
 const startNotes = (command: string): string => `

@@ -14,11 +14,11 @@ export type Route = {
   /** Whether the screen finds its record in any program, and then chooses the record's program. */
   readonly choosesProgram?: true;
   readonly sandboxOnly?: boolean;
-  /** Whether it shows actual times even when the sandbox clock was moved. */
+  /** Whether the screen shows actual times even when the sandbox clock was moved. */
   readonly hasActualTimes?: boolean;
   /** The group in the navigation. A screen about one record has none. */
   readonly group?: Group;
-  /** The letter after `g` that opens it. */
+  /** The letter after `g` that opens the screen. */
   readonly letter?: string;
 };
 

@@ -11,7 +11,7 @@ export type DayLine = Sheet['opening'] & { readonly name: string; readonly posti
 
 const DAY_MILLISECONDS = 86_400_000;
 
-/** Returns the day that is `count` days later than `2026-01-30`, or earlier if it is negative. */
+/** Returns the day `count` days after a day such as `2026-01-30`, or before it if `count` is negative. */
 export function addDays(day: string, count: number): string {
   return new Date(Date.parse(day) + count * DAY_MILLISECONDS).toISOString().slice(0, 10);
 }

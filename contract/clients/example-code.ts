@@ -17,7 +17,7 @@ export type CodePlace = {
   readonly needsKey: boolean;
 };
 
-/** Maximum characters of brackets and their content in one line. */
+/** Maximum number of characters of a pair of brackets and its content on one line. */
 const MAX_LINE = 60;
 
 type Language = {

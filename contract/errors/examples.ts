@@ -43,7 +43,10 @@ export function reproductionCommands(code: ErrorCode, base: string): readonly st
   ];
 }
 
-/** The command with the variable of the stored id, in double quotes, so that the shell expands it. */
+/**
+ * The command with the shell variable that contains the stored id. The URL is in double quotes, so that the shell expands the
+ * variable.
+ */
 function withId({ path }: SampleRequest, command: string, base: string): string {
   return command.replace(`'${base}${path}'`, (quoted) =>
     CREATED_ID.test(quoted) ? `"${base}${path.replace(CREATED_ID, '$id')}"` : quoted,
@@ -56,7 +59,7 @@ function savingId(path: string, command: string): string {
   return `id=$(${command} | grep -o '${PREFIXES[thing]}_[0-9a-f]*')`;
 }
 
-/** A sandbox request that gets the code by its `Sandbox-Provoke` header; undefined if no operation returns the code. */
+/** A request that gets the code from a sandbox with the header `Sandbox-Provoke`; undefined if no operation returns the code. */
 export function provokingRequest(code: ErrorCode): ExampleRequest | undefined {
   const returning = OPERATION_IDS.filter((id) => precedenceOf(id).includes(code));
   const id = returning.find((operation) => operation === 'create_transfer') ?? returning[0];
@@ -65,7 +68,7 @@ export function provokingRequest(code: ErrorCode): ExampleRequest | undefined {
   return { ...example, headers: { ...example.headers, 'Sandbox-Provoke': code } };
 }
 
-/** A sandbox request that gets the code with an unknown outcome; undefined for codes that never have one. */
+/** A request that gets the code from a sandbox, with an unknown outcome; undefined for codes that never have one. */
 export function unknownOutcomeRequest(code: ErrorCode): ExampleRequest | undefined {
   const provoking = ERRORS[code].moneyMoved === 'no' ? undefined : provokingRequest(code);
   if (provoking === undefined) return undefined;

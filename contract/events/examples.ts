@@ -92,7 +92,7 @@ function withVariables(command: string, base: string): string {
 export function readingCommand(type: EventType, base: string): string | undefined {
   const { listed, isOfService } = EVENT_CATALOGUE[type];
   if (!listed) return undefined;
-  // The sample of `program.created` creates another program than the demo program.
+  // The event of the sample of `program.created` belongs to the new program, not to the demo program.
   const path = isOfService || type === 'program.created' ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
   return curlOf({ method: 'GET', path: `${path}?type=${type}&limit=1`, headers: {} }, base);
 }

@@ -6,11 +6,12 @@ const MIN_SAVED_CHARACTERS = 200;
 
 const REFERENCE_CHARACTERS = 60;
 
-/** The name of a response's schema if the response has no name. */
+/** Used as the name of a response that has none. */
 const UNNAMED = 'Reply';
 
 /**
- * Returns the replacement of a schema. `name` is the name of its component, if it becomes one. `inner` visits its inner schemas.
+ * Returns the replacement of a schema. `name` is the name of its component, if the schema becomes a component. `inner` visits its
+ * inner schemas.
  */
 type Visit = (schema: JsonObject, name: string, inner: () => JsonObject) => JsonObject;
 
@@ -47,7 +48,7 @@ export function withSharedSchemas(document: JsonObject): JsonObject {
   return withoutSingleUses({ ...whole, components: { ...components, schemas } }, Object.keys(named));
 }
 
-/** Puts components back to where they are used, if only one reference to them is left because a record extends another one. */
+/** Puts a component back in place if only one reference to it is left. This happens when a record extends another one. */
 function withoutSingleUses(document: JsonObject, names: readonly string[]): JsonObject {
   const text = JSON.stringify(document);
   const components = membersOf(document.components);
@@ -87,7 +88,7 @@ function withBases(schemas: JsonObject): JsonObject {
     if (base === undefined) return schema;
     const known = membersOf(schemas[base]);
     const { type, required, properties, ...others } = schema;
-    // Keeps no example: the base has one with its own fields, and each additional field has a description.
+    // Leaves out the example, because the base has one with its fields, and each additional field has a description.
     const rest = Object.entries(others).filter(
       ([keyword]) => keyword === 'description' || known[keyword] === undefined,
     );

@@ -1,6 +1,6 @@
 /**
- * The purpose of a text in a request. A `line` is a name or a title. A `text` may have line breaks and tabs. Both lose white
- * space at their ends. A `reference` is compared with others, so it is stored unchanged or refused.
+ * The purpose of a text in a request. A `line` is a name or a title. A `text` may have line breaks and tabs. White space at the
+ * ends of both is removed. A `reference` is compared with others, so it is stored unchanged or refused.
  */
 export type TextKind = 'line' | 'text' | 'reference';
 

@@ -376,7 +376,7 @@ function characters(text: string): number {
   return [...text].length;
 }
 
-/** A value in a message: shortened, and without the content of objects. */
+/** Describes a value in a message: shortened, and without the content of objects. */
 function nameOf(value: JsonValue): string {
   if (value instanceof JsonNumber) return `the number ${shorten(value.source)}`;
   if (typeof value === 'string') return `'${shorten(value)}'`;

@@ -146,7 +146,7 @@ export function groupOf(code: ErrorCode): string {
 /** Maximum number of suggested names. */
 const MAX_SUGGESTED = 3;
 
-/** The names that a written name may have meant, most likely first. */
+/** The names that a misspelled name may mean, most likely first. */
 export function codesLike<Code extends string>(written: string, names: readonly Code[]): readonly Code[] {
   const index = new MiniSearch<{ readonly id: Code; readonly whole: string; readonly words: string }>({
     fields: ['whole', 'words'],

@@ -158,7 +158,10 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     return text.entry;
   }
 
-  /** The terms of a query that are searched, and how: those in the fewest texts, up to {@link MAX_SCORED_TEXTS}. */
+  /**
+   * Returns the terms of a query to search for, and how to match each. Prefers the terms in the fewest texts, up to {@link
+   * MAX_SCORED_TEXTS} texts.
+   */
   #termsOf(query: string): ReadonlyMap<string, Match> {
     const stems = termsIn(query.slice(0, MAX_QUERY_CHARACTERS)).slice(0, MAX_TERMS);
     // Removes a second ending, as the index does. Otherwise a stem such as `releas` would match only as the beginning of a word,
@@ -187,7 +190,7 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
     if (beginning.length > 0 || term.length < MIN_LENGTH_OF_TYPO) {
       return { term, match: 'beginning', texts: beginning.reduce((sum, [, texts]) => sum + texts, 0) };
     }
-    // A similar term may match any word.
+    // Assume the most frequent word, because a similar term may match any word.
     return { term, match: 'similar', texts: Math.max(0, ...this.#known.values()) };
   }
 }

@@ -56,7 +56,7 @@ function termOf(word: string): string | null {
     .replace(/(?<=\p{L}{2})ies$/u, 'y')
     .replace(/(?<=[^s])s$/u, '')
     .replace(/(?<=\p{L}{3})(?:ing|ed)$/u, '');
-  // `stopped` and `stop`, `captured` and `capture`.
+  // Makes `stopped` the same as `stop`, and `captured` the same as `capture`.
   return bare.replace(/(?<=\p{L}{2})([bdgmnprt])\1$/u, '$1').replace(/(?<=\p{L}{3})e$/u, '');
 }
 

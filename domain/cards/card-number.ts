@@ -71,9 +71,9 @@ function readPlainly(written: string): PlainText | undefined {
 type Mantissa = 'none' | 'digits' | 'point';
 
 /**
- * Whether an ASCII text has thirteen digits and any text that {@link CANDIDATE} or {@link WITH_EXPONENT} could match. Undefined
- * for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for every id, key and field
- * name of a request.
+ * Whether an ASCII text has thirteen digits and contains text that {@link CANDIDATE} or {@link WITH_EXPONENT} could match.
+ * Undefined for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for every id, key
+ * and field name of a request.
  */
 function isAsciiCandidate(text: string): boolean | undefined {
   let digits = 0;
@@ -208,8 +208,8 @@ const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
 
 /**
  * Yields the runs of whole groups that have as many digits as a card number and a valid check digit (Luhn). For each group, the
- * shortest run comes first. Each digit is added once for each group that a run can start with, so that a megabyte of one-digit
- * groups does not block the process.
+ * shortest run comes first. For each group that a run can start with, every digit is added only once, so that a megabyte of
+ * one-digit groups does not block the process.
  */
 function* numbersOf(text: string, groups: readonly Span[]): Generator<Run> {
   for (const [first, { start }] of groups.entries()) {

@@ -35,8 +35,8 @@ const MIN_BURST = 5;
 const BURST_FACTOR = 10;
 
 /**
- * Whether a code of Server or Process Errors occurs so often that all of them may have one cause. The service then proposes an
- * incident.
+ * Whether a code of Server or Process Errors occurs so often that all these errors may have one cause. The service then proposes
+ * an incident.
  */
 export function isBurst(inLastMinute: number, inHourBefore: number): boolean {
   return inLastMinute >= MIN_BURST && inLastMinute * 60 >= BURST_FACTOR * inHourBefore;

@@ -199,7 +199,7 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
   if (transfer.scheduledFor === null || transfer.scheduledFor > view.now) {
     return new Refusal('invalid_transfer_status', 'The transfer is not due yet.');
   }
-  // A hold would already be over. It would block the money and could never be captured.
+  // The hold would already be over: it would block the money, and could never be captured.
   if (transfer.expiresAt !== null && transfer.expiresAt <= view.now) return endUnheld(transfer, 'expired', view.now);
   const { type, amount, cardName, destinationCardName, currency, capture, expiresAt } = transfer;
   const terms = { type, amount, cardName, destinationCardName, currency, capture, expiresAt };
@@ -227,9 +227,9 @@ function waitsFor({ refusal }: Extract<Finding, { outcome: 'failed' }>): boolean
 }
 
 /**
- * Records the processor's answer for a card. An approval has already happened, so the state of the card and limits are not
- * checked again. Undefined if the transfer stays unchanged. Refused if the transfer no longer waits, because another request was
- * first.
+ * Records the processor's answer about a transfer. An approval has already happened at the processor, so the status of the card
+ * and the limits are not checked again. Undefined if the transfer stays unchanged. Refused if the transfer no longer waits,
+ * because another request came first.
  */
 export function decideReport(
   { transfer, hold }: TransferWithHold,
@@ -292,8 +292,8 @@ function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
 }
 
 /**
- * Refuses a change while the service is disabled for the transfer or, without a transfer, for all types. A disabled connector
- * does not matter, because changes of an existing transfer send no order to a processor.
+ * Refuses a change of a transfer while the service is disabled for it. Without a transfer, refuses while the service is disabled
+ * for all types. A disabled connector does not matter, because changes of an existing transfer send no order to a processor.
  */
 export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
   const finding = examineSwitch({ type: transfer?.type ?? null, connectorId: null }, view);

@@ -18,19 +18,19 @@ const RETRY_PAUSES = [
   24 * HOUR,
 ] as const;
 
-/** How often an event is sent before it is dead. */
+/** How many times an event is sent before it is dead. */
 export const MAX_TRIES = RETRY_PAUSES.length + 1;
 
 /**
  * The pauses between the probes of a failing webhook. The last one repeats. A probe is one request, so a webhook that works again
- * gets its backlog at most half an hour later, however long it failed.
+ * gets its backlog after about half an hour at most, however long it failed.
  */
 const PROBE_PAUSES = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE] as const;
 
 /** The shortest pause after a receiver responded that it gets too many requests, or did not respond. */
 const MIN_BUSY_PAUSE = MINUTE;
 
-/** Pauses vary at random by this share in both directions, so that attempts that failed together are not retried together. */
+/** Pauses vary at random by up to this share, so that attempts that failed together are not retried together. */
 const VARIATION = 0.2;
 
 /** The facts that determine the pause after a failed attempt. `random` is from 0 to 1. Times are in milliseconds. */

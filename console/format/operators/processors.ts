@@ -6,7 +6,7 @@ type Status = ProcessorAttemptRecord['status'];
 
 export type StatusWord = { readonly word: string; readonly tone: 'good' | 'waiting' | 'bad' | 'quiet' };
 
-/** Every status of an attempt, in the order that it goes through them. */
+/** Every status of an attempt, in the order that an attempt goes through them. */
 export const ATTEMPT_WORDS: Readonly<Record<Status, StatusWord>> = {
   ready: { word: 'not sent yet', tone: 'waiting' },
   sent: { word: 'sent, no answer yet', tone: 'waiting' },

@@ -36,7 +36,7 @@ export function incidentsOfSwitch(
       status === 'open' &&
       codes.includes(SWITCHED_OFF) &&
       (scope === 'program' ? own : null) === programId &&
-      // An incident has no connector, but its title names it.
+      // An incident has no field for the connector, but its title names the connector.
       (connectorId === null || title.includes(connectorId)),
   );
 }

@@ -145,7 +145,7 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
   ];
 }
 
-/** The role, or the number of scopes for a custom key, with all scopes in the tooltip. */
+/** Shows the role of a key, with its scopes in the tooltip, or the scopes of a custom key. */
 function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
   if (role !== null) return <span title={scopes.join(', ')}>{role}</span>;
   return scopes.length === 1 ? (
