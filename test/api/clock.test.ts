@@ -31,7 +31,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('puts the time of a record into its id, so lists by time find the record however the clock was set', async () => {
+  test('puts the time of a record into its id, so that lists by time find the record even if the clock was moved', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {

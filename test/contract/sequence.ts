@@ -580,7 +580,7 @@ function typed({ type }: Schema, value: string): unknown {
   return type === 'integer' || type === 'number' ? Number(value) : value;
 }
 
-/** Returns the headers without those that only changes have, except `kept`. */
+/** Returns the headers without the headers of changes, such as `Idempotency-Key`. Keeps the header `kept`. */
 function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): Readonly<Record<string, string>> {
   const left = Object.entries(headers).filter(([name]) => name === kept || !OF_CHANGES.has(name));
   return Object.fromEntries(left);

@@ -93,7 +93,7 @@ test('claims no order, marks none as sent and accepts no notice while no standby
   expect(await notices()).toBe(1);
 });
 
-test('sends an order as new after a failover to a standby on which the order was never marked as sent', async () => {
+test('after a failover, sends an order as new if the promoted standby has no mark that it was sent', async () => {
   expect(await ready()).toHaveLength(2);
   await pair.takeAway();
   await pair.setNames('');

@@ -104,7 +104,7 @@ describe('a primary that is stopped', () => {
     return database.host;
   }
 
-  test('is found at first, although the hosts before it are a standby and a host that does not respond', async () => {
+  test('is found at first, although a standby and a host that does not respond are listed before it', async () => {
     expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
     expect(usedHost()).toBe(primaryName());
     expect(await statedHost()).toBe(primaryName());

@@ -10,7 +10,8 @@ export const PAIRS: readonly Pair[] = STEPS.flatMap((step) => FAULTS.map((fault)
 
 const NO_BYTES = 'no byte of an order or an answer has been sent yet';
 const NO_PEER = "only the service and its database take part, and no peer's text is read";
-const NO_SETTLEMENT = 'the service does not receive settlements yet';
+const NO_SETTLEMENT =
+  'the processor sends nothing at this step; operators import its settlement files: test/api/processors/settlement.test.ts';
 
 /** The pairs without a meaning, each with a short reason. All other pairs have a cell. */
 export const WITHOUT_MEANING: Readonly<Partial<Record<Pair, string>>> = {

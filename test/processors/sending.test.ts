@@ -156,7 +156,7 @@ test('the service does not start if the settings lack a connector that has open 
   await trial.check(COMPLETED);
 });
 
-test('the calls in flight end soon after a stop, and their orders are later asked about but not sent again', async () => {
+test('the calls in flight end soon after a stop, and the service later inquires about their orders instead of sending them again', async () => {
   const { held, release } = hold();
   const answered = new Trial(stage, 'inquired_4');
   const silent = new Trial(stage, 'inquired_5');
@@ -194,7 +194,7 @@ test('two services with one connector claim different attempts and send each att
     await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId);
     // A waiting process claims no more attempts, so the other process claims these. The other process may have been too
-    // late for the first ones.
+    // late for the first attempts.
     for (let pair = 0; pair < 9; pair += 1) await trial.create();
     await stage.gates.untilWaiting(gate, trial.connectorId, 2);
     // Moves the clock past the lease of their claims.

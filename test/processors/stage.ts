@@ -10,19 +10,19 @@ import { type Delivery, sendNotice } from './notices.ts';
 import { openEmbedded, openWired, type StageDatabase } from './stage-database.ts';
 import { type ArrivedOrder, StandIn } from './stand-in.ts';
 
-/** Returns by how many seconds the service's clock was moved since an order was sent. */
+/** Selects the number of seconds by which the service's clock was moved since an order was sent. */
 const AHEAD = `select extract(epoch from service_now() - clock_timestamp() - ahead) as seconds from test_sent
   where 'pat_' || replace(attempt_id::text, '-', '') = $1 and tries = $2`;
 
 /**
- * Returns when the service will next check a transfer's attempt, by the service's clock, and how far that clock is
- * ahead.
+ * Selects the status of a transfer's attempt, the seconds until the service checks it next, and the seconds by which
+ * the service's clock is ahead.
  */
 const NEXT_LOOK = `select status, ceil(extract(epoch from next_at - service_now()))::int as wait,
     round(extract(epoch from service_now() - clock_timestamp()))::int as ahead
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1 order by attempt_id desc limit 1`;
 
-/** Returns a transfer's attempt, as notices name it. */
+/** Selects a transfer's attempt, as notices name it. */
 const OF_TRANSFER = `select connector_id, 'pat_' || replace(attempt_id::text, '-', '') as attempt_id, amount, trim(currency) as currency
   from processor_attempt where 'tr_' || replace(transfer_id::text, '-', '') = $1`;
 

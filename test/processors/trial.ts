@@ -54,7 +54,7 @@ const TRANSFERS_OF_CARD = `select from transfer join card using (program_id, car
 export class Trial {
   readonly stage: Stage;
   readonly connectorId: string;
-  /** A promise that scripts can wait for. */
+  /** A promise that the processor's scripts can wait for. */
   readonly hold: ReturnType<typeof hold> = hold();
   readonly #cards: string[] = [];
   readonly #transfers: Made[] = [];
@@ -99,7 +99,10 @@ export class Trial {
     }
   }
 
-  /** Begins to create the transfers. For each one, repeats this many concurrent requests until a response arrives. */
+  /**
+   * Begins to create the transfers. For each one, sends this many concurrent requests with one key, and repeats each
+   * request until its response arrives.
+   */
   createMeanwhile(times = 1): void {
     const made = TYPES.map(async (type, index) => {
       const cardId = this.#cards[index] ?? '';

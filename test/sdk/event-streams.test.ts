@@ -133,7 +133,7 @@ describe('a stream', () => {
     }
   });
 
-  test('asks for a position if it gets none, so that it misses no event if the connection is lost', async () => {
+  test('asks for the current position if the program gives none, so that it misses no event if the connection is lost', async () => {
     const page = { data: [], next_cursor: null, position: 41 };
     service.play({ status: 200, body: page }, stream([], 'cut'), stream([event(42)]));
     expect((await readPositions(1, {})).positions).toEqual([42]);

@@ -341,7 +341,7 @@ describe('a crash', () => {
     return record;
   }
 
-  test('leaves one record without the row that a PostgreSQL error quotes, and exits with 1, if the service was starting', async () => {
+  test('during a start, leaves one record without the row that a PostgreSQL error quotes, and exits with 1', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await superuser.connect();
@@ -371,7 +371,7 @@ describe('a crash', () => {
     expectNothingHidden(`${output}${errors}`);
   });
 
-  test('leaves one record without properties of the error, exits with 1, and stops PostgreSQL, if the service was running', async () => {
+  test('after a start, leaves one record without properties of the error, exits with 1, and stops PostgreSQL', async () => {
     const { processId } = await embeddedServerOf(directory.path);
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     service.child.kill('SIGUSR2');

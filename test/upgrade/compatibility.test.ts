@@ -185,7 +185,7 @@ test('a disabled connector disables nothing for version 0.1.0, which has no conn
   await present.call('change_switch', { ...scope, disabled: false });
 });
 
-test('the first comment of a migration names the migration that it needs, and without such a comment it needs itself', () => {
+test('the first comment of a migration names the migration that it needs; without such a comment, the migration needs itself', () => {
   const needs = (text: string) => toMigration('0042_x.sql', text).needs;
   expect(needs('-- A comment.\n-- Needs: 0040\n\nselect 1;\n')).toBe('0040');
   expect(needs('-- A comment.\nselect 1;\n')).toBe('0042');

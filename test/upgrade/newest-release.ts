@@ -63,8 +63,8 @@ try {
 }
 
 /**
- * Runs these versions under load, with kills in each state: the old version, the old one on the new schema, both, the
- * new one, both, and the old one.
+ * Runs these versions under load, with kills in each state: the old version, the old version on the new schema, both
+ * versions, the new version, both again, and the old version again.
  */
 async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
   const directory = await temporaryDirectory();

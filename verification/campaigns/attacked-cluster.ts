@@ -186,7 +186,7 @@ class AttackedCluster<Environment extends Cluster> {
     this.#judgeRequests(pulse, begunAt, plan, where, name);
   }
 
-  /** Counts the requests since the beginning of an attack, and the failed ones among them. */
+  /** Counts the requests since the beginning of an attack, and how many of them failed. */
   #judgeRequests(pulse: Pulse, from: number, { waitsFor = 0 }: Plan<Environment>, where: string, name: string): void {
     const silence = pulse.longestSilence(from);
     this.#tally.time(`pause_of_${name}`, silence);

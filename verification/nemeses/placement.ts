@@ -45,7 +45,7 @@ export async function hitCommit(proxy: DatabaseProxy, kind: CommitFault): Promis
   return most;
 }
 
-/** Successful responses to COMMIT become errors, like those of Citus after the loss of a node. */
+/** Successful responses to COMMIT become errors, such as Citus reports after the loss of a node. */
 export const DENIALS_OF_COMMIT: Nemesis<PlacementCluster> = {
   name: 'denials',
   inject: async ({ environment, random, tally }) => {

@@ -191,7 +191,7 @@ describe('operators', () => {
       const inspected = await get(url(), `${OPERATOR_EVENTS}/${event.event_id}`);
       expect(inspected.fields).toEqual(event);
     }
-    // Reads page by page, each from the number of the previous page.
+    // Reads page by page. Each page begins after the number that the previous page returned.
     const walked: WireEvent[] = [];
     for (let after = 0; walked.length < found.length; ) {
       const next = await page(url(), { after, limit: 3 }, {}, OPERATOR_EVENTS);

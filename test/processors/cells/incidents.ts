@@ -9,7 +9,7 @@ import { atNotice } from './notices.ts';
 /** The delay on slow connections in milliseconds, and the number of slow round trips. */
 const SLOW = { milliseconds: 100, turns: 60 };
 
-/** Causes each incident, and returns a function that ends it once the gates are open. */
+/** Functions that cause each incident. Each one returns a function that ends the incident once the gates are open. */
 export const CAUSE: Readonly<Record<Incident, (stage: Stage) => Promise<() => Promise<void>>>> = {
   'kill service': async (stage) => {
     await stage.killService();
@@ -155,7 +155,7 @@ const BEFORE_WRITING: readonly Cell[] = BY_FAULT.flatMap(([fault, incident]) => 
   ...(OF_SERVICE.some((one) => one === incident) ? atNotice(incident, `notice: ${fault}`) : []),
 ]);
 
-/** Cells in which two services claim the same attempts, because the first one's lease has ended. */
+/** Cells in which two services claim the same attempts, because the lease of the first service has ended. */
 const TAKEN_UP_TWICE: readonly Cell[] = (['claim', 'mark'] as const).map((gate) =>
   beforeWriting(gate, 'second service', 'claim: twice', undefined),
 );

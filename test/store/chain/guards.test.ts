@@ -349,7 +349,7 @@ describe('when a group fails, the next groups', () => {
     const card = await makeCard(10);
     proxy.faults.push('cut_before');
     await expect(transfer(ledger, card, { amount: 100 })).rejects.toMatchObject({ moneyMoved: 'no' });
-    // The sequence and version now equal those that were lost.
+    // The account's sequence and version now equal the values that were lost.
     expect(await transfer(other, card, { amount: 5 })).toBe('made');
     const guards = proxy.watch('update_accounts_if_unchanged');
     // Groups lock accounts for some time before a chain begins again.

@@ -78,7 +78,7 @@ test('a chain remembers nothing that was rolled back, even if groups without cha
   expect(await first).toBe('made');
   expect(await second).toBeInstanceOf(OperationFailure);
   expect(await third).toBe('made');
-  // The version and sequence of the account now equal those that were lost.
+  // The account's sequence and version now equal the values that were lost.
   expect(await transfer(other, lost, { amount: 1 })).toBe('made');
   const guards = proxy.watch('update_accounts_if_unchanged');
   while (guards() === 0) expect(await transfer(ledger, another, { amount: 1 })).toBe('made');

@@ -29,7 +29,7 @@ type Settings = Readonly<Record<string, string>>;
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** The paths of a machine's own directories. The ones in memory are empty after each start. */
+/** The paths of a machine's own directories. The directories in memory are empty after each start. */
 export type Own = { readonly onDisk: readonly string[]; readonly inMemory: readonly string[] };
 
 /**

@@ -16,7 +16,7 @@ export class PairCluster {
   readonly link: Link;
   readonly #linkDirectory: string;
   readonly #replication: Replication;
-  /** The link behind the one address, or undefined if services know both nodes. */
+  /** The link behind the primary's one address, or undefined if services know the addresses of both nodes. */
   readonly #entrance: Link | undefined;
   #primary: DatabaseNode;
   #standby: DatabaseNode;

@@ -56,7 +56,7 @@ function splitMerged(name: string, text: string): readonly { readonly name: stri
   return parts;
 }
 
-/** The index of the parenthesis that closes the one at an index. */
+/** Returns the index of the parenthesis that closes the parenthesis at `open`. */
 function closingOf(text: string, open: number): number {
   let depth = 0;
   let isQuoted = false;

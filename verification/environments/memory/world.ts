@@ -34,7 +34,7 @@ export function nameOf(programId: unknown): string {
 /** The connector of the cards whose money is at a processor. */
 export const CONNECTOR_ID = 'processor';
 
-/** The cards whose money is at a processor, in schedules with a processor: two of the busy ones. */
+/** The cards whose money is at a processor, in schedules with a processor. They are two of the busy cards. */
 export const CARDS_AT_PROCESSOR: ReadonlySet<string> = new Set(['card_1_2', 'card_1_3']);
 
 /**
