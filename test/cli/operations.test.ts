@@ -22,8 +22,8 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
 /**
- * All operations that have a command. The exceptions are sign-in and sign-out, which browsers send, and signed notices,
- * which processors' adapters send.
+ * All operations with their own command. The exceptions are sign-in and sign-out, which browsers send, notices, which
+ * processors' adapters sign and send, and the two operations that `settlement import` sends.
  */
 const COMMANDED = OPERATION_IDS.filter((id) => rowOf(id).command !== null);
 

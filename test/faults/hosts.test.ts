@@ -116,7 +116,7 @@ describe('a primary that is stopped', () => {
     const outcomes: Promise<Outcome>[] = [];
     const load = setInterval(() => {
       const key = randomUUID();
-      // This is the time limit of a request in the service.
+      // This is half of the time limit of a request in the service.
       outcomes.push(outcomeOf(key, send(key, performance.now() + 2500)));
     }, 20);
     try {

@@ -76,7 +76,7 @@ test('verifies the books once with several processes, and stores the result', as
   expect(found.flatMap((one) => [...one.differing, ...one.failures])).toEqual([]);
 });
 
-test('verifies again after an hour, or after 19 times the duration of the last verification', async () => {
+test('verifies again after the pause, but not before 19 times the duration of the last verification has passed', async () => {
   await note(3_700, 300);
   const found = start();
   await new Promise((wake) => setTimeout(wake, 200));

@@ -17,7 +17,8 @@ import { connect } from '../harness/ledger.ts';
 import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
 
-// Tests the plans of statements about events on a hundred days of events, as many as the default retention keeps.
+// Tests the plans of statements about events on a hundred days of events, which is more than the default retention
+// keeps.
 
 const DAYS = 100;
 const server = await useServer();

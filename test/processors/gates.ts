@@ -66,7 +66,7 @@ export const GATE_TRIGGERS = `
   create constraint trigger test_gate_stored after insert on processor_notice deferrable initially deferred
     for each row execute function test_gate_at_commit(${GATES.stored})`;
 
-/** The gates where all transfers wait as soon as one waits. */
+/** The first and the last of the gates where all transfers wait as soon as one waits. */
 const OF_ALL: readonly [number, number] = [GATES.record, GATES.commit];
 
 export class Gates {

@@ -127,8 +127,7 @@ describe('the programs', () => {
 
 /**
  * Writes that the service makes even if a required standby is missing. No response depends on them, and a second run
- * changes nothing. They write leases, outcomes and positions of deliveries, the error log, times of use, breakers,
- * retention, and secrets under a new key.
+ * changes nothing. For example, they write leases, outcomes of deliveries, the error log, times of use and breakers.
  */
 const WRITES_WITHOUT_GUARD = [
   'server/background/delivery/leases.ts',

@@ -173,8 +173,8 @@ test('requires an idempotency key in every POST that creates or changes somethin
     return method === 'POST' && idempotency === 'none';
   });
   // These are the exceptions. Each row of a batch has its own key. The token of a session is not stored, and an unused
-  // session ends anyway. A stopped database cannot store anything. An attempt, a break or an approval can end only
-  // once. A notice has an id, and a line has a number.
+  // session ends anyway. A stopped database cannot store a key. An attempt, a break or an approval can end only once. A
+  // notice has an id, and a line of a settlement file has a number.
   expect(without.sort()).toEqual([
     'add_settlement_lines',
     'approve_change',

@@ -34,7 +34,10 @@ export type Mistake = {
   readonly make?: () => () => void;
 };
 
-/** More steps than any schedule needs. A schedule that takes this many steps never settles. */
+/**
+ * The maximum number of steps of a schedule, more than any schedule needs. A schedule that takes this many steps never
+ * settles.
+ */
 const MAX_STEPS = 40_000;
 
 /** Everything must settle within this time after the last response. It is longer than any deadline and any pause. */
