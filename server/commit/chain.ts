@@ -46,7 +46,7 @@ export type Break<Item, Outcome> = {
 type Ends<Item, Outcome> = {
   readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
-  /** Called for a group that wrote nothing, because its reads may not be on the standby yet. */
+  /** Called for a group that wrote nothing but may have read rows that the standby does not have yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
   readonly observer: CommitObserver | undefined;
   readonly traceOf: TraceOf<Item>;

@@ -28,7 +28,9 @@ export class Contention {
   #changedAt = 0;
   /** Until when the most recently found name counts as held. */
   #lastUntil = 0;
-  /** The items that need a name, in the order of their calls. The first of them runs or is ready to run. */
+  /**
+   * The items that need a name, in the order of their calls. The first of them runs, is ready to run, or waits for another name.
+   */
   readonly #lines = new Map<string, Turn[]>();
   readonly #ready: Turn[] = [];
   #waiting = 0;

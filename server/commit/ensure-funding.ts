@@ -20,7 +20,7 @@ export async function ensureFunding(
   const found = await find();
   if (found !== undefined) return found;
   const accountIds = { funding: newId(), world: newId() };
-  // The lock makes sure that the events about changes of the program include the account once money has moved on it. This
+  // Without the lock, an event about a change of the program could omit an account on which money has already moved. This
   // transaction writes even in a trial of a request (`forWrites`), because an empty account changes nothing.
   await transact(service.database.forWrites(), call.deadline, { lock: lockProgram(programId) }, () => ({
     result: undefined,

@@ -21,13 +21,13 @@ export type LaneBounds = {
   readonly remembered?: { readonly accounts: number; readonly bytes: number };
 };
 
-/** Number of items that may always wait, even if the groups are slow: a little more than one full group. */
+/** Number of items that may always wait, even if the groups are slow: two full groups. */
 const ALWAYS_ADMITTED = 512;
 
 /** If an item would wait longer than this, it is refused, so that other requests get a response in time. */
 const MAX_WAIT_MILLISECONDS = 2000;
 
-/** The weight of the last group in the average duration of groups. */
+/** The weight of the last group in the average time between the starts of groups. */
 const NEWEST_SHARE = 0.2;
 
 /** After a chain broke, no chain begins for this long, because the cause of the break may change the accounts again. */

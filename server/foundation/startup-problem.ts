@@ -3,8 +3,8 @@ import type { RunbookPage } from './runbook.ts';
 /**
  * A problem that prevents the service from starting, and that an operator can fix.
  *
- * The message names the problem and the fix, and the page of the runbook has the details. `main.ts` prints both without a
- * stack, because it is not a bug, and exits with a non-zero status.
+ * The message names the problem and the fix, and the page of the runbook has the details. `main.ts` prints both without a stack,
+ * because such a problem is not a bug, and exits with a non-zero status.
  */
 export class StartupProblem extends Error {
   override readonly name = 'StartupProblem';

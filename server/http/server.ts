@@ -196,7 +196,7 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
 
 /**
  * Starts a request after the responses to earlier requests on the connection. A pipelined request must never start earlier: if an
- * earlier response closed the connection, it could move money without getting a response.
+ * earlier response closed the connection, the pipelined request could move money without getting a response.
  */
 function beginInTurn(
   service: HttpService,

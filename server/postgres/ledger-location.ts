@@ -104,8 +104,8 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
  *
  * @param asked the real path of the requested data directory, which the caller has locked.
  * @param systemDirectory root's directory for files that other users must reach.
- * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if there are
- * two.
+ * @throws StartupProblem if an earlier ledger is missing, or belongs to another user or PostgreSQL version, or if two ledgers are
+ *   found.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
   const existing = await findHome(asked, user, systemDirectory);

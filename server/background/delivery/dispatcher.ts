@@ -19,7 +19,10 @@ import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 
 const MAX_FLIGHTS = 512;
 
-/** Maximum number of requests in flight to slow receivers. The rest of the limit is always available to other receivers. */
+/**
+ * Slow requests count only up to this number. While there are that many, nothing more is sent to slow receivers. The rest of the
+ * limit is always available to other receivers.
+ */
 const MAX_SLOW_FLIGHTS = 256;
 
 const MAX_SENT_PER_TURN = 8;

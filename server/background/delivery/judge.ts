@@ -26,7 +26,10 @@ export type Outcome = {
   readonly revision: number;
 };
 
-/** A receiver is slow if it takes longer than this. Slow receivers share half of the requests in flight. */
+/**
+ * A receiver is slow if it takes longer than this. Requests to slow receivers may take up only half of the limit for requests in
+ * flight.
+ */
 export const SLOW_MILLISECONDS = 2_000;
 
 /** The time of sending, in milliseconds since 1970, and the webhook's revision at that time. */
@@ -177,7 +180,7 @@ export function redactAnswer(text: string, headers: Readonly<Record<string, stri
   return withoutSecrets(redacted, MAX_LENGTH);
 }
 
-/** If the text ends with the beginning of a secret that was cut off, returns it without that beginning. */
+/** If the text ends with the beginning of a secret that was cut off, redacts that beginning. */
 function withoutStartAtEnd(text: string, secret: string): string {
   for (let length = secret.length - 1; length >= MIN_SECRET_LENGTH; length -= 1) {
     if (text.endsWith(secret.slice(0, length))) return text.slice(0, -length) + REDACTED;

@@ -23,12 +23,13 @@ export type Allowance = {
 };
 
 /**
- * Allows each caller `rate` requests per second on average. A caller can send the requests of ten seconds at once. This is a leaky
- * bucket (GCRA) that stores one number per caller: the time when its bucket will be empty. Extra costs of a request are charged
- * afterwards. They can leave a debt, which delays the next request.
+ * Allows each caller `rate` requests per second on average. A caller can send the requests of ten seconds at once. This is a
+ * leaky bucket (GCRA) that stores one number per caller: the time when its bucket will be empty. Extra costs of a request are
+ * charged afterwards. They can leave a debt, which delays the next request.
  *
- * There are no timers. Callers are stored in two halves. Once per window, or when a half is full, the newer half becomes the older
- * one. The previous older half is dropped, except for callers in debt: all others have their full allowance again.
+ * There are no timers. Callers are stored in two halves. Once per window, or when a half is full, the newer half becomes the
+ * older one. The previous older half is dropped, except for callers whose bucket is not empty. All others have their full
+ * allowance again.
  */
 export class RateLimiter {
   /** Requests per window. */

@@ -210,7 +210,10 @@ function showDisks(metrics: Metrics, directories: Readonly<Record<string, string
   };
 }
 
-/** Shows the latest figures of cases and incidents. Old figures are not shown, because it would look as if cases did not age. */
+/**
+ * Shows the latest figures of cases and incidents. Old figures are not shown, because they would make it look as if cases did not
+ * age.
+ */
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',

@@ -121,7 +121,9 @@ async function severityOfWarning(client: pg.ClientBase): Promise<string | undefi
   return severity;
 }
 
-/** A maximum number of connections, or null for none, and the number of open ones, without the connection that reads it. */
+/**
+ * A maximum number of connections, or null for none, and the number of open connections, except the one that reads these numbers.
+ */
 type Usage = { readonly max: number | null; readonly used: number };
 type UsageRow = { readonly user: string; readonly database: string } & Readonly<
   Record<'role' | 'ofDatabase' | 'server', Usage>

@@ -32,7 +32,10 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Called when a session and its key were used. These functions must not throw. */
+/**
+ * Called when a session is used: `noteKey` if the session belongs to a key, and `noteSession` only if the user did something.
+ * They must not throw.
+ */
 export type SessionUses = {
   readonly noteSession: (sessionId: string) => void;
   readonly noteKey: (keyId: string) => void;

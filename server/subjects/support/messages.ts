@@ -43,7 +43,7 @@ export function answerCase(service: Service, call: Call<'answer_case'>): Promise
 
 const STANDARD_ANSWER = 'The sandbox sends this answer instead of support.';
 
-/** answer_sandbox_case: does what support does in live mode: adds a message or ends the case. */
+/** answer_sandbox_case: adds a message or ends the case, as support does in live mode. */
 export function answerSandboxCase(service: Service, call: Call<'answer_sandbox_case'>): Promise<Reply<MessageId>> {
   const { text = STANDARD_ANSWER, outcome } = call.body;
   if (outcome !== undefined) return resolve(service, call, { text, outcome });

@@ -23,9 +23,9 @@ export function defaultBytes(): number {
 }
 
 /**
- * Stores cards that committed groups have changed and that the last groups did not use. Most cards are in that state. Each is
- * packed into one string, which takes a quarter of the memory of the objects, and which the garbage collector does not have to
- * traverse. Above the limit, the oldest entries are removed.
+ * Stores cards in their committed state that earlier groups have used and the last groups have not. Most cards are in that state.
+ * Each is packed into one string, which takes a quarter of the memory of the objects, and which the garbage collector does not
+ * have to traverse. Above the limit, the oldest entries are removed.
  *
  * It outlives a chain, so it may contain only committed states. A card's version shows whether another process has changed the
  * card, but after a rollback the same version can belong to a different state.

@@ -46,7 +46,7 @@ export class Endpoint {
   /** The number of requests whose outcome is not stored. A crash of this process repeats them. */
   inFlight = 0;
   isQueued = false;
-  /** Whether no events are sent, because the webhook is being disabled. */
+  /** Whether only tests and resends are sent, because the webhook is being disabled. */
   isHalted = false;
   /** Whether nothing more is sent, because the shard is about to be released. */
   isDraining = false;
@@ -65,7 +65,9 @@ export class Endpoint {
   readonly #requested = new Set<string>();
   readonly #requestedWaiting: Item[] = [];
   readonly #requestedDone = new DoneRows();
-  /** Failed events that have no row. They are sent again before any other event. */
+  /**
+   * Events without a row that were sent but not delivered. They are sent again before any other event, except tests and resends.
+   */
   #again: Item[] = [];
   #isReplayNext = false;
   #rateTimer: NodeJS.Timeout | undefined;

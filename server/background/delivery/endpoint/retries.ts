@@ -120,7 +120,8 @@ export class Retries {
     const isAll = due.length < COUNT;
     this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
     const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
-    // All rows that were read are in flight. Others will be read when those outcomes are stored.
+    // All rows that were read are already waiting here or in flight. The next read waits a second, so that their outcomes can be
+    // stored.
     if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
     const found = await this.#readEvents(fresh);
     for (const row of fresh) {
