@@ -300,7 +300,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
     name: 'contract',
     environment: 'a service through its API',
-    nemesis: 'cut connections, refused or late statements',
+    nemesis: 'requests with faults or damaged bytes',
     generator: 'every request that the OpenAPI document allows, in other spellings with the same meaning',
     checkers: 'rules for every response',
     proves: 'responses follow the document and say correctly whether money moved; ten planted mistakes are found',
