@@ -48,7 +48,7 @@ export const BreakRecord = Type.Object({
       'approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know; unhandled_notice: a notice that the ' +
       'service could not handle for minutes, and tries again until the break is closed; reused_notice_id: a notice ' +
       'with the id of a previous notice but different contents, which was refused; missing_in_ledger: a line of a settlement file ' +
-      'about an attempt that the service does not know; duplicate: another line of a settlement file about a settled attempt; ' +
+      'about an attempt that the service does not know, or about several attempts that do not add up to the line; duplicate: another line of a settlement file about a settled attempt; ' +
       'missing_in_file: an approved attempt that was in no settlement file in time; file_missing: attempts should be in a settlement ' +
       'file by now, but none has arrived',
   ),

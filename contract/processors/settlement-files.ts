@@ -55,7 +55,9 @@ export const SettlementFileRecord = Type.Object({
       }),
       differs: Type.Integer({ description: 'Another amount, currency or direction: a break `contradiction`' }),
       duplicate: Type.Integer({ description: 'An earlier line has settled the attempt: a break `duplicate`' }),
-      missing_in_ledger: Type.Integer({ description: 'There is no such attempt: a break `missing_in_ledger`' }),
+      missing_in_ledger: Type.Integer({
+        description: 'There is no such attempt, or several that do not add up to the line: a break `missing_in_ledger`',
+      }),
     } satisfies Record<LineOutcome, unknown>,
     { description: 'Number of lines by outcome' },
   ),
@@ -93,7 +95,11 @@ export const SettlementFileLine = Type.Object(
   {
     attempt_id: Type.Optional(text(255, 'The `attempt_id` of the order, if the file has it')),
     processor_reference: Type.Optional(
-      text(255, "The processor's own reference of the order. It counts if no attempt has the `attempt_id`"),
+      text(
+        255,
+        "The processor's own reference of the order. It counts if no attempt has the `attempt_id`. If several orders have it, the line " +
+          'settles all of them, or none if their amounts do not sum to its amount',
+      ),
     ),
     kind: literals(ORDER_KINDS, 'push: money went to the card (a load); pull: it came from the card (an unload)'),
     amount: amountFrom(1, 'Amount, in minor units'),

@@ -1,6 +1,18 @@
 import { expect, test } from 'vitest';
 import type { Attempt } from './attempt.ts';
-import { type Finding, findingOf, lineInWords, ordersDue, type SettlementLine, settles } from './settlement.ts';
+import {
+  type BatchOrder,
+  batchFindingOf,
+  batchInWords,
+  type Finding,
+  feesOf,
+  findingOf,
+  lineInWords,
+  MAX_BATCH_ORDERS,
+  ordersDue,
+  type SettlementLine,
+  settles,
+} from './settlement.ts';
 
 const LINE: SettlementLine = { kind: 'push', amount: 1000n, currency: 'USD', status: 'settled' };
 
@@ -91,4 +103,60 @@ test('considers an order missing only if a file has arrived since it was due', (
     inFiles: { from: 200 * hour, until: 152 * hour },
     inNext: { from: 200 * hour, until: 201 * hour },
   });
+});
+
+const ORDER = { ...ATTEMPT, attemptId: '00000000-0000-0000-0000-000000000001', isSettled: false };
+
+const BATCH: SettlementLine = { ...LINE, amount: 2000n };
+
+test.each<
+  readonly [name: string, line: Partial<SettlementLine>, order: Partial<BatchOrder>, finding: Finding['outcome']]
+>([
+  ['the same as the books', {}, {}, 'matched'],
+  ['another sum', { amount: 1999n }, {}, 'missing_in_ledger'],
+  ['another currency', {}, { currency: 'EUR' }, 'missing_in_ledger'],
+  ['another direction', {}, { kind: 'pull' }, 'missing_in_ledger'],
+  ['a settled order', {}, { isSettled: true }, 'missing_in_ledger'],
+  ['an unknown order', {}, { status: 'unknown' }, 'reported'],
+  ['an order that was never sent', {}, { status: 'ready' }, 'missing_in_ledger'],
+  ['an order that is being reversed', {}, { status: 'reversing' }, 'missing_in_ledger'],
+  ['a declined order', {}, { status: 'declined' }, 'missing_in_ledger'],
+  ['an order that was booked as missing', {}, { correctedAmount: -1000n }, 'missing_in_ledger'],
+  ['an order with an open contradiction', {}, { contradictedAt: 1 }, 'missing_in_ledger'],
+  ['a reversal', { status: 'reversed' }, {}, 'missing_in_ledger'],
+])('compares a line with several orders: %s', (_name, line, order, outcome) => {
+  expect(batchFindingOf({ ...BATCH, ...line }, [ORDER, { ...ORDER, ...order }]).outcome).toBe(outcome);
+});
+
+test('limits the number of orders of one line, and of those that get an answer', () => {
+  const many = (count: number, order: Partial<BatchOrder>) =>
+    Array.from({ length: count }, () => ({ ...ORDER, ...order }));
+  const found = (count: number, order: Partial<BatchOrder> = {}) =>
+    batchFindingOf({ ...LINE, amount: BigInt(count) * 1000n }, many(count, order)).outcome;
+  expect([found(MAX_BATCH_ORDERS), found(MAX_BATCH_ORDERS + 1)]).toEqual(['matched', 'missing_in_ledger']);
+  expect([found(500, { status: 'unknown' }), found(501, { status: 'unknown' })]).toEqual([
+    'reported',
+    'missing_in_ledger',
+  ]);
+});
+
+test('keeps the outcome of several orders whose answers may have been recorded, unless one was settled since', () => {
+  const answered = [ORDER, { ...ORDER, status: 'declined' as const }];
+  expect(batchFindingOf(BATCH, answered, 'reported')).toEqual(approved);
+  expect(batchFindingOf(BATCH, [ORDER, ORDER], 'reported')).toEqual(approved);
+  expect(batchFindingOf(BATCH, [ORDER, { ...ORDER, isSettled: true }], 'reported').outcome).toBe('missing_in_ledger');
+});
+
+test('divides a fee in proportion to the amounts, without losing a minor unit', () => {
+  expect(feesOf(100n, [1000n, 1000n, 1000n])).toEqual([33n, 33n, 34n]);
+  expect(feesOf(1n, [1n, 999n])).toEqual([0n, 1n]);
+  expect(feesOf(0n, [5n])).toEqual([0n]);
+  expect(feesOf(7n, [])).toEqual([]);
+});
+
+test('writes the sums of several orders, by currency, next to the amount of the line', () => {
+  expect(batchInWords(BATCH, [ORDER])).toBe('1 order, in all 10.00 USD, and the line has 20.00 USD');
+  expect(batchInWords(BATCH, [ORDER, { ...ORDER, currency: 'EUR' }, ORDER])).toBe(
+    '3 orders, in all 10.00 EUR and 20.00 USD, and the line has 20.00 USD',
+  );
 });

@@ -1,5 +1,6 @@
+import { toWireId } from '../identifier.ts';
 import { formatMoney } from '../ledger/money.ts';
-import { type Attempt, isContradicted, isEnded, movedInBooks } from './attempt.ts';
+import { type Attempt, type InBooks, isContradicted, isEnded, movedInBooks } from './attempt.ts';
 import type { OrderKind } from './order.ts';
 
 const HOUR = 3_600_000;
@@ -16,7 +17,7 @@ export type LineStatus = (typeof LINE_STATUSES)[number];
  * - `reported`: the books had no outcome of the attempt, or a different one, so the line counts as the processor's answer;
  * - `differs`: the line has a different amount, currency or direction;
  * - `duplicate`: an earlier line has settled the attempt;
- * - `missing_in_ledger`: the books have no such attempt.
+ * - `missing_in_ledger`: the books have no such attempt, or several attempts that do not add up to the line.
  */
 export const LINE_OUTCOMES = ['matched', 'reported', 'differs', 'duplicate', 'missing_in_ledger'] as const;
 
@@ -76,6 +77,105 @@ function statedIn({ kind, amount, status }: SettlementLine, attempt: Attempt, is
 export function settles({ status }: SettlementLine, { outcome }: Finding): boolean {
   return status === 'settled' && (outcome === 'matched' || outcome === 'reported');
 }
+
+/** Maximum number of orders that one line can settle, so that one transaction can do it. */
+export const MAX_BATCH_ORDERS = 10_000;
+
+/** Maximum number of orders of such a line whose outcome is unknown. Each gets an answer before the line is counted. */
+export const MAX_BATCH_ANSWERS = 500;
+
+/** An order of a batch, which is a line about several orders. */
+export type BatchOrder = InBooks &
+  Pick<
+    Attempt,
+    'programId' | 'attemptId' | 'kind' | 'currency' | 'status' | 'contradictedAt' | 'contradictionSettledAt'
+  > & {
+    /** Whether another line has settled the order, in a file that was not withdrawn. */
+    readonly isSettled: boolean;
+  };
+
+// Invariant: A line settles several orders only if they sum to its amount, and all or none of them
+// Kept by: `batchProblem`, and one transaction that locks and marks all of them
+// Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/batches.test.ts`
+
+/**
+ * Compares a line with the orders that have its reference. `first` is the outcome of the first comparison, if it was stored. If
+ * that is `reported`, the orders may already have got their answers, so only an order that was settled in the meantime matters.
+ */
+export function batchFindingOf(
+  line: SettlementLine,
+  orders: readonly BatchOrder[],
+  first: LineOutcome | null = null,
+): Finding {
+  if (first === 'reported' && !orders.some(({ isSettled }) => isSettled)) return BATCH_APPROVED;
+  if (batchProblem(line, orders, true) !== undefined) return { outcome: 'missing_in_ledger' };
+  return orders.some(needsAnswer) ? BATCH_APPROVED : { outcome: 'matched' };
+}
+
+const BATCH_APPROVED: Finding = { outcome: 'reported', answer: 'approved' };
+
+/** Whether the books do not say yet that the processor has carried out the order. */
+export function needsAnswer(order: BatchOrder): boolean {
+  return !isEnded(order.status) || isContradicted(order) || movedInBooks(order) !== order.amount;
+}
+
+/** Why a line does not settle these orders, as part of a sentence. Undefined if it does. `isAnswer`: it also ends unknown orders. */
+export function batchProblem(
+  line: SettlementLine,
+  orders: readonly BatchOrder[],
+  isAnswer: boolean,
+): string | undefined {
+  if (line.status === 'reversed') return 'a person must compare a reversal of several orders';
+  if (orders.length > MAX_BATCH_ORDERS) return 'there are more than 10,000 such orders';
+  const unknown = orders.filter(needsAnswer).length;
+  if (isAnswer && unknown > MAX_BATCH_ANSWERS) return `the outcome of ${unknown} orders is unknown`;
+  for (const order of orders) {
+    const problem = orderProblem(line, order, isAnswer);
+    if (problem !== undefined) return `${toWireId('pat', order.attemptId)} ${problem}`;
+  }
+  const isEqual = sumOf(orders.map(({ amount }) => amount)) === line.amount;
+  return isEqual ? undefined : 'the sums differ';
+}
+
+function orderProblem(line: SettlementLine, order: BatchOrder, isAnswer: boolean): string | undefined {
+  if (order.isSettled) return 'is already settled';
+  if (order.kind !== line.kind) return `is a ${order.kind}`;
+  if (order.currency !== line.currency) return `is in ${order.currency}`;
+  if (isContradicted(order)) return 'has an open contradiction';
+  if (order.status !== 'approved' && !(isAnswer && AWAITED.has(order.status))) return `is ${order.status}`;
+  if (order.correctedAmount !== 0n) return 'was corrected by a booking';
+  return undefined;
+}
+
+/** The statuses of an order whose outcome a line can still decide. A reversal that is under way needs a person. */
+const AWAITED: ReadonlySet<Attempt['status']> = new Set(['sent', 'unknown', 'pending', 'attention']);
+
+/** The orders and the line in words, each with its sum: `2 orders, in all 20.00 USD, and the line has 21.00 USD`. */
+export function batchInWords({ amount, currency }: SettlementLine, orders: readonly BatchOrder[]): string {
+  const currencies = [...new Set(orders.map((order) => order.currency))].sort();
+  const sums = currencies.map((one) =>
+    formatMoney(sumOf(orders.filter((order) => order.currency === one).map((order) => order.amount)), one),
+  );
+  const count = `${orders.length} ${orders.length === 1 ? 'order' : 'orders'}`;
+  return `${count}, in all ${sums.join(' and ')}, and the line has ${formatMoney(amount, currency)}`;
+}
+
+/**
+ * Divides the fee of a line among its orders, in proportion to their amounts, in minor units. The parts are whole and sum to the
+ * fee.
+ */
+export function feesOf(fee: bigint, amounts: readonly bigint[]): readonly bigint[] {
+  const sum = sumOf(amounts);
+  let before = 0n;
+  return amounts.map((amount) => {
+    const until = before + amount;
+    const part = (fee * until) / sum - (fee * before) / sum;
+    before = until;
+    return part;
+  });
+}
+
+const sumOf = (amounts: readonly bigint[]): bigint => amounts.reduce((sum, amount) => sum + amount, 0n);
 
 /** When the first and the newest settlement file of a connector arrived, in milliseconds since 1970. */
 export type FilesReceived = { readonly firstAt: number; readonly newestAt: number };

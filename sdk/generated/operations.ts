@@ -425,10 +425,10 @@ export type BreakRecord = {
    * approved, or of another amount; unknown_attempt: a notice about an attempt that the service does not know;
    * unhandled_notice: a notice that the service could not handle for minutes, and tries again until the break is
    * closed; reused_notice_id: a notice with the id of a previous notice but different contents, which was
-   * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know;
-   * duplicate: another line of a settlement file about a settled attempt; missing_in_file: an approved attempt
-   * that was in no settlement file in time; file_missing: attempts should be in a settlement file by now, but
-   * none has arrived.
+   * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know, or
+   * about several attempts that do not add up to the line; duplicate: another line of a settlement file about a
+   * settled attempt; missing_in_file: an approved attempt that was in no settlement file in time; file_missing:
+   * attempts should be in a settlement file by now, but none has arrived.
    */
   readonly kind:
     | 'late_approval'
@@ -4114,7 +4114,8 @@ export type SettlementFileLine = {
   /** The `attempt_id` of the order, if the file has it. */
   readonly attempt_id?: string | undefined;
   /**
-   * The processor's own reference of the order. It counts if no attempt has the `attempt_id`. At most 255
+   * The processor's own reference of the order. It counts if no attempt has the `attempt_id`. If several orders
+   * have it, the line settles all of them, or none if their amounts do not sum to its amount. At most 255
    * characters.
    */
   readonly processor_reference?: string | undefined;
@@ -4169,7 +4170,7 @@ export type SettlementFileRecord = {
     readonly differs: number;
     /** An earlier line has settled the attempt: a break `duplicate`. */
     readonly duplicate: number;
-    /** There is no such attempt: a break `missing_in_ledger`. */
+    /** There is no such attempt, or several that do not add up to the line: a break `missing_in_ledger`. */
     readonly missing_in_ledger: number;
   };
   /** Sums of the stored lines, by currency; empty before the first line. */

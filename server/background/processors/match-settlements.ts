@@ -2,22 +2,32 @@ import type { DomainEvent } from '../../../domain/event.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { type Attempt, isContradicted, isEnded } from '../../../domain/processors/attempt.ts';
 import {
+  type BatchOrder,
+  batchFindingOf,
+  batchInWords,
+  batchProblem,
   type Finding,
+  feesOf,
   findingOf,
   type LineOutcome,
   lineInWords,
+  MAX_BATCH_ORDERS,
+  needsAnswer,
   settles,
 } from '../../../domain/processors/settlement.ts';
 import { toFileRecord } from '../../calls/records/processor.ts';
 import { transact } from '../../commit/transaction.ts';
 import { newId } from '../../foundation/ids.ts';
-import type { Statement } from '../../store/connection/database.ts';
+import type { Database, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
+import type { NamedAttempt } from '../../store/processors/attempt.ts';
 import { MAX_FOUND_CHARACTERS } from '../../store/processors/contradiction.ts';
 import {
+  beginBatch,
   beginLines,
   type ComparedLine,
   claimSettlementFile,
+  clearBatches,
   closeBreaksOfFile,
   insertDuplicates,
   insertMissing,
@@ -26,16 +36,21 @@ import {
   lockComparedAttempts,
   lockSettlementFile,
   markSettled,
+  readBatchOrders,
   readOpenFiles,
+  readPortionEnd,
   readSettlementLines,
   releaseSettlementFile,
   type SettlementFile,
   settleMissing,
+  toBatchOrder,
   toComparedLine,
   toCorrected,
+  toPortionEnd,
   toSettlementFile,
   unmarkSettled,
   updateSettlementFile,
+  writeBatch,
   writeLineOutcomes,
 } from '../../store/processors/settlement-file.ts';
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
@@ -55,7 +70,7 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 /** Maximum delay before the job finds a file that another process has received. */
 const INTERVAL_MILLISECONDS = 1_000;
 
-/** Maximum number of lines that one transaction compares. */
+/** Maximum number of lines that one transaction compares, of attempts that they change, and of attempts in one statement. */
 const PORTION = 500;
 
 /** Number of attempts that are changed in parallel. */
@@ -72,7 +87,10 @@ const PAUSE_FACTOR = 1;
 
 const DEADLINE_MILLISECONDS = 10_000;
 
-type Compared = { readonly line: ComparedLine; readonly finding: Finding };
+/** A line with the orders that have its reference, if several have it. */
+type Line = ComparedLine & { readonly batch: readonly BatchOrder[] | null };
+
+type Compared = { readonly line: Line; readonly finding: Finding };
 
 /**
  * Compares the lines of settlement files with the books, in order. Handles one file of each connector at a time. Also undoes the
@@ -123,20 +141,24 @@ async function compareClaimed(
 ): Promise<void> {
   const { fileId, connectorId, linesExamined: after } = file;
   const rows = await parts.database.read(readSettlementLines({ fileId, connectorId, after, count: PORTION }));
-  const compared = compare(rows.map(toComparedLine));
-  if (compared.some(leavesWork)) {
+  const compared = compare(await readBatches(parts.database, file, rows.map(toComparedLine)));
+  const working = compared.filter(leavesWork);
+  if (working.length > 0) {
     // Stored first, so that a process that takes over finds the same outcomes.
-    await parts.database.write(beginLines({ fileId, sent: compared.filter(leavesWork).map(outcomeOf) }));
-    const isDone = await carryOut(compared.filter(leavesWork), signal, (one) => record(parts, traits, file, one));
-    if (!isDone) return void (await parts.database.write(releaseSettlementFile({ fileId })));
+    const batches = working.flatMap(({ line, finding: { outcome } }) => {
+      return line.batch === null ? [] : [beginBatch({ fileId, ...storedBatch(line, line.batch), outcome })];
+    });
+    for (const batch of batches) await parts.database.write(batch);
+    const others = working.filter(({ line }) => line.batch === null);
+    if (others.length > 0) await parts.database.write(beginLines({ fileId, sent: others.map(outcomeOf) }));
+    const steps = working.flatMap((one) =>
+      changedBy(one).map((attempt) => () => record(parts, traits, file, one, attempt)),
+    );
+    if (!(await carryOut(steps, signal))) return void (await parts.database.write(releaseSettlementFile({ fileId })));
   }
   const linesExamined = after + compared.length;
   const status = linesExamined === file.lineCount ? 'matched' : file.status;
-  const settled = compared.flatMap(({ line, finding }) =>
-    line.attempt === undefined || !settles(line, finding) ? [] : [{ ...line.attempt, fee: line.fee }],
-  );
-  const attemptIds = settled.map(({ attemptId }) => attemptId);
-  const marks = [markSettled({ fileId, sent: settled }), settleMissing({ connectorId, attemptIds })];
+  const settled = compared.flatMap(settledBy);
   const isWritten = await changeUnlessChanged(parts, file, settled, (known, now, batchId) => {
     const after = {
       ...withOutcomes(known, compared),
@@ -146,7 +168,11 @@ async function compareClaimed(
     };
     return [
       writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
-      ...(settled.length === 0 ? [] : marks),
+      ...compared.flatMap(batchOf).map((batch) => writeBatch({ fileId, ...batch })),
+      ...portionsOf(settled).flatMap((sent) => [
+        markSettled({ fileId, sent }),
+        settleMissing({ connectorId, attemptIds: sent.map(({ attemptId }) => attemptId) }),
+      ]),
       ...breaksOf(file, compared),
       updateSettlementFile(after),
       ...(status === 'matched' ? [insertEvents(batchId, [matchedEvent(after)], now)] : []),
@@ -156,19 +182,68 @@ async function compareClaimed(
 }
 
 /**
- * Handles lines in parallel, because no two of them are about the same attempt. Returns false if it was stopped before the last
- * line.
+ * Reads the orders of lines that are about several. Returns fewer lines if these would have more orders than one transaction can
+ * settle.
  */
-async function carryOut(
-  compared: readonly Compared[],
-  signal: AbortSignal,
-  handle: (one: Compared) => Promise<void>,
-): Promise<boolean> {
-  const queue = [...compared];
+async function readBatches(
+  database: Database,
+  { fileId, connectorId }: SettlementFile,
+  lines: readonly ComparedLine[],
+): Promise<readonly Line[]> {
+  const whole: Line[] = [];
+  let count = 0;
+  for (const line of lines) {
+    const { lineNumber } = line;
+    const of = { fileId, connectorId, lineNumber, count: MAX_BATCH_ORDERS + 1 };
+    const batch = line.isBatch ? (await database.read(readBatchOrders(of))).map(toBatchOrder) : null;
+    count += batch?.length ?? 0;
+    if (count > MAX_BATCH_ORDERS && whole.length > 0) break;
+    whole.push({ ...line, batch });
+  }
+  return whole;
+}
+
+const storedBatch = ({ lineNumber }: Line, batch: readonly BatchOrder[]) => ({
+  lineNumber,
+  attemptIds: batch.map(({ attemptId }) => attemptId),
+});
+
+/** The attempts of a batch that are stored with its line. A batch that settles none keeps none. */
+function batchOf({ line, finding }: Compared) {
+  if (line.batch === null) return [];
+  const { lineNumber, attemptIds } = storedBatch(line, line.batch);
+  return [{ lineNumber, attemptIds: settles(line, finding) ? attemptIds : null }];
+}
+
+/** The attempts that a line settles, each with its part of the fee. */
+function settledBy({ line, finding }: Compared) {
+  if (!settles(line, finding)) return [];
+  const orders = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
+  const amounts = orders.map(({ amount }) => amount);
+  const fees = feesOf(line.fee, amounts);
+  return orders.map(({ programId, attemptId, correctedAmount }, index) => {
+    return { programId, attemptId, correctedAmount, fee: fees[index] ?? 0n };
+  });
+}
+
+/** The attempts that a line with new information changes. */
+function changedBy({ line: { attempt, batch } }: Compared): readonly NamedAttempt[] {
+  if (batch !== null) return batch.filter(needsAnswer);
+  return attempt === undefined ? [] : [attempt];
+}
+
+function portionsOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const count = Math.ceil(items.length / PORTION);
+  return Array.from({ length: count }, (_, index) => items.slice(index * PORTION, (index + 1) * PORTION));
+}
+
+/** Takes steps in parallel, because no two of them are about the same attempt. Returns false if it was stopped before the last one. */
+async function carryOut(steps: readonly (() => Promise<void>)[], signal: AbortSignal): Promise<boolean> {
+  const queue = [...steps];
   const work = async (): Promise<void> => {
-    for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
+    for (let step = queue.shift(); step !== undefined; step = queue.shift()) {
       if (signal.aborted) return;
-      await handle(one);
+      await step();
     }
   };
   await Promise.all(Array.from({ length: IN_PARALLEL }, work));
@@ -203,36 +278,44 @@ function outcomeOf({ line: { lineNumber, attempt }, finding: { outcome } }: Comp
  * Compares lines in order, so that a second line about the same attempt is recognized. Stops before a line whose attempt an earlier
  * line changes: the next portion compares it with the changed attempt.
  */
-function compare(lines: readonly ComparedLine[]): readonly Compared[] {
+function compare(lines: readonly Line[]): readonly Compared[] {
   const compared: Compared[] = [];
   const settled = new Set<string>();
   const changed = new Set<string>();
   for (const line of lines) {
-    const { attempt, settledBy } = line;
-    const attemptId = attempt?.attemptId;
-    if (attemptId === undefined) {
-      compared.push({ line, finding: findingOf(line, undefined, false, line.outcome) });
-      continue;
-    }
-    if (changed.has(attemptId)) break;
-    const isSettled = settledBy !== null || settled.has(attemptId);
-    const one = { line, finding: findingOf(line, attempt, isSettled, line.outcome) };
+    const orders = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
+    if (orders.some(({ attemptId }) => changed.has(attemptId))) break;
+    const one = compareLine(line, settled);
+    const work = leavesWork(one) ? changedBy(one) : [];
+    if (work.length > 0 && changed.size > 0 && changed.size + work.length > PORTION) break;
     compared.push(one);
-    if (settles(line, one.finding)) settled.add(attemptId);
-    if (leavesWork(one)) changed.add(attemptId);
+    for (const { attemptId } of settledBy(one)) settled.add(attemptId);
+    for (const { attemptId } of leavesWork(one) ? orders : []) changed.add(attemptId);
   }
   return compared;
 }
 
-/** Applies a line to the current state of its attempt. Applying the same line again changes nothing. */
+/** Compares one line. `settled` has the attempts that earlier lines have settled in this portion. */
+function compareLine(line: Line, settled: ReadonlySet<string>): Compared {
+  const { attempt, outcome } = line;
+  if (line.batch !== null) {
+    const batch = line.batch.map((order) => (settled.has(order.attemptId) ? { ...order, isSettled: true } : order));
+    return { line: { ...line, batch }, finding: batchFindingOf(line, batch, outcome) };
+  }
+  const isSettled = line.settledBy !== null || (attempt !== undefined && settled.has(attempt.attemptId));
+  return { line, finding: findingOf(line, attempt, isSettled, outcome) };
+}
+
+/** Applies a line to the current state of one of its attempts. Applying the same line again changes nothing. */
 async function record(
   parts: ReportParts,
   traits: Connector['traits'],
   file: SettlementFile,
   { line, finding }: Compared,
+  named: NamedAttempt,
 ): Promise<void> {
-  if (line.attempt === undefined) return;
-  const attempt = (await readAgain(parts.database, line.attempt)) ?? line.attempt;
+  const attempt = await readAgain(parts.database, named);
+  if (attempt === undefined) return;
   if (finding.outcome === 'differs') await recordDifference(parts, file, line, attempt, finding.stated);
   if (finding.outcome !== 'reported') return;
   const answer = {
@@ -249,7 +332,7 @@ async function record(
     return;
   }
   // The answer does not end an attempt that is being reversed. Without a break, this line would be lost.
-  await recordDifference(parts, file, line, after, line.status === 'settled' ? line.amount : 0n);
+  await recordDifference(parts, file, line, after, line.status === 'settled' ? after.amount : 0n);
 }
 
 function recordDifference(
@@ -283,12 +366,14 @@ function breaksOf(file: SettlementFile, compared: readonly Compared[]): readonly
   ];
 }
 
-function breakOf(file: SettlementFile, line: ComparedLine): LineBreak {
-  const { attempt, settledBy, amount, currency, reference } = line;
+function breakOf(file: SettlementFile, line: Line): LineBreak {
+  const { attempt, batch, settledBy, amount, currency, reference } = line;
   const about = { breakId: newId(), amount, currency, found: inFile(file, line) };
   if (attempt === undefined) {
     const unknown = { programId: null, attemptId: null, transferId: null };
-    return { ...about, ...unknown, sentAttemptId: reference, expected: 'no attempt' };
+    const expected =
+      batch === null ? 'no attempt' : `${batchInWords(line, batch)}: ${batchProblem(line, batch, true) ?? 'they fit'}`;
+    return { ...about, ...unknown, sentAttemptId: reference, expected };
   }
   const { programId, attemptId, transferId } = attempt;
   const expected = `settled in ${toWireId('stl', settledBy ?? file.fileId)}`;
@@ -307,11 +392,15 @@ function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
 /** Undoes the effects of a portion of a withdrawn file, and closes the breaks that only this file caused. */
 async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
   const { fileId, linesExamined: after, linesReceived, withdrawnBy } = file;
-  const until = Math.min(after + PORTION, linesReceived);
   if (withdrawnBy === null) throw new Error('a settlement file is being withdrawn, but withdrawn_by is null');
   if (after < linesReceived) {
+    const portion = readPortionEnd({ fileId, after, lines: PORTION, orders: MAX_BATCH_ORDERS });
+    const [{ until } = { until: linesReceived }] = (await parts.database.read(portion)).map(toPortionEnd);
+    // A batch has more attempts than one statement changes, so this line comes again in the next round.
+    const unmarked = await parts.database.write(unmarkSettled({ fileId, after, until, count: PORTION }));
+    if (unmarked.length === PORTION) return;
     await changeUnlessChanged(parts, file, [], () => [
-      unmarkSettled({ fileId, after, until }),
+      clearBatches({ fileId, after, until }),
       updateSettlementFile({ ...file, linesExamined: until }),
     ]);
     return;
@@ -324,13 +413,13 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
 }
 
 /**
- * Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read, or a booking has
- * changed one of the attempts. Returns whether it wrote.
+ * Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read, or a person has
+ * booked or settled one of the attempts. Returns whether it wrote.
  */
 function changeUnlessChanged(
   { database }: ReportParts,
   { fileId, connectorId, status, linesExamined }: SettlementFile,
-  attempts: readonly Attempt[],
+  attempts: readonly Pick<Attempt, 'attemptId' | 'correctedAmount'>[],
   writes: (file: SettlementFile, now: number, batchId: string) => readonly Statement[],
 ): Promise<boolean> {
   const corrected = new Map(attempts.map(({ attemptId, correctedAmount }) => [attemptId, correctedAmount]));
@@ -347,7 +436,9 @@ function changeUnlessChanged(
     load,
     ({ files: [row], attempts: locked }, batchId) => {
       const known = row === undefined ? undefined : toSettlementFile(row);
-      const isUnchanged = locked.map(toCorrected).every((now) => corrected.get(now.attemptId) === now.correctedAmount);
+      const isUnchanged = locked
+        .map(toCorrected)
+        .every((now) => corrected.get(now.attemptId) === now.correctedAmount && now.settlementFileId === null);
       if (row === undefined || known?.status !== status || known.linesExamined !== linesExamined || !isUnchanged) {
         return { result: false, writes: [], readsOnly: true };
       }

@@ -5,7 +5,13 @@ import type { Answer, Traits } from '../../../domain/processors/order.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { attemptAfter, readAttemptsForReport, toAttempt, updateAttempt } from '../../store/processors/attempt.ts';
+import {
+  attemptAfter,
+  type NamedAttempt,
+  readAttemptsForReport,
+  toAttempt,
+  updateAttempt,
+} from '../../store/processors/attempt.ts';
 import type { TransferService } from '../../subjects/transfers/lane.ts';
 import type { OnFailure } from '../jobs/rounds.ts';
 import { recordContradiction } from './record-contradiction.ts';
@@ -112,7 +118,7 @@ export async function applyStep(parts: ReportParts, attempt: Attempt, step: Step
   return !(outcome instanceof Refusal);
 }
 
-export async function readAgain(database: Database, attempt: Attempt): Promise<Attempt | undefined> {
+export async function readAgain(database: Database, attempt: NamedAttempt): Promise<Attempt | undefined> {
   const [row] = await database.read(readAttemptsForReport([attempt], false));
   return row === undefined ? undefined : toAttempt(row);
 }

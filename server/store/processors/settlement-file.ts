@@ -1,10 +1,11 @@
 import { REDACTED } from '../../../domain/cards/card-number.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import type { OrderKind } from '../../../domain/processors/order.ts';
-import type { LineOutcome, LineStatus, SettlementLine } from '../../../domain/processors/settlement.ts';
+import type { BatchOrder, LineOutcome, LineStatus, SettlementLine } from '../../../domain/processors/settlement.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
   BIGINT,
+  BOOLEAN,
   CURRENCY,
   columns,
   HEX,
@@ -187,6 +188,8 @@ const COMPARED = columns({
   lineFee: BIGINT,
   lineStatus: word<LineStatus>(),
   outcome: nullable(word<LineOutcome>()),
+  /** Whether several attempts have the reference of the line. */
+  isBatch: BOOLEAN,
   /** The file that has already settled the attempt. */
   settledBy: nullable(UUID),
   now: TIME,
@@ -200,6 +203,7 @@ export type ComparedLine = SettlementLine & {
   /** The processor's fee, in minor units. */
   readonly fee: bigint;
   readonly attempt: Attempt | undefined;
+  readonly isBatch: boolean;
   /** The result of the first comparison. Null if the line was never compared. */
   readonly outcome: LineOutcome | null;
   readonly settledBy: string | null;
@@ -209,47 +213,100 @@ export type ComparedLine = SettlementLine & {
 
 /**
  * Reads the lines of a file after a line number, in order, with their attempts. A line names its attempt by our id, or otherwise by
- * the processor's reference. A reference that was redacted, or that several attempts have, names none.
+ * the processor's reference. If several attempts have the reference, {@link readBatchOrders} reads them. A reference that was
+ * redacted names none.
  */
 export const readSettlementLines = statement(
   'read_settlement_lines',
   { fileId: UUID, connectorId: TEXT, after: INTEGER, count: INTEGER },
   `select line.line_number, line.sent_attempt_id, line.processor_reference as line_reference, line.kind as line_kind,
       line.amount as line_amount, line.currency as line_currency, line.fee as line_fee,
-      line.status as line_status, line.outcome,
+      line.status as line_status, line.outcome, line.attempt_ids is not null or coalesce(named.is_batch, false) as is_batch,
       processor_attempt.settlement_file_id as settled_by, ${ATTEMPT_COLUMNS}, service_now() as now
     from (
       select * from settlement_line where file_id = :fileId and line_number > :after order by line_number limit :count
     ) as line
     left join lateral (
-      select 1 as rank, ours.program_id, ours.attempt_id from processor_attempt as ours
+      select 1 as rank, ours.program_id, ours.attempt_id, false as is_batch from processor_attempt as ours
         where ours.attempt_id = line.attempt_id and ours.connector_id = :connectorId
       union all
-      select 2 as rank, theirs.program_id, theirs.attempt_id from (
+      select 2 as rank, theirs.program_id, theirs.attempt_id, theirs.others > 1 as is_batch from (
         select program_id, attempt_id, count(*) over () as others from (
           select program_id, attempt_id from processor_attempt
           where connector_id = :connectorId and processor_reference = line.processor_reference
             and strpos(line.processor_reference, '${REDACTED}') = 0
           limit 2
         ) as those
-      ) as theirs where theirs.others = 1
+      ) as theirs
       order by rank limit 1
     ) as named on true
-    left join processor_attempt on processor_attempt.program_id = named.program_id
+    left join processor_attempt on line.attempt_ids is null and not named.is_batch
+      and processor_attempt.program_id = named.program_id
       and processor_attempt.attempt_id = named.attempt_id
     order by line.line_number`,
 );
 
 export function toComparedLine(row: Row): ComparedLine {
-  const { lineNumber, sentAttemptId, lineReference, settledBy, now, outcome, ...line } = COMPARED.read(row);
+  const { lineNumber, sentAttemptId, lineReference, settledBy, isBatch, now, outcome, ...line } = COMPARED.read(row);
   return {
     ...{ lineNumber, settledBy, now, reference: sentAttemptId ?? lineReference ?? '' },
     ...{ kind: line.lineKind, amount: line.lineAmount, currency: line.lineCurrency, status: line.lineStatus },
-    fee: line.lineFee,
+    ...{ fee: line.lineFee, isBatch },
     attempt: row.attempt_id === null ? undefined : toAttempt(row),
     outcome,
   };
 }
+
+const BATCH_ORDER = columns({
+  programId: UUID,
+  attemptId: UUID,
+  kind: word<OrderKind>(),
+  amount: BIGINT,
+  currency: CURRENCY,
+  status: word<Attempt['status']>(),
+  lateApprovalAt: nullable(TIME),
+  correctedAmount: BIGINT,
+  contradictedAt: nullable(TIME),
+  contradictionSettledAt: nullable(TIME),
+  isSettled: BOOLEAN,
+});
+
+const ORDERS = `${BATCH_ORDER.omit('isSettled').of('processor_attempt')}, settlement_file_id is not null as is_settled`;
+
+/**
+ * Reads the orders of a line that several attempts have the reference of, at most `count`, in order. Once the outcome of the line
+ * is stored, these are the orders that it was about.
+ */
+export const readBatchOrders = statement(
+  'read_batch_orders',
+  { fileId: UUID, connectorId: TEXT, lineNumber: INTEGER, count: INTEGER },
+  `select orders.* from settlement_line as line cross join lateral (
+      select * from (
+        select ${ORDERS} from processor_attempt where line.attempt_ids is null and connector_id = :connectorId
+          and processor_reference = line.processor_reference limit :count
+      ) as named
+      union all
+      select ${ORDERS} from processor_attempt where attempt_id = any (line.attempt_ids)
+    ) as orders
+    where line.file_id = :fileId and line.line_number = :lineNumber order by orders.attempt_id`,
+);
+
+export const toBatchOrder: (row: Row) => BatchOrder = BATCH_ORDER.read;
+
+/** Stores the attempts that a line settles. Null if it settles none. */
+export const writeBatch = statement(
+  'write_settlement_batch',
+  { fileId: UUID, lineNumber: INTEGER, attemptIds: nullable(many(UUID)) },
+  'update settlement_line set attempt_ids = :attemptIds where file_id = :fileId and line_number = :lineNumber',
+);
+
+/** Stores the outcome of a line that changes the books, with its attempts, unless it is stored already. */
+export const beginBatch = statement(
+  'begin_settlement_batch',
+  { fileId: UUID, lineNumber: INTEGER, outcome: word<LineOutcome>(), attemptIds: many(UUID) },
+  `update settlement_line set outcome = :outcome, attempt_ids = :attemptIds
+    where file_id = :fileId and line_number = :lineNumber and outcome is null`,
+);
 
 const OUTCOME = columns({ lineNumber: INTEGER, attemptId: nullable(UUID), outcome: word<LineOutcome>() });
 
@@ -288,15 +345,15 @@ export const lockBreaksOfAttempts = statement(
     order by break_id for no key update`,
 );
 
-/** Locks attempts and reads how far bookings have changed them. */
+/** Locks attempts and reads how far bookings have changed them, and whether a file has settled them. */
 export const lockComparedAttempts = statement(
   'lock_compared_attempts',
   { attemptIds: many(UUID) },
-  `select attempt_id, corrected_amount from processor_attempt where attempt_id = any (:attemptIds)
+  `select attempt_id, corrected_amount, settlement_file_id from processor_attempt where attempt_id = any (:attemptIds)
     order by attempt_id for no key update`,
 );
 
-const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT });
+const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT, settlementFileId: nullable(UUID) });
 
 export const toCorrected = CORRECTED.read;
 
@@ -320,28 +377,51 @@ export const markSettled = statement(
       and settlement_file_id is null`,
 );
 
+/** Reads the last of at most `lines` lines that together have at most `orders` orders, or one more line. */
+export const readPortionEnd = statement(
+  'read_settlement_portion_end',
+  { fileId: UUID, after: INTEGER, lines: INTEGER, orders: INTEGER },
+  `select coalesce(max(line_number) filter (where orders <= :orders), min(line_number)) as until from (
+      select line_number, sum(coalesce(cardinality(attempt_ids), 1)) over (order by line_number) as orders from (
+        select line_number, attempt_ids from settlement_line
+        where file_id = :fileId and line_number > :after order by line_number limit :lines
+      ) as portion
+    ) as counted`,
+);
+
+export const toPortionEnd = columns({ until: INTEGER }).read;
+
+/** Removes the attempts of batches between two lines of a withdrawn file. The first number is exclusive, the last inclusive. */
+export const clearBatches = statement(
+  'clear_settlement_batches',
+  { fileId: UUID, after: INTEGER, until: INTEGER },
+  `update settlement_line set attempt_ids = null
+    where file_id = :fileId and line_number > :after and line_number <= :until and attempt_ids is not null`,
+);
+
 /**
- * Removes the notes that the lines between two numbers have left on attempts, and resets their breaks to say that the processor has
- * moved nothing. The first number is exclusive, the last inclusive.
+ * Removes the notes that the lines between two numbers have left on at most `count` attempts, and resets their breaks to say that
+ * the processor has moved nothing. The first number is exclusive, the last inclusive. Returns the rows of the attempts.
  */
 export const unmarkSettled = statement(
   'unmark_attempts_settled',
-  { fileId: UUID, after: INTEGER, until: INTEGER },
+  { fileId: UUID, after: INTEGER, until: INTEGER, count: INTEGER },
   `with ordered as materialized (
       select program_id, attempt_id from processor_attempt
       where attempt_id in (
-          select attempt_id from settlement_line
+          select unnest(coalesce(attempt_ids, array[attempt_id])) from settlement_line
           where file_id = :fileId and line_number > :after and line_number <= :until
         )
         and settlement_file_id = :fileId
-      order by attempt_id for no key update
+      order by attempt_id limit :count for no key update
     ), restated as (
       update processor_break set stated_amount = 0 from ordered
       where processor_break.program_id = ordered.program_id and processor_break.attempt_id = ordered.attempt_id
         and kind = 'missing_in_file'
     )
     update processor_attempt set settlement_file_id = null, settlement_fee = null from ordered
-    where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id`,
+    where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id
+    returning processor_attempt.attempt_id`,
 );
 
 const LINE_BREAK = columns({

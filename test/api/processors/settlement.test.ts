@@ -9,7 +9,7 @@ import { answered, report, stepFor } from '../../fixtures/processors.ts';
 import { Random } from '../../harness/random.ts';
 import { type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
-const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt } =
+const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt, cutConnections } =
   await useSettlements();
 
 /**
@@ -113,12 +113,29 @@ describe('importing a file', () => {
  */
 type Plan = {
   readonly status: Status | 'none';
+  /** More attempts with the same reference, in the same direction. */
+  readonly batch?: readonly Status[];
   readonly lines: (about: Attempt) => readonly Line[];
   readonly outcomes: readonly LineOutcome[];
   readonly found?: readonly (readonly [kind: string, stated: number | null])[];
 };
 
 const MISSING = 'in no file';
+
+/** One line about all attempts that have the reference of one. */
+const inOneSum = (amount: number) => (about: Attempt) => {
+  const { attempt_id: _, ...line } = lineOf(about, { processor_reference: about.processorReference, amount });
+  return [line];
+};
+
+const OF_THE_OTHERS = 'missing_in_file of the others';
+
+/** The breaks of a line about several attempts that settles none. */
+const NOT_IN_FILE = [
+  ['missing_in_ledger', null],
+  ['missing_in_file', 0],
+  [OF_THE_OTHERS, 0],
+] as const;
 
 const PLANS: Readonly<Record<string, Plan>> = {
   [MISSING]: { status: 'approved', lines: () => [], outcomes: [], found: [['missing_in_file', 0]] },
@@ -220,6 +237,50 @@ const PLANS: Readonly<Record<string, Plan>> = {
     outcomes: ['matched', 'reported'],
     found: [['late_approval', 1000]],
   },
+  'several in one sum': {
+    status: 'approved',
+    batch: ['approved', 'approved'],
+    lines: inOneSum(3000),
+    outcomes: ['matched'],
+  },
+  'several in one sum, of which one was unknown': {
+    status: 'approved',
+    batch: ['unknown'],
+    lines: inOneSum(2000),
+    outcomes: ['reported'],
+  },
+  'several in another sum': {
+    status: 'approved',
+    batch: ['approved'],
+    lines: inOneSum(2001),
+    outcomes: ['missing_in_ledger'],
+    found: NOT_IN_FILE,
+  },
+  'several in one sum, of which one was declined': {
+    status: 'approved',
+    batch: ['declined'],
+    lines: inOneSum(2000),
+    outcomes: ['missing_in_ledger'],
+    found: NOT_IN_FILE,
+  },
+  'several in one sum, twice': {
+    status: 'approved',
+    batch: ['approved'],
+    lines: (about) => [...inOneSum(2000)(about), ...inOneSum(2000)(about)],
+    outcomes: ['matched', 'missing_in_ledger'],
+    found: [['missing_in_ledger', null]],
+  },
+  'several in one sum, after one of them': {
+    status: 'approved',
+    batch: ['approved'],
+    lines: (about) => [lineOf(about), ...inOneSum(2000)(about)],
+    outcomes: ['matched', 'missing_in_ledger'],
+    // The first attempt is in the file.
+    found: [
+      ['missing_in_ledger', null],
+      [OF_THE_OTHERS, 0],
+    ],
+  },
   unknown: {
     status: 'none',
     lines: () => [
@@ -263,6 +324,27 @@ async function findMissing(attemptIds: readonly string[]): Promise<void> {
   await runJob(startFindingMissing, async () => (await client.query(found, [attemptIds])).rowCount !== 0);
 }
 
+/** Creates the attempts of a plan. The first one is what the plan is about. */
+async function makeAttempts({ status, batch = [] }: Plan, type: 'load' | 'unload'): Promise<readonly Attempt[]> {
+  if (status === 'none') return [];
+  const reference = batch.length === 0 ? undefined : `batch-${randomUUID()}`;
+  return Promise.all([status, ...batch].map((one) => attempt(one, type, reference)));
+}
+
+/** The breaks that a plan expects, as {@link foundBreaks} returns them. */
+function breaksIn(
+  [kind, stated]: readonly [kind: string, stated: number | null],
+  [about, ...others]: readonly Attempt[],
+  [line]: readonly Line[],
+): readonly string[] {
+  if (kind === OF_THE_OTHERS) {
+    const approved = others.filter(({ status }) => status === 'approved');
+    return approved.map(({ attemptId }) => `${attemptId} missing_in_file ${stated}`);
+  }
+  const ofLine = others.length === 0 ? line?.attempt_id : about?.processorReference;
+  return [`${kind === 'missing_in_ledger' ? ofLine : about?.attemptId} ${kind} ${stated}`];
+}
+
 test(
   `finds every planted difference of ${FILES} random files once, with its amount, and nothing else (seed ${SEED})`,
   async () => {
@@ -279,14 +361,12 @@ test(
         names.map(async (name) => {
           const plan = PLANS[name];
           if (plan === undefined) throw new Error(`there is no plan ${name}`);
-          const about =
-            plan.status === 'none' ? undefined : await attempt(plan.status, random.chance(0.5) ? 'load' : 'unload');
-          if (about !== undefined) attempts.push(about.attemptId);
+          const made = await makeAttempts(plan, random.chance(0.5) ? 'load' : 'unload');
+          attempts.push(...made.map(({ attemptId }) => attemptId));
+          const [about] = made;
           const lines = plan.lines(about as Attempt);
           for (const outcome of plan.outcomes) expected.set(outcome, (expected.get(outcome) ?? 0) + 1);
-          for (const [kind, stated] of plan.found ?? []) {
-            planted.push(`${about?.attemptId ?? lines[0]?.attempt_id} ${kind} ${stated}`);
-          }
+          for (const found of plan.found ?? []) planted.push(...breaksIn(found, made, lines));
           return [...lines];
         }),
       );
@@ -311,16 +391,6 @@ test(
   },
   60_000 + FILES * 2_000,
 );
-
-/** Cuts all connections of the service several times. */
-async function cutConnections(): Promise<void> {
-  for (let cut = 0; cut < 15; cut += 1) {
-    await client.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    );
-    await new Promise((resolve) => setTimeout(resolve, 15));
-  }
-}
 
 /** Writes the events of all new breaks, in two processes. */
 const announce = (meanwhile?: () => Promise<void>): Promise<void> =>

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import type { SettlementFileRecord } from '../../../contract/processors/settlement-files.ts';
 import { toWireId } from '../../../domain/identifier.ts';
@@ -14,7 +15,7 @@ import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts
 
 export type Line = Readonly<Record<string, unknown>>;
 
-export type Status = 'approved' | 'declined' | 'sent';
+export type Status = 'approved' | 'declined' | 'sent' | 'unknown';
 
 export const bodyOf = async <Body>(reply: Promise<{ readonly body: string }>): Promise<Body> =>
   JSON.parse((await reply).body) as Body;
@@ -99,21 +100,47 @@ export async function useSettlements() {
     return all;
   };
 
-  const attempt = (status: Status, type: 'load' | 'unload' = 'load') => makeAttempt(ledger, status, type);
-  return { server, ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt };
+  const ofFiles = { createFile, add, show, withdraw, match, settle };
+  const ofAttempts = { attempt: makeAttempt.bind(null, ledger, client), cutConnections: () => cutConnections(client) };
+  return { server, ledger, client, runJob, breaksOf, ...ofFiles, ...ofAttempts };
 }
 
-/** Creates an attempt of a load or an unload with this status. */
-async function makeAttempt(ledger: Ledger, status: Status, type: 'load' | 'unload'): Promise<Attempt> {
+/** Cuts all connections of the service several times. */
+async function cutConnections(client: pg.Client): Promise<void> {
+  for (let cut = 0; cut < 15; cut += 1) {
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 15));
+  }
+}
+
+/** Creates an attempt of a load or an unload with this status, and with the processor's reference unless it is only `sent`. */
+async function makeAttempt(
+  ledger: Ledger,
+  client: pg.Client,
+  status: Status,
+  type: 'load' | 'unload' = 'load',
+  processorReference?: string,
+): Promise<Attempt> {
   const card_id = `card-${randomUUID()}`;
   await ledger.call('create_card', { connector_id: 'simulator', processor_token: 'sim_approve', card_id });
   const { transfer_id: id } = await bodyOf<{ transfer_id: string }>(
     ledger.call('create_transfer', { amount: 1000, card_id, type }),
   );
   const ready = await attemptOf(ledger, id);
-  const reference = { processorReference: `ref-${ready.attemptId}` };
-  if (status === 'approved') await report(ledger, ready, stepFor(ready, 'notice', answered('approved', reference)));
-  if (status === 'declined')
-    await report(ledger, ready, stepFor(ready, 'notice', answered('declined', { code: '51' })));
+  const reference = processorReference ?? `ref-${ready.attemptId}`;
+  const answer = { processorReference: reference, ...(status === 'declined' && { code: '51' }) };
+  if (status === 'approved' || status === 'declined') {
+    await report(ledger, ready, stepFor(ready, 'notice', answered(status, answer)));
+  }
+  if (status === 'unknown') {
+    await client.query(
+      `update processor_attempt set status = 'unknown', processor_reference = $2, sent_at = now(), unknown_since = now(),
+        next_at = now() + interval '1 hour' where attempt_id = $1`,
+      [ready.attemptId, reference],
+    );
+  }
   return attemptOf(ledger, id);
 }

@@ -9,6 +9,7 @@ const NEXT_STEP: Witness = { file: 'domain/processors/next-step.test.ts' };
 const BREAKS_DOMAIN: Witness = { file: 'domain/processors/break.test.ts' };
 const BREAKS: Witness = { file: 'test/api/processors/breaks.test.ts' };
 const UNSETTLED: Witness = { file: 'test/api/processors/unsettled.test.ts' };
+const BATCHES: Witness = { file: 'test/api/processors/batches.test.ts' };
 
 /** Mistakes that move a card's money twice at a processor, or release money that the processor has moved. */
 export const ATTEMPTS: Mutants = {
@@ -99,7 +100,7 @@ export const ATTEMPTS: Mutants = {
   },
   'booked-while-a-file-has-it': {
     mistake: 'a line of a settlement file matches although a person is booking that its order is missing',
-    edits: { changeUnlessChanged: ['now.correctedAmount)', 'now.correctedAmount || true)'] },
+    edits: { changeUnlessChanged: ['corrected.get(now.attemptId) === now.correctedAmount', 'true'] },
     witnesses: [{ ...UNSETTLED, only: 'while a person books its missing order' }],
   },
   'missing-after-it-arrived': {
@@ -111,6 +112,16 @@ export const ATTEMPTS: Mutants = {
     mistake: 'a missing order that a file has later is booked again by a repeated request',
     edits: { bookingsOf: ["kind === 'missing_in_file' && found.bookedAgainst !== null", 'false'] },
     witnesses: [{ ...UNSETTLED, only: 'booking is sent again' }],
+  },
+  'sums-that-differ': {
+    mistake: 'a line settles several orders although they do not sum to its amount',
+    edits: { batchProblem: ['isEqual ? undefined', 'true ? undefined'] },
+    witnesses: [{ file: 'domain/processors/settlement.test.ts' }, { ...BATCHES, only: 'another sum' }],
+  },
+  'batch-is-read-again': {
+    mistake: 'a process that takes over a line reads which orders it is about again',
+    edits: { readBatchOrders: ['line.attempt_ids is null and', ''] },
+    witnesses: [{ ...BATCHES, only: 'was killed' }],
   },
   'early-files-are-late': {
     mistake: 'a settlement file is reported as missing although the newest file is recent',
