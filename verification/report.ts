@@ -27,7 +27,10 @@ function cellsOf({ campaign, unit, count, seconds, violations, notRun, figures, 
   return [campaign, `${count} ${unit}`, String(seconds), outcome, shown.join(', ')];
 }
 
-/** The interval between two lines of progress, in milliseconds: in a terminal, which updates one line, and in a file. */
+/**
+ * The interval between reports of progress, in milliseconds. A terminal shows one line, which is updated. A file gets a
+ * new line for each report.
+ */
 const BETWEEN = { terminal: 200, file: 15_000 } as const;
 
 /** Returns a function that shows the progress of a campaign. */

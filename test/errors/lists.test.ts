@@ -110,7 +110,7 @@ describe('lists', () => {
     ['list_errors', { code: 'service_disabled' }],
     ['search_errors', { type: 'Process Error' }],
     ['search_errors', { operation: 'create_card', limit: 7 }],
-  ])('%s by %j returns each error once over all pages', async (operation, query) => {
+  ])('%s filtered by %j returns each error once over all pages', async (operation, query) => {
     const seen: number[] = [];
     let cursor: string | null = null;
     do {
