@@ -101,8 +101,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
     checkers: ['events', 'transfers', 'snapshots'],
     proves:
       'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +
-      'read before a check are in the books after the kill; each acknowledged change has one event, after the events of ' +
-      'changes that were acknowledged before it was sent',
+      'read before a check are in the books after the kill; each acknowledged change has one event; if a change was ' +
+      'acknowledged before another was sent, its event comes first',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
@@ -145,8 +145,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
     checkers: ['transfers', 'serial order'],
     proves:
       'the model, which decides all requests again one by one in the database’s commit order, gets the same results, and the ' +
-      'same refusals with the same figures; a request that was sent after a response comes later in that order; locks from outside do not delay other ' +
-      'requests for long',
+      'same refusals with the same figures; a request that was sent after the response to another comes later in that order; ' +
+      'locks from outside do not delay other requests for long',
     counts: { unit: 'transfers', small: 2_000, medium: 100_000, large: 1_000_000 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/changes.ts')).run(setting),
