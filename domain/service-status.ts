@@ -11,6 +11,7 @@ export const CONCERNS = [
   'due_transfers_late',
   'books_not_verified',
   'books_not_balanced',
+  'day_not_adding_up',
   'funding_low',
   'standby_missing',
   'replication_late',

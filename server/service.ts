@@ -4,6 +4,7 @@ import type { OperatorLimits } from '../domain/people/operator-limits.ts';
 import { DEMO_PROGRAM_ID } from '../domain/sandbox.ts';
 import { VERSION } from '../installation.mjs';
 import { type Delivery, prepareDelivery } from './background/delivery/start-delivery.ts';
+import { startCheckingDays } from './background/jobs/check-days.ts';
 import { followDatabaseClock } from './background/jobs/database-clock.ts';
 import {
   startErasingCardHolders,
@@ -75,6 +76,8 @@ const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying'
 const BOOKS_DIFFER =
   'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
   runbookLine('books-not-balanced');
+
+const DAY_DIFFERS = `the day of a card program does not add up; ${runbookLine('books-not-balanced')}`;
 
 export type RunningService = {
   readonly port: number;
@@ -355,6 +358,11 @@ function startJobs(
     startVerifyingBooks(background, {
       onMismatch: (verification) => log.error({ event: 'books', ...verification }, BOOKS_DIFFER),
       onFailure: report('books', 'cannot verify the books; retrying'),
+    }),
+    startCheckingDays(background, {
+      onMismatch: (programId, day) =>
+        log.error({ event: 'books', programId: toWireId('prog', programId), day }, DAY_DIFFERS),
+      onFailure: report('day_checks', 'cannot check whether the last day of a card program adds up; retrying'),
     }),
     startRelayingEvents(
       databases,

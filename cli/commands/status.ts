@@ -77,11 +77,16 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
         ? null
         : `${books.balanced === true ? 'balanced' : 'NOT BALANCED'} at ${plainTime(books.verified_at)}`,
     ],
+    ['days', yesterdayText(status)],
     ['last copy', plainTimeOf(backups.last_copy_at)],
     ['restorable until', plainTimeOf(backups.restorable_until)],
     ['last archived', plainTimeOf(backups.last_archived_at)],
   ];
   return facts.flatMap(([name, text]): Pair[] => (text === null ? [] : [[name, text]]));
+}
+
+function yesterdayText({ yesterday: { message } }: ServiceStatus): string | null {
+  return message === null ? null : printable(message);
 }
 
 function bytesText(bytes: number | null): string | null {
@@ -185,6 +190,7 @@ function describeOverview({
     ['other client errors', String(now.invalid)],
     ['failed', String(now.failed)],
     ['latency', `p50 ${millisecondsText(now.p50_milliseconds)}, p99 ${millisecondsText(now.p99_milliseconds)}`],
+    ['days', yesterdayText(status) ?? 'unknown while the database is down'],
     ['needs attention', status.degraded.map(({ name }) => name).join(', ') || 'nothing'],
   ];
   return alignedLines([...pairs, ...errorPairs(recent)]);

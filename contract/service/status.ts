@@ -9,7 +9,7 @@ import {
   STATUS_PARTS,
 } from '../../domain/service-status.ts';
 import { operation } from '../operation.ts';
-import { listed, literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+import { listed, literals, moment, nullable, programId, textOrNull } from '../schema-parts.ts';
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 /** The description of a field that is null if it could not be read in time, unless it already says when it is null. */
@@ -120,6 +120,22 @@ export const ServiceStatus = Type.Object({
   books: part('The verification of the books', {
     verified_at: momentOrNull('When the books were last compared with all postings'),
     balanced: booleanOrNull('Whether they balanced'),
+  }),
+  yesterday: part('Whether the last day of each card program adds up, in its time zone, as get_day says', {
+    programs: countOrNull('Card programs that existed before their last day ended'),
+    checked: countOrNull('Card programs whose last day was checked; a check begins a minute after the day ends'),
+    not_adding_up: countOrNull('Card programs whose last day does not add up'),
+    days: nullable(
+      Type.Array(
+        Type.Object({
+          program_id: programId,
+          program_name: Type.String({ description: 'Name of the card program' }),
+          day: Type.String({ format: 'date', description: 'The day, such as 2026-01-31' }),
+        }),
+        { description: orNull('The first three of these days, by the name of the card program') },
+      ),
+    ),
+    message: textOrNull(orNull('All of this in a sentence')),
   }),
   backups: part('The backups of the embedded PostgreSQL', {
     last_copy_at: momentOrNull('When the last copy of the ledger was taken'),

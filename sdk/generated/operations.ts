@@ -3942,6 +3942,7 @@ export type ServiceStatus = {
       | 'due_transfers_late'
       | 'books_not_verified'
       | 'books_not_balanced'
+      | 'day_not_adding_up'
       | 'funding_low'
       | 'standby_missing'
       | 'replication_late'
@@ -4063,6 +4064,30 @@ export type ServiceStatus = {
     readonly verified_at: string | null;
     /** Whether they balanced; null if not known. */
     readonly balanced: boolean | null;
+  };
+  /** Whether the last day of each card program adds up, in its time zone, as get_day says. */
+  readonly yesterday: {
+    /** Card programs that existed before their last day ended; null if not known. */
+    readonly programs: number | null;
+    /**
+     * Card programs whose last day was checked; a check begins a minute after the day ends; null if not known.
+     */
+    readonly checked: number | null;
+    /** Card programs whose last day does not add up; null if not known. */
+    readonly not_adding_up: number | null;
+    /** The first three of these days, by the name of the card program; null if not known. */
+    readonly days:
+      | readonly {
+          /** Id of the card program: prog_ and 32 hex digits. */
+          readonly program_id: string;
+          /** Name of the card program. */
+          readonly program_name: string;
+          /** The day, such as 2026-01-31. */
+          readonly day: string;
+        }[]
+      | null;
+    /** All of this in a sentence; null if not known. */
+    readonly message: string | null;
   };
   /** The backups of the embedded PostgreSQL. */
   readonly backups: {

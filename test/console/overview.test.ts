@@ -72,6 +72,34 @@ describe('the overview', () => {
     await concerns.getByText('Transfers of the whole service are disabled').waitFor({ state: 'detached' });
   });
 
+  test('says in one sentence whether yesterday added up, and links to the days that did not', async () => {
+    const page = await openConsole('/console');
+    const overview: Overview = await service().client.status.overview();
+    const show = async (yesterday: Overview['status']['yesterday'], degraded: Overview['status']['degraded']) => {
+      await page.route('**/operator/overview', (route) =>
+        route.fulfill({ json: { ...overview, status: { ...overview.status, yesterday, degraded } } }),
+      );
+      await page.reload();
+    };
+    const right = { programs: 12, checked: 12, not_adding_up: 0, days: [] };
+    await show({ ...right, message: 'Yesterday added up for all 12 card programs.' }, []);
+    await page.getByText('Yesterday added up for all 12 card programs.').waitFor();
+    await screenshot(page, 'overview-yesterday');
+    const message = 'Yesterday does not add up for 1 of 12 card programs: Lumen Gift Cards.';
+    const days = [{ program_id: `prog_${'1'.repeat(32)}`, program_name: 'Lumen Gift Cards', day: '2026-01-30' }];
+    await show({ ...right, not_adding_up: 1, days, message }, [
+      { name: 'day_not_adding_up', message, runbook: 'docs/runbook/books-not-balanced.md' },
+    ]);
+    const concern = page.getByRole('list', { name: 'What needs attention' }).getByText(message);
+    await concern.waitFor();
+    expect(
+      await concern.getByRole('link').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+    ).toEqual([`/console/programs/${days[0]?.program_id}/day?day=2026-01-30`, '/docs/runbook/books-not-balanced.md']);
+    expect(await page.getByText('Yesterday').count()).toBe(1);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'overview-day-not-adding-up');
+  });
+
   test('lists the standbys and shows whether transfers survive a failover, but shows neither for a sandbox on one machine', async () => {
     const page = await openConsole('/console');
     await page.locator('.answer').waitFor();

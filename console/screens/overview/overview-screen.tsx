@@ -32,7 +32,7 @@ export function OverviewScreen() {
         {(found) => (
           <>
             <Health overview={found} others={down.length + (attention === undefined ? 0 : 1)} />
-            <Yesterday />
+            <Yesterday status={found.status} />
             <Support proposed={found.proposed_incidents} />
             <ProcessorConcernList of={processors} />
             <Section title="The last minute">
@@ -51,14 +51,15 @@ export function OverviewScreen() {
   );
 }
 
-/** Leads to yesterday of the chosen card program, or to the list of programs. It reads no report. */
-function Yesterday() {
+/** Says whether yesterday added up, unless the list above says that it did not. Leads to the day of the chosen card program. */
+function Yesterday({ status: { yesterday, degraded } }: { readonly status: Overview['status'] }) {
   const programId = useProgramId();
+  if (degraded.some(({ name }) => name === 'day_not_adding_up')) return null;
   return (
     <p class="quiet">
-      Did yesterday add up?{' '}
+      {yesterday.message}{' '}
       {programId === undefined ? (
-        <a href={hrefTo('/console/programs')}>Choose a card program</a>
+        <a href={hrefTo('/console/programs')}>See the day of a card program</a>
       ) : (
         <a href={hrefTo(`/console/programs/${programId}/day`)}>
           See the day of <ProgramName id={programId} plain linked={false} />
@@ -91,6 +92,13 @@ function Health({ overview, others }: { readonly overview: Overview; readonly ot
                   <a href={hrefTo('/console/failed-webhooks')}>What failed</a>
                 </>
               )}
+              {name === 'day_not_adding_up' &&
+                status.yesterday.days?.map(({ program_id: id, program_name: program, day }) => (
+                  <span key={id}>
+                    {' '}
+                    <a href={hrefTo(`/console/programs/${id}/day`, { day })}>See the day of {program}</a>
+                  </span>
+                ))}
               {runbook !== null && (
                 <>
                   {' '}

@@ -23,7 +23,8 @@ export const LOG_EVENTS = {
   credential_uses_not_written: 'Uses of keys, or refused credentials, could not be written; the service tries again.',
   job_failed:
     'A background job failed; `job` names it, and it is tried again. Only the first of several failures in a row has a line.',
-  books: 'The books do not balance; the line has the result of the verification.',
+  books:
+    'The books do not balance, or the day of a card program does not add up; the line has the result of the verification, or the program and the day.',
   backup: 'A copy of the ledger is complete.',
   backup_failed: 'A copy of the ledger, or the archive of its changes, failed.',
   traces_not_sent:

@@ -107,6 +107,7 @@ export const JOBS = [
   'relay',
   'webhooks',
   'books',
+  'day_checks',
   'figures',
   'transfer_counts',
   'incidents',

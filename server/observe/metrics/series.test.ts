@@ -116,6 +116,7 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     booksVerifiedAt: 1,
     booksVerificationSeconds: 1,
     booksBalanced: true,
+    yesterday: { programs: 3, checked: 2, notAddingUp: 1, named: [{ programId: '', name: 'one', day: '2030-01-30' }] },
   });
 }
 

@@ -23,6 +23,7 @@ import {
   toAccountOfDay,
   toDayBounds,
 } from '../../store/ledger/day.ts';
+import type { DueDay, Read } from '../../store/ledger/day-check.ts';
 import { readSettlementsOfDay, type SettlementOfDay, toSettlementOfDay } from '../../store/processors/unsettled.ts';
 import type { Program } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
@@ -167,13 +168,6 @@ async function drawUp(
       "balances at its ends with 'as_of' of get_program and get_trial_balance instead.";
     throw schemaRefusal(call, message, '/day');
   }
-  const currencies = drawUpDay(rows.map(toAccountOfDay)).map(({ currency, opening, movements, closing, addsUp }) => ({
-    currency,
-    opening: toLine(opening),
-    movements: movements.map(({ purpose, postings, ...line }) => ({ purpose, postings, ...toLine(line) })),
-    closing: toLine(closing),
-    adds_up: addsUp,
-  }));
   return {
     program_id: toWireId('prog', programId),
     day,
@@ -181,8 +175,7 @@ async function drawUp(
     begins_at: new Date(beginsAt).toISOString(),
     ends_at: new Date(endsAt).toISOString(),
     status: isRunning(bounds) ? 'running' : 'open',
-    adds_up: currencies.every(({ adds_up: addsUp }) => addsUp) && follows(currencies, bounds.reportBefore),
-    currencies,
+    ...drawUpBalances(rows, bounds),
     settlements: drawUpSettlements(orders.map(toSettlementOfDay)),
     open_breaks: bounds.openBreaks,
     last_closed_day: bounds.lastClosedDay,
@@ -190,6 +183,29 @@ async function drawUp(
     closed_by: null,
     note: null,
   };
+}
+
+/** Returns whether a day that is over adds up, as {@link getDay} shows. `read` has no time limit. */
+export async function addsUp(read: Read, { programId, timeZone, day }: DueDay): Promise<boolean> {
+  const bounds = requireBounds(await read(readDayBounds({ programId, timeZone, day })));
+  const closed = closedIn(bounds);
+  if (closed !== undefined) return closed.adds_up;
+  const { beginsAt, endsAt } = bounds;
+  return drawUpBalances(await read(readAccountsOfDay({ programId, beginsAt, endsAt })), bounds).adds_up;
+}
+
+function drawUpBalances(accounts: readonly Row[], bounds: DayBounds): Pick<DayRecord, 'adds_up' | 'currencies'> {
+  const currencies = drawUpDay(accounts.map(toAccountOfDay)).map(
+    ({ currency, opening, movements, closing, addsUp }) => ({
+      currency,
+      opening: toLine(opening),
+      movements: movements.map(({ purpose, postings, ...line }) => ({ purpose, postings, ...toLine(line) })),
+      closing: toLine(closing),
+      adds_up: addsUp,
+    }),
+  );
+  const allAddUp = currencies.every(({ adds_up: addsUp }) => addsUp);
+  return { adds_up: allAddUp && follows(currencies, bounds.reportBefore), currencies };
 }
 
 /** The orders by connector and currency, with both directions of each. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CONCERNS, type Concern } from '../../../domain/service-status.ts';
-import { durationOf, type Facts, findConcerns } from './concerns.ts';
+import { durationOf, type Facts, findConcerns, yesterdaySentence } from './concerns.ts';
 
 const MOMENT = '2030-01-31T12:00:00.000Z';
 const LATER = '2030-01-31T14:00:00.000Z';
@@ -38,6 +38,7 @@ const HEALTHY: Facts = {
   switch: { service_disabled: false, programs_disabled: 0, connectors_disabled: 0 },
   funding_low: 0,
   books: { verified_at: MOMENT, balanced: true },
+  yesterday: { programs: 2, checked: 2, not_adding_up: 0, days: [], message: 'Yesterday added up.' },
   backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
   unverifiedSeconds: 3_000,
   verificationSeconds: 1,
@@ -70,6 +71,10 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
   due_transfers_late: [{ due_late_seconds: 3_600 }, /is 60 minutes late/],
   books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
   books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],
+  day_not_adding_up: [
+    { yesterday: { programs: 2, checked: 2, not_adding_up: 1, days: [], message: 'Yesterday does not add up.' } },
+    /^Yesterday does not add up\.$/,
+  ],
   funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
   standby_missing: [{ isWaitingForStandby: true }, /^A commit is acknowledged/],
   replication_late: [{ database: { ...HEALTHY.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
@@ -184,9 +189,23 @@ test('reports no concern about unknown figures', () => {
     switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
     funding_low: null,
     books: { verified_at: null, balanced: null },
+    yesterday: { programs: null, checked: null, not_adding_up: null, days: null, message: null },
     unverifiedSeconds: null,
   };
   expect(findConcerns(unknown)).toEqual([]);
+});
+
+test.each<[string, readonly [number, number, number], readonly string[]]>([
+  ['There was no card program yesterday.', [0, 0, 0], []],
+  ['Yesterday is being checked: 3 of 12 card programs.', [12, 3, 0], []],
+  ['Yesterday added up for all 12 card programs.', [12, 12, 0], []],
+  ['Yesterday added up for 1 card program.', [1, 1, 0], []],
+  ['Yesterday does not add up for 1 of 12 card programs: Demo.', [12, 12, 1], ['Demo']],
+  ['So far, yesterday does not add up for 2 of 12 card programs: A and B.', [12, 11, 2], ['A', 'B']],
+  ['Yesterday does not add up for 4 of 12 card programs, such as A, B, C.', [12, 12, 4], ['A', 'B', 'C']],
+])('says whether yesterday added up: %s', (sentence, [programs, checked, notAddingUp], names) => {
+  const named = names.map((name) => ({ programId: '', name, day: '2030-01-30' }));
+  expect(yesterdaySentence({ programs, checked, notAddingUp, named })).toBe(sentence);
 });
 
 test.each([

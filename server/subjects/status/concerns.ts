@@ -3,7 +3,12 @@ import { READINESS } from '../../../domain/readiness.ts';
 import type { Concern } from '../../../domain/service-status.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
-import { type DisabledAtConnector, type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
+import {
+  type DisabledAtConnector,
+  type DisabledInPrograms,
+  MAX_NAMED_PROGRAMS,
+  type YesterdayFigures,
+} from '../../store/figures.ts';
 
 const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   few_connections: 'few-connections',
@@ -17,6 +22,7 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   due_transfers_late: 'due-transfers-late',
   books_not_verified: 'books-not-verified',
   books_not_balanced: 'books-not-balanced',
+  day_not_adding_up: 'books-not-balanced',
   funding_low: 'funding-low',
   standby_missing: 'standby-missing',
   replication_late: 'replication-late',
@@ -121,6 +127,8 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
         : `The books were last verified ${durationOf(unverifiedSeconds ?? 0)} ago.`,
     ),
   books_not_balanced: ({ books }) => when(books.balanced === false, 'The books do not balance.'),
+  day_not_adding_up: ({ yesterday: { not_adding_up: count, message } }) =>
+    when((count ?? 0) > 0, message ?? 'A card program has a day that does not add up.'),
   funding_low: ({ funding_low: low }) =>
     when((low ?? 0) > 0, `The funding of ${counted(low, 'card program')} is below its threshold.`),
   standby_missing: ({ isWaitingForStandby, database }) =>
@@ -185,6 +193,20 @@ function kindsOf(types: readonly (TransferType | null)[]): string {
   if (types.includes(null) || Object.keys(KINDS).every((type) => types.includes(type as TransferType)))
     return 'all transfers';
   return joined(types.flatMap((type) => (type === null ? [] : KINDS[type])));
+}
+
+/** Says in one sentence whether the last day of all card programs adds up. */
+export function yesterdaySentence({ programs, checked, notAddingUp, named }: YesterdayFigures): string {
+  if (programs === 0) return 'There was no card program yesterday.';
+  const isComplete = checked === programs;
+  if (notAddingUp > 0) {
+    const names = named.map(({ name }) => name);
+    const which = notAddingUp > names.length ? `, such as ${names.join(', ')}` : `: ${joined(names)}`;
+    const sentence = `esterday does not add up for ${notAddingUp} of ${counted(programs, 'card program')}${which}.`;
+    return isComplete ? `Y${sentence}` : `So far, y${sentence}`;
+  }
+  if (!isComplete) return `Yesterday is being checked: ${checked} of ${counted(programs, 'card program')}.`;
+  return `Yesterday added up for ${programs === 1 ? '' : 'all '}${counted(programs, 'card program')}.`;
 }
 
 /** `a`, `a and b`, `a, b and c`. */

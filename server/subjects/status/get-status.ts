@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
+import { toWireId } from '../../../domain/identifier.ts';
 import { requiredStandbys, type Survival, survivalOf } from '../../../domain/primary-loss.ts';
 import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
 import {
@@ -23,7 +24,7 @@ import {
   type WebhookFigures,
 } from '../../store/figures.ts';
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
-import { type Ages, findConcerns } from './concerns.ts';
+import { type Ages, findConcerns, yesterdaySentence } from './concerns.ts';
 
 /** The facts that the process has without a query to the database. */
 export type StatusSources = {
@@ -149,6 +150,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     },
     funding_low: ledger?.fundingLow ?? null,
     books: { verified_at: toMoment(ledger?.booksVerifiedAt), balanced: ledger?.booksBalanced ?? null },
+    yesterday: yesterdayOf(ledger),
     backups: {
       last_copy_at: sources.backups?.().lastCopyAt?.toISOString() ?? null,
       last_archived_at: toMoment(server?.lastArchivedAt),
@@ -188,6 +190,22 @@ function replicationOf(server: ServerFigures | undefined) {
         lag_bytes: lagBytes,
         lag_seconds: lagSeconds,
       })) ?? null,
+  };
+}
+
+function yesterdayOf(ledger: LedgerFigures | undefined): ServiceStatus['yesterday'] {
+  if (ledger === undefined) return { programs: null, checked: null, not_adding_up: null, days: null, message: null };
+  const { programs, checked, notAddingUp, named } = ledger.yesterday;
+  return {
+    programs,
+    checked,
+    not_adding_up: notAddingUp,
+    days: named.map(({ programId, name, day }) => ({
+      program_id: toWireId('prog', programId),
+      program_name: name,
+      day,
+    })),
+    message: yesterdaySentence(ledger.yesterday),
   };
 }
 
