@@ -34,9 +34,9 @@ export class JudgeOfProcessors extends JudgeOfRows {
   processor: SimulatedProcessor | undefined;
   /** The attempts, as last committed. */
   readonly #known = new Map<unknown, StoredRow>();
-  /** The attempts of each transfer. */
+  /** The id of the latest attempt of each transfer. */
   readonly #ofTransfer = new Map<unknown, string>();
-  /** Each sent order: the id of the attempt and when it was marked as sent. */
+  /** The orders that were sent, each as the id of its attempt and the time when it was marked as sent. */
   readonly #sent = new Set<string>();
   /** Attempts that an operator has resolved wrongly. */
   readonly #wronglyResolved = new Set<unknown>();
@@ -63,7 +63,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     if (row.status === 'ready') this.say(`${about} was sent before its status "sent" was committed`);
     if (this.#sent.has(key)) this.say(`${about} was sent twice`);
     this.#sent.add(key);
-    // Allows 5 ms, because the process knows the time of the database only to within a few milliseconds.
+    // Allows 5 ms, because the process knows the database's time only to within a few milliseconds.
     if (notAfter === null || notAfter > timeOf(row.not_after) + 5)
       this.say(`${about} may be executed later than stored`);
   }

@@ -29,7 +29,7 @@ export class Callers {
   readonly #note: Watcher['onStep'];
   readonly #known: CallersKnow;
   readonly #commands: Commands;
-  /** Whether callers wait for each other. Each command then suits the state of the model. */
+  /** Whether callers wait for each other, so that each command suits the state of the model. */
   readonly #isStory: boolean;
   #left: number;
   /** The longest pause before a new request, in milliseconds. */

@@ -4,12 +4,12 @@ import type { Random } from '../../../test/harness/random.ts';
 /** The behavior of the processor in a schedule. */
 export type ProcessorProfile = {
   readonly traits: Traits;
-  /** Whether it sends notices. */
+  /** Whether the processor sends notices. */
   readonly notifies: boolean;
   /** The chances that a message is lost, or slow. */
   readonly losing: number;
   readonly slowness: number;
-  /** The chance that it declines or reverses an order, but executes it anyway. */
+  /** The chance that the processor executes an order that it has declined. */
   readonly lying: number;
   /** The start and end of an outage, in milliseconds since the schedule began. */
   readonly outage: readonly [from: number, to: number];
@@ -23,7 +23,7 @@ const MAX_OUTAGE_MILLISECONDS = 60_000;
 /** Most schedules end after the inquiry about a lost order. Some last longer. */
 const TROUBLE_MILLISECONDS = [0, 0, 50_000, 150_000];
 
-/** Draws the processor of a schedule. Undefined in most schedules. */
+/** Draws the processor of a schedule. Returns undefined for most schedules. */
 export function drawProcessor(random: Random, share: number): ProcessorProfile | undefined {
   if (!random.chance(share)) return undefined;
   const rate = (chance: number, most: number): number =>

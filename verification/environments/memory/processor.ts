@@ -25,16 +25,19 @@ export type Entry = {
   readonly order: Order;
   /** `received`: not yet executed or refused. `pending`: the same, but acknowledged, so it has no time limit. */
   state: 'received' | 'pending' | 'executed' | 'declined' | 'not_executed' | 'reversed';
-  /** Whether it was, or will be, executed although the processor reported a different outcome. */
+  /** Whether the order will be executed although the processor declined it. `wasLie` says whether that has happened. */
   isLie: boolean;
   wasLie: boolean;
-  /** Inquiries may not find it before this time. */
+  /** Inquiries do not find the order before this time. */
   readonly hiddenUntil: number;
-  /** Whether one later inquiry misses it too, like an inquiry at one of several servers that does not have it yet. */
+  /**
+   * Whether one later inquiry may also miss the order, as if it reached one of several servers that does not have it
+   * yet.
+   */
   hasLapse: boolean;
   readonly reference: string;
   code: string | null;
-  /** When the processor starts to treat the same order as a new one. An inquiry still finds it. */
+  /** When the processor starts to treat a repeat of the order as a new order. An inquiry still finds the order. */
   readonly forgottenAt: number;
 };
 
@@ -112,7 +115,7 @@ export class SimulatedProcessor {
     this.#isCalm = true;
   }
 
-  /** When the next event happens here. Infinite if there is none. */
+  /** When the next event happens at the processor. Infinite if there is none. */
   get next(): number {
     return Math.min(...[...this.#agenda].map(({ at }) => at));
   }
@@ -135,7 +138,7 @@ export class SimulatedProcessor {
     return this.book.get(attemptId)?.some(({ isLie, wasLie }) => isLie || wasLie) === true;
   }
 
-  /** The ids of attempts whose orders have not arrived, or are not decided yet. */
+  /** The number of orders on their way to the processor, by the id of the attempt. */
   readonly #onTheWay = new Map<string, number>();
 
   get #isDown(): boolean {
@@ -177,7 +180,7 @@ export class SimulatedProcessor {
     this.#open.add(call);
     return new Promise((resolve) => {
       const end = (found: Answer): void => {
-        // The answer may have come earlier, or twice.
+        // The call may already have its answer, because an answer can arrive twice.
         if (!this.#open.delete(call) || !asker.isAlive) return;
         giveUp();
         this.#watcher.note?.(`${asker.name} has the answer ${found.outcome} to ${question} ${order.attemptId}`);
@@ -320,7 +323,7 @@ export class SimulatedProcessor {
     return answer(outcome, { code: outcome === 'declined' ? code : null, processorReference: reference });
   }
 
-  /** Whether an inquiry does not find the order: for some time, and possibly once more after that. */
+  /** Whether an inquiry does not find the order. This lasts for some time, and can happen once more after that. */
   #isHidden(entry: Entry): boolean {
     if (this.#time.clock < entry.hiddenUntil) return true;
     const { hasLapse } = entry;

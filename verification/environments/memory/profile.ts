@@ -86,8 +86,9 @@ export type Profile = {
   readonly deaths: number;
   /** The chance that time advances while other steps are possible. */
   readonly hurry: number;
-  /** Whether there are webhooks, and the chance at each step that a lease is taken away. */
+  /** Whether events are delivered to webhooks. */
   readonly delivers: boolean;
+  /** The chance at each step that a lease of a shard is taken away. */
   readonly expiries: number;
   /** The chance that a receiver fails. */
   readonly failing: number;
@@ -127,7 +128,10 @@ function drawSubjects(random: Random): Subjects & Pick<Profile, 'pace'> {
   return { ...drawn, pace: isAboutTime && random.chance(0.6) ? MAX_PACE_MILLISECONDS : 0 };
 }
 
-/** With this pause the requests of a schedule take a few seconds. Transfers become due and a day ends in that time. */
+/**
+ * The longest pause between two requests in schedules about time, in milliseconds. The requests then take a few
+ * seconds, in which transfers become due and a day ends.
+ */
 const MAX_PACE_MILLISECONDS = 250;
 
 /** The initial limits of programs in schedules about limits. A few transfers use them up. */

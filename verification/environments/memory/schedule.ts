@@ -60,7 +60,7 @@ export function runSchedule(seed: number, options: Options = {}): Promise<Schedu
 export type Options = Forced & {
   readonly traced?: boolean;
   readonly mistake?: Mistake | undefined;
-  /** Counts what stories produce. */
+  /** Counts the commands, refusals and moves that stories produce. */
   readonly coverage?: Coverage;
 };
 
@@ -120,7 +120,7 @@ class Schedule {
   #started = 0;
   #steps = 0;
   #restingSince: number | undefined;
-  /** When the last request got its response. */
+  /** The time at which the last request got its response. */
   #lastAnswer = 0;
 
   constructor(seed: number, { time, random, profile, opening }: Drawn, { traced = false, mistake, coverage }: Options) {
@@ -171,7 +171,7 @@ class Schedule {
       }
       this.#steps += 1;
       this.#skip();
-      // Two moments are never exactly equal.
+      // Advances the time slightly, so that no two steps happen at the same moment.
       this.#time.now += 0.01;
       if (!this.#step()) this.#judge.say('no further step is possible');
       if (this.#steps > MAX_STEPS) this.#judge.say('the schedule does not settle');
