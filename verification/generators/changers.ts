@@ -91,7 +91,10 @@ export class Changers {
     await this.#updateCard(place, name, { status: 'active' }, 'card_active');
   }
 
-  /** Closes a card, moves its balance to the funding account and creates a new card. Fails if the card has holds. */
+  /**
+   * Closes a card, moves its balance to the funding account and creates a new card. Does nothing if the service refuses
+   * to close the card, for example because it has holds.
+   */
   async #replace(place: ProgramCards, at: number, name: string): Promise<void> {
     const { status } = await this.#updateCard(place, name, { status: 'closed', balance_to: 'funding' }, 'card_closed');
     if (status >= 300) return;
@@ -101,7 +104,7 @@ export class Changers {
     place.changing[at] = card_id;
   }
 
-  /** Lowers a card's limits to slightly above its use, or removes them. */
+  /** Lowers a card's limits, some of them to slightly above their use, or removes all limits. */
   async #changeCardLimits(): Promise<void> {
     const { random, urls } = this.#setting;
     const place = pick(this.#places, random);

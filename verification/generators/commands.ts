@@ -44,7 +44,9 @@ export type KnownCard = { readonly name: string; readonly currency: string };
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-/** The lowest value of each limit, and by how much it may be higher. One transfer or a few use it up. */
+/**
+ * The lowest value of each limit, and the size of the range above this value. One or a few transfers use up a limit.
+ */
 const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: number, below: number]>> = {
   daily_amount: [10, 40],
   daily_count: [1, 3],
@@ -60,7 +62,7 @@ const RANGES: Readonly<Record<LimitName | 'maximum_balance', readonly [from: num
 /** The limits of a card. */
 export const CARD_LIMITS = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
 
-/** The limits of all cards together. Only limits of periods exist there. */
+/** The limits of a program for all its cards together. Only limits of periods exist there. */
 export const PERIOD_LIMITS = CARD_LIMITS.filter((name) => name !== 'maximum_balance' && LIMITS[name][0] !== null);
 
 /** The shortest period is drawn most often. */
@@ -210,7 +212,7 @@ export class Commands {
     return fitting.length === 0 ? null : this.#random.pick(fitting).name;
   }
 
-  /** Mostly changes a recent transfer, so that several commands change the same one. */
+  /** Returns a change of a transfer, mostly of a recent one, so that several commands change the same transfer. */
   #changeTransfer(does: keyof typeof APT): Command {
     const random = this.#random;
     const { model, transfers } = this.#known;
@@ -235,7 +237,7 @@ export class Commands {
     return near > LARGEST_AMOUNT ? LARGEST_AMOUNT : near;
   }
 
-  /** The transfers for which a condition holds. */
+  /** Returns the known transfers that meet a condition. */
   #suitable(isSuitable: (transfer: Transfer, books: Books) => boolean): Known['transfers'] {
     const { books } = this.#known.model ?? {};
     return this.#known.transfers.filter(({ id }) => {
