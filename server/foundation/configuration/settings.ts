@@ -380,8 +380,8 @@ export const SETTINGS = {
     fallback: '',
     unset: notSet,
     purpose:
-      'roles for the values of OIDC_ROLE_CLAIM, which are compared exactly: viewer, support, treasurer, operator or ' +
-      'administrator; a role without a card program applies to all card programs',
+      'roles for the values of OIDC_ROLE_CLAIM, which are compared exactly: viewer, support, treasurer, operator, ' +
+      'approver or administrator; a role without a card program applies to all card programs',
     readBy: 'commands',
     show: (rules: readonly RoleRule[] | null) =>
       (rules ?? []).map((rule) => `${rule.value}=${accessText(rule)}`).join(', '),
