@@ -73,6 +73,10 @@ export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefine
       return `/console/incident/${name}`;
     case 'approval':
       return `/console/approval/${name}`;
+    case 'break':
+      return `/console/break/${name}`;
+    case 'settlement file':
+      return `/console/settlement/${name}`;
     case 'person':
       return '/console/keys';
     case 'reversal':
@@ -104,7 +108,7 @@ export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 
  * a card can be any text, but in sentences the service writes it as card 'employee-7'.
  */
 const PIECE =
-  /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+  /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|brk|stl|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
 /** Splits a text, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
 export function piecesOf(text: string): readonly TextPiece[] {

@@ -164,10 +164,10 @@ async function compressedBytes(names: readonly string[]): Promise<number> {
 
 /**
  * The budgets for a first load (design, section 4) and for all files. The design allows 150,000 for all files. It was
- * written before the screens for approvals, for access and for settlements, which are allowed 10,000 more.
+ * written before the screens for approvals, access, days, settlement files and breaks, which are allowed 15,000 more.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
-const MAX_ALL_BYTES = 160_000;
+const MAX_ALL_BYTES = 165_000;
 
 describe('the size of the console', () => {
   test('is below its budgets for a first load and for all screens', async () => {

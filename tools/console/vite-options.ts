@@ -34,7 +34,8 @@ export const VITE_OPTIONS: InlineConfig = {
               name: 'incidents',
               test: /console\/components\/support\/(?:incident-dialog|resolution)\./,
             },
-            { name: 'support', test: /console\/screens\/(?:cases?|incidents?|processors)\// },
+            { name: 'support', test: /console\/screens\/(?:cases?|incidents?)\// },
+            { name: 'settlement', test: /console\/screens\/(?:break|processors|settlement)\// },
             { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },
             { name: 'transfers', test: /console\/screens\/transfers?\// },
             {

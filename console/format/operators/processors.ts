@@ -1,5 +1,10 @@
-import type { BreakRecord, ConnectorRecord, ProcessorAttemptRecord } from '../../../sdk/client.ts';
-import { formatAmount } from '../amounts.ts';
+import type {
+  BreakRecord,
+  ConnectorRecord,
+  ProcessorAttemptRecord,
+  SettlementFileRecord,
+} from '../../../sdk/client.ts';
+import { formatAmount, formatCount } from '../amounts.ts';
 import { formatNumber } from './switch.ts';
 
 type Status = ProcessorAttemptRecord['status'];
@@ -162,10 +167,87 @@ const MEANINGS: Readonly<Record<Booking['book_against'], { readonly pays: string
 
 /** The ways to book the difference of a break, as choices: `We bear the loss: 10.00 USD from loss to suspense`. */
 export function bookingChoices({ bookings, currency }: Pick<BreakRecord, 'bookings' | 'currency'>) {
-  return bookings.map(({ book_against: against, from, to, amount }): readonly [Booking['book_against'], string] => {
-    const meaning = MEANINGS[against][from === against ? 'pays' : 'receives'];
-    return [against, `${meaning}: ${formatAmount(amount, currency ?? '')} from ${from} to ${to}`];
+  return bookings.map((booking): readonly [Booking['book_against'], string] => {
+    const { book_against: against, from, to, amount } = booking;
+    return [against, `${meaningOf(booking)}: ${formatAmount(amount, currency ?? '')} from ${from} to ${to}`];
   });
+}
+
+export function meaningOf({ book_against: against, from }: Booking): string {
+  return MEANINGS[against][from === against ? 'pays' : 'receives'];
+}
+
+/** Returns what the processor said in a break without the numbers of lines, which are a link next to it. */
+export function statementOf({ found }: Pick<BreakRecord, 'found'>): string {
+  return found.replaceAll(/ \(line \d+ of stl_[0-9a-f]{32}\)/g, '');
+}
+
+type FileStatus = SettlementFileRecord['status'];
+
+export const FILE_STATUSES: Readonly<Record<FileStatus, StatusWord>> = {
+  receiving: { word: 'arriving', tone: 'waiting' },
+  matching: { word: 'being compared', tone: 'waiting' },
+  matched: { word: 'compared', tone: 'good' },
+  withdrawing: { word: 'being withdrawn', tone: 'waiting' },
+  withdrawn: { word: 'withdrawn', tone: 'quiet' },
+};
+
+export type LineOutcome = keyof SettlementFileRecord['outcomes'];
+
+/** Each outcome of a line, with its name and what follows from it. */
+export const LINE_OUTCOMES: Readonly<Record<LineOutcome, { readonly word: string; readonly meaning: string }>> = {
+  matched: { word: 'agrees with the books', meaning: 'Nothing.' },
+  reported: {
+    word: 'tells how an order ended',
+    meaning: 'It counts as the answer of the processor. If the books had another outcome, there is a break.',
+  },
+  differs: { word: 'has another amount, currency or direction', meaning: 'A break for each.' },
+  duplicate: { word: 'settles an order again', meaning: 'A break for each order.' },
+  missing_in_ledger: { word: 'is about an order that the books do not have', meaning: 'A break for each order.' },
+};
+
+/** The number of lines that disagree with the books. */
+export function differing({ outcomes }: Pick<SettlementFileRecord, 'outcomes'>): number {
+  return outcomes.differs + outcomes.duplicate + outcomes.missing_in_ledger;
+}
+
+/** Counts the lines of a file without differences: `998 of 1,000 match, 1 told how an order ended`. */
+export function linesText({ outcomes, line_count: count }: SettlementFileRecord): string {
+  const { matched, reported } = outcomes;
+  const told = `, ${formatNumber(reported, 'line')} told how an order ended`;
+  return `${formatCount(matched)} of ${formatCount(count)} match${reported === 0 ? '' : told}`;
+}
+
+/** Says how far a file is: `300 of 1,000 lines are compared`. */
+export function progressText({
+  status,
+  lines_received: received,
+  lines_examined: examined,
+  line_count: count,
+}: SettlementFileRecord) {
+  const done = { receiving: 'have arrived', matching: 'are compared', withdrawing: 'are withdrawn' }[String(status)];
+  return `${formatCount(status === 'receiving' ? received : examined)} of ${formatNumber(count, 'line')} ${done}`;
+}
+
+/** Returns how much of a file is done, from 0 to 1, or undefined if nothing is in progress. */
+export function progressOf({
+  status,
+  lines_received: received,
+  lines_examined: examined,
+  line_count: count,
+}: SettlementFileRecord) {
+  if (status === 'receiving') return received / count;
+  return status === 'matched' || status === 'withdrawn' ? undefined : examined / count;
+}
+
+/** Says what the comparison of a file has found. */
+export function resultText(file: SettlementFileRecord): string {
+  if (file.status === 'withdrawn') return 'This file no longer counts.';
+  const different = differing(file);
+  const { line_count: count, outcomes } = file;
+  if (outcomes.matched === count)
+    return count === 1 ? 'The line matches the books.' : `All ${formatNumber(count, 'line')} match the books.`;
+  return `Compared with the books: ${linesText(file)}${different === 0 ? '' : `, ${formatNumber(different, 'line')} ${different === 1 ? 'is' : 'are'} different`}.`;
 }
 
 /** Counts the attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */

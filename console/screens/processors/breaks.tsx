@@ -6,19 +6,22 @@ import type { Column } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { AreaField, SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
-import { Id } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
+import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
+import { shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { BREAK_KINDS, bookingChoices } from '../../format/operators/processors.ts';
+import { BREAK_KINDS, bookingChoices, statementOf } from '../../format/operators/processors.ts';
+import { formatDuration, formatUtc } from '../../format/times.ts';
 
 const PAGE_ROWS = 20;
 const POLL_MILLISECONDS = 5_000;
@@ -27,8 +30,11 @@ const NO_FILTER = { breaks: '' };
 
 /** Lists the breaks, where a processor contradicts the books: the open ones, oldest first, or the closed ones. */
 export function Breaks({
+  fileId,
   onDone,
 }: {
+  /** The settlement file that has caused them. Undefined for all breaks. */
+  readonly fileId?: string;
   /** Receives a sentence that says what was done. */ readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
@@ -36,8 +42,9 @@ export function Breaks({
   const [closing, setClosing] = useState<BreakRecord | undefined>(undefined);
   const status = chosen === 'closed' ? 'closed' : 'open';
   const breaks = usePages<BreakRecord>(
-    (api, options, cursor) => api.breaks.list({ limit: PAGE_ROWS, status, ...given({ cursor }) }, options),
-    { deps: [status], pollMilliseconds: POLL_MILLISECONDS },
+    (api, options, cursor) =>
+      api.breaks.list({ limit: PAGE_ROWS, status, ...given({ cursor, settlement_file_id: fileId }) }, options),
+    { deps: [status, fileId], pollMilliseconds: POLL_MILLISECONDS },
   );
   const end = () => setClosing(undefined);
   return (
@@ -64,6 +71,7 @@ export function Breaks({
           ...(can('close_break') ? [actionOf(setClosing)] : []),
         ]}
         rowKey={({ break_id: id }) => id}
+        href={hrefOf}
         empty={<Empty title={status === 'open' ? 'No open breaks' : 'No closed breaks'} />}
       />
       {closing !== undefined && (
@@ -81,16 +89,40 @@ export function Breaks({
   );
 }
 
+const hrefOf = ({ break_id: id, program_id: program }: BreakRecord): string =>
+  hrefTo(`/console/break/${id}`, program === null ? {} : { program });
+
 const COLUMNS: readonly Column<BreakRecord>[] = [
   {
     title: 'What happened',
     onPhone: 'title',
-    cell: ({ kind, expected, found }) => (
+    cell: (row) => <a href={hrefOf(row)}>{sentenceCase(BREAK_KINDS[row.kind].word)}</a>,
+  },
+  {
+    title: 'In the books',
+    onPhone: 'note',
+    cell: ({ expected }) => (
       <>
-        {sentenceCase(BREAK_KINDS[kind].word)}
-        <div class="quiet">
-          expected {expected}, found {found}
-        </div>
+        <span class="phone-only">Books: </span>
+        {expected.replaceAll(/stl_[0-9a-f]{32}/g, shortId)}
+      </>
+    ),
+  },
+  {
+    title: 'Says the processor',
+    onPhone: 'note',
+    cell: (row) => (
+      <>
+        <span class="phone-only">Processor: </span>
+        <LinkedText text={statementOf(row)} />
+        {row.settlement_lines.map(({ file_id: id, line_number: line }) => (
+          <div key={`${id} ${line}`} class="quiet">
+            Line {line} of{' '}
+            <a href={hrefTo(`/console/settlement/${id}`)} title={id}>
+              {shortId(id)}
+            </a>
+          </div>
+        ))}
       </>
     ),
   },
@@ -100,7 +132,11 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
     onPhone: 'value',
     cell: ({ amount, currency }) => (currency === null ? null : <Money amount={amount} currency={currency} />),
   },
-  { title: 'Found', onPhone: 'note', cell: ({ created_at: at }) => <Moment at={at} distance /> },
+  {
+    title: 'Age',
+    onPhone: 'note',
+    cell: ({ age_seconds: age, created_at: at }) => <span title={formatUtc(at)}>{formatDuration(age * 1000)}</span>,
+  },
   {
     title: 'Transfer',
     onPhone: 'note',
@@ -140,18 +176,21 @@ function actionOf(onClose: (found: BreakRecord) => void): Column<BreakRecord> {
 }
 
 /** Asks for the findings and actions about a break, and against which account its difference is booked. */
-function CloseDialog({
+export function CloseDialog({
   found: shown,
+  chosen = '',
   onDone,
   onClose,
 }: {
   readonly found: BreakRecord;
+  /** The account that the form proposes to book against. */
+  readonly chosen?: string;
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {
   const { break_id: id, kind, connector_id: connector, expected, found } = shown;
   const [note, setNote] = useState('');
-  const [against, setAgainst] = useState('');
+  const [against, setAgainst] = useState(chosen);
   const choices = bookingChoices(shown);
   const isClosed = shown.closed_at !== null;
   const close = useAction((body: CloseBreakBody, api, options) => api.breaks.close(id, body, options), {
@@ -167,7 +206,7 @@ function CloseDialog({
   return (
     <ConfirmDialog
       title={`${isClosed ? 'Book the difference of' : 'Close'} a break of ${connector}`}
-      confirm={isClosed ? 'Book the difference' : 'Close the break'}
+      confirm={isClosed ? 'Book the difference' : against === '' ? 'Close the break' : 'Book the difference and close'}
       pending={close.pending}
       disabled={note.trim() === '' || (isClosed && against === '')}
       error={close.error}

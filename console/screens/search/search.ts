@@ -39,13 +39,13 @@ export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
   return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
-/** The screens of cases and incidents also work for callers who can't search. */
-const OF_SUPPORT = /^(?:case|inc)_[0-9a-f]{32}$/;
+/** The screens of cases and incidents also work for callers who can't search, and a search does not find the others. */
+const WITH_SCREEN = /^(?:case|inc|brk|stl)_[0-9a-f]{32}$/;
 
-/** Searches for a text. A request, a case or an incident opens at once, as does any other single hit. */
+/** Searches for a text. A request, a case, an incident, a break or a settlement file opens at once, as does any other single hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
-  const path = isRequestId(q) || OF_SUPPORT.test(q) ? pathOf(q) : undefined;
+  const path = isRequestId(q) || WITH_SCREEN.test(q) ? pathOf(q) : undefined;
   navigate(path === undefined ? hrefTo('/console/search', { q, open: '1' }) : hrefTo(path));
 }
 

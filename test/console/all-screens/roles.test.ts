@@ -32,6 +32,8 @@ const CHANGES: readonly { readonly path: string; readonly scope: KeyScope; reado
   { path: '/console/case/:case_id', scope: 'operator:cases', buttons: /^Resolve/ },
   { path: '/console/incidents', scope: 'operator:cases', buttons: /^Open/ },
   { path: '/console/incident/:incident_id', scope: 'operator:cases', buttons: /^(Edit|End)/ },
+  { path: '/console/settlement/:file_id', scope: 'funding:write', buttons: /^(Withdraw|Close)/ },
+  { path: '/console/break/:break_id', scope: 'funding:write', buttons: /^(Close|Book)/ },
   { path: '/console/switch', scope: 'switch:write', buttons: /^(Stop|Restart)/ },
   { path: '/console/keys', scope: 'keys:write', buttons: /^(Create|New|Roll|Revoke|End)/ },
   { path: '/console/webhooks', scope: 'webhooks:write', buttons: /^(Create|New|Add)/ },

@@ -1,6 +1,7 @@
-import { type TransferService, TransferServiceError } from '../../../sdk/client.ts';
+import { createHash } from 'node:crypto';
+import { type AddSettlementLinesBody, type TransferService, TransferServiceError } from '../../../sdk/client.ts';
 import { pendingApproval } from '../../fixtures/service-things.ts';
-import type { ServiceProcess } from '../../harness/process.ts';
+import { type ServiceProcess, waitFor } from '../../harness/process.ts';
 
 /** A script that sets `window.planted` if the console shows it as HTML. */
 export const SCRIPT = `<script>planted=1</script><img src=x onerror="planted=1">'"&amp;`;
@@ -26,6 +27,10 @@ export type World = {
   readonly incident_id: string;
   /** A request that waits for an approval. */
   readonly approval_id: string;
+  /** A settlement file with a difference, and a script in its name and in the reference of a line. */
+  readonly file_id: string;
+  /** The break about that difference, whose transfer is the program's. */
+  readonly break_id: string;
 };
 
 /**
@@ -78,7 +83,37 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
     approval_id: await pendingApproval(client),
     ...ids,
     ...(await makeSupport(client, program_id, request_id)),
+    ...(await makeSettlement(client, program_id)),
   };
+}
+
+/** Loads a card at the simulator, and imports a settlement file that says another amount. */
+async function makeSettlement(client: TransferService, program_id: string) {
+  const options = { programId: program_id };
+  const card = { card_id: 'card_settled', connector_id: 'simulator', processor_token: 'sim_approve' };
+  await client.cards.create(card, options);
+  const { transfer_id } = await client.transfers.create({ amount: 1000, card_id: card.card_id }, options);
+  const read = async () => (await client.transfers.attempts(transfer_id, options)).data[0];
+  await waitFor('the approval', async () => (await read())?.status === 'approved');
+  const line = { kind: 'push', amount: 900, currency: 'USD', fee: 10, settled_on: '2026-01-31' } as const;
+  const lines = [{ ...line, attempt_id: (await read())?.attempt_id ?? '', processor_reference: `ref ${SCRIPT}` }];
+  return importFile(client, `settlement ${SCRIPT}.csv`, lines);
+}
+
+/** Imports a settlement file of the simulator whose lines open a break, and waits until it is compared. */
+export async function importFile(
+  client: TransferService,
+  name: string,
+  lines: AddSettlementLinesBody['lines'],
+): Promise<{ readonly file_id: string; readonly break_id: string }> {
+  const about = { connector_id: 'simulator', name, line_count: lines.length };
+  const sha256 = createHash('sha256').update(JSON.stringify(lines)).digest('hex');
+  const { file_id } = await client.settlementFiles.create({ ...about, sha256 });
+  await client.settlementFiles.addLines(file_id, { first_line: 1, lines });
+  const isCompared = async () => (await client.settlementFiles.get(file_id)).status === 'matched';
+  await waitFor('the comparison of the file', isCompared);
+  const [found] = (await client.breaks.list({ settlement_file_id: file_id })).data;
+  return { file_id, break_id: found?.break_id ?? '' };
 }
 
 /** Creates a case about a request, with messages from both sides, and an incident of the case's card program. */
