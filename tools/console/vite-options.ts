@@ -35,7 +35,7 @@ export const VITE_OPTIONS: InlineConfig = {
               test: /console\/components\/support\/(?:incident-dialog|resolution)\./,
             },
             { name: 'support', test: /console\/screens\/(?:cases?|incidents?)\// },
-            { name: 'settlement', test: /console\/screens\/(?:break|processors|settlement)\// },
+            { name: 'settlement', test: /console\/screens\/(?:processors|settlement)\// },
             { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },
             { name: 'transfers', test: /console\/screens\/transfers?\// },
             {

@@ -1,4 +1,5 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { SettlementFileRecord } from '../../../sdk/client.ts';
 import {
   ATTEMPT_SENTENCES,
   ATTEMPT_WORDS,
@@ -9,8 +10,12 @@ import {
   isOpen,
   openText,
   orderOf,
+  progressOf,
+  progressText,
   resolvedText,
+  resultText,
   sentenceOf,
+  statementOf,
 } from './processors.ts';
 
 const LOAD = { kind: 'push', amount: 1250, currency: 'USD' } as const;
@@ -81,4 +86,49 @@ it('counts waiting attempts, and everything that needs attention', () => {
   expect(attentionText([{ open: { ...NONE, attention: 2 } }, { open: { ...NONE, attention: 1 } }], 100, true)).toBe(
     '3 transfers and more than 100 breaks at processors need attention.',
   );
+});
+
+it('describes what the processor said without the numbers of lines, in the words of the console', () => {
+  const line = `(line 1 of stl_${'0'.repeat(32)})`;
+  expect(statementOf({ found: `approved, push of 10.00 USD ${line}, reversal of a pull of 5.00 USD ${line}` })).toBe(
+    'approved, load of 10.00 USD, reversal of an unload of 5.00 USD',
+  );
+});
+
+describe('a settlement file', () => {
+  const fileOf = (outcomes: object, more: object = {}) =>
+    ({
+      status: 'matched',
+      line_count: 1000,
+      lines_received: 1000,
+      lines_examined: 1000,
+      outcomes: { matched: 0, reported: 0, differs: 0, duplicate: 0, missing_in_ledger: 0, ...outcomes },
+      ...more,
+    }) as SettlementFileRecord;
+
+  it.each([
+    [fileOf({ matched: 1000 }), 'All 1,000 lines match the books.'],
+    [fileOf({ matched: 1 }, { line_count: 1 }), 'The line matches the books.'],
+    [
+      fileOf({ matched: 998, differs: 1, duplicate: 1 }),
+      'Compared with the books: 998 of 1,000 match, 2 lines are different.',
+    ],
+    [
+      fileOf({ matched: 999, reported: 1 }),
+      'Compared with the books: 999 of 1,000 match, 1 line told how an order ended.',
+    ],
+    [fileOf({ matched: 1000 }, { status: 'withdrawn' }), 'This file no longer counts.'],
+  ])('has a result in words %#', (file, text) => {
+    expect(resultText(file)).toBe(text);
+  });
+
+  it.each([
+    ['receiving', { lines_received: 500, lines_examined: 0 }, '500 of 1,000 lines have arrived', 0.5],
+    ['matching', { lines_examined: 250 }, '250 of 1,000 lines are compared', 0.25],
+    ['withdrawing', { lines_examined: 0 }, '0 of 1,000 lines are withdrawn', 0],
+  ])('has a progress while it is %s', (status, counts, text, share) => {
+    const file = fileOf({}, { status, ...counts });
+    expect(progressText(file)).toBe(text);
+    expect(progressOf(file)).toBe(share);
+  });
 });

@@ -177,9 +177,12 @@ export function meaningOf({ book_against: against, from }: Booking): string {
   return MEANINGS[against][from === against ? 'pays' : 'receives'];
 }
 
-/** Returns what the processor said in a break without the numbers of lines, which are a link next to it. */
+/** Returns what the processor said in a break, in the words of the console. The numbers of lines are links next to it. */
 export function statementOf({ found }: Pick<BreakRecord, 'found'>): string {
-  return found.replaceAll(/ \(line \d+ of stl_[0-9a-f]{32}\)/g, '');
+  return found
+    .replaceAll(/ \(line \d+ of stl_[0-9a-f]{32}\)/g, '')
+    .replaceAll(/\bpush(?= of \d)/g, 'load')
+    .replaceAll(/\b(?:(a) )?pull(?= of \d)/g, (_, article) => (article === undefined ? 'unload' : 'an unload'));
 }
 
 type FileStatus = SettlementFileRecord['status'];

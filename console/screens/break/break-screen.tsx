@@ -18,7 +18,7 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { BREAK_KINDS, meaningOf, orderOf } from '../../format/operators/processors.ts';
+import { BREAK_KINDS, meaningOf, orderOf, statementOf } from '../../format/operators/processors.ts';
 import { formatDuration } from '../../format/times.ts';
 import { CloseDialog } from '../processors/breaks.tsx';
 import { readTransfer } from '../transfer/read-transfer.ts';
@@ -107,14 +107,17 @@ function Facts({ found }: { readonly found: BreakRecord }) {
     <>
       <Highlights
         facts={[
-          currency !== null && { name: 'Amount', value: <Money amount={amount} currency={currency} /> },
+          currency !== null && {
+            name: found.attempt_id === null ? 'Amount' : 'Amount of the order',
+            value: <Money amount={amount} currency={currency} />,
+          },
           { name: at === null ? 'Open for' : 'Found before', value: formatDuration(age * 1000) },
         ]}
       />
       <Details
         facts={[
           ['In the books', <LinkedText key="expected" text={found.expected} />],
-          ['Says the processor', <LinkedText key="found" text={found.found} />],
+          ['Says the processor', <LinkedText key="found" text={statementOf(found)} />],
           ['Found', <Moment key="found-at" at={found.created_at} />],
           ['Connector', found.connector_id],
           found.program_id !== null && ['Program', <ProgramName key="program" id={found.program_id} />],

@@ -199,8 +199,9 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
   return (
     <Section title="Not settled yet">
       <p class="quiet">
-        Orders that a processor has approved, until one of its settlement files has them. Fees are the processor's, in
-        the lines that settled orders on this day.
+        Orders that a processor has approved, until one of its settlement files has them. The next files should settle
+        the amount in the column Still to settle. Fees are the processor's, in the lines that settled orders on this
+        day.
       </p>
       <DataTable
         label="Orders that are not settled yet"
@@ -211,7 +212,7 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
           sum('Approved', 'approved'),
           sum('Settled', 'settled'),
           sum('Has a break', 'resolved'),
-          sum('When it ended', 'closing'),
+          sum('Still to settle', 'closing'),
           sum('Fees', 'fees'),
         ]}
         rows={rows}

@@ -117,9 +117,8 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
         <LinkedText text={statementOf(row)} />
         {row.settlement_lines.map(({ file_id: id, line_number: line }) => (
           <div key={`${id} ${line}`} class="quiet">
-            Line {line} of{' '}
             <a href={hrefTo(`/console/settlement/${id}`)} title={id}>
-              {shortId(id)}
+              Line {line} of a file
             </a>
           </div>
         ))}
@@ -135,7 +134,11 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
   {
     title: 'Age',
     onPhone: 'note',
-    cell: ({ age_seconds: age, created_at: at }) => <span title={formatUtc(at)}>{formatDuration(age * 1000)}</span>,
+    cell: ({ age_seconds: age, created_at: at }) => (
+      <time class="moment" dateTime={at} title={formatUtc(at)}>
+        {formatDuration(age * 1000)}
+      </time>
+    ),
   },
   {
     title: 'Transfer',
@@ -188,7 +191,7 @@ export function CloseDialog({
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {
-  const { break_id: id, kind, connector_id: connector, expected, found } = shown;
+  const { break_id: id, kind, connector_id: connector, expected } = shown;
   const [note, setNote] = useState('');
   const [against, setAgainst] = useState(chosen);
   const choices = bookingChoices(shown);
@@ -214,7 +217,7 @@ export function CloseDialog({
       onClose={onClose}
     >
       <p>
-        {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {found}.
+        {BREAK_KINDS[kind].meaning} The books said: {expected}. The processor said: {statementOf(shown)}.
       </p>
       <p>Settle it with the processor first.</p>
       <ApprovalNotice operation="close_break" />

@@ -18,6 +18,7 @@ import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
 import {
+  differing,
   FILE_STATUSES,
   LINE_OUTCOMES,
   type LineOutcome,
@@ -86,7 +87,7 @@ function FileContent({
   const progress = progressOf(file);
   return (
     <>
-      <div class={progress === undefined && at === null ? 'answer' : 'answer unknown'}>
+      <div class={progress === undefined && at === null && differing(file) === 0 ? 'answer' : 'answer unknown'}>
         <p>{progress === undefined ? resultText(file) : <Progress label={progressText(file)} value={progress} />}</p>
         {status === 'receiving' && <p class="quiet">If the import was interrupted, run it again. It continues.</p>}
         {at !== null && (

@@ -208,6 +208,7 @@ function Attempts({
 }
 
 function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
+  const { can } = useSession();
   const { status, tries, unknown_since: unknownSince, next_at: nextAt, retry_after_seconds: retryAfter } = attempt;
   return (
     <>
@@ -215,7 +216,7 @@ function Attempt({ attempt }: { readonly attempt: ProcessorAttemptRecord }) {
         <b>
           <AttemptStatus status={status} />.
         </b>{' '}
-        {sentenceOf(attempt)}
+        <LinkedText text={sentenceOf(attempt)} linked={can('get_break')} />
       </p>
       <Details
         facts={[

@@ -72,7 +72,7 @@ describe('settlement files', () => {
     await screenshot(page, 'settlement-file');
 
     const breaks = page.getByRole('table', { name: 'Breaks' }).locator('tbody tr');
-    expect(await breaks.innerText()).toContain('push of 10.00 USD');
+    expect(await breaks.innerText()).toContain('load of 10.00 USD');
     await breaks.getByRole('link', { name: 'Contradicts an approval' }).click();
     await page.waitForURL(`**/console/break/${breakId}*`);
     await untilShown(page);
