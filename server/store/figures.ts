@@ -290,7 +290,12 @@ const OPEN_ATTEMPTS = columns({
   unknownSeconds: nullable(NUMBER),
 });
 
-const OPEN_BREAKS = columns({ kind: word<BreakKind>(), count: NUMBER });
+const OPEN_BREAKS = columns({
+  kind: word<BreakKind>(),
+  count: NUMBER,
+  /** Age of the oldest of these breaks. */
+  oldestSeconds: NUMBER,
+});
 
 /** The figures from the tables of processors: attempts that have not ended, by connector and status, and open breaks. */
 export type ProcessorFigures = {
@@ -302,11 +307,12 @@ const READ_PROCESSOR_FIGURES: Statement = {
   name: 'read_processor_figures',
   text: `with clock as materialized (select service_now() as now)
     select connector_id, status, null as kind, count(*) as count,
-      ${since('min(unknown_since)', '(select now from clock)')} as unknown_seconds
+      ${since('min(unknown_since)', '(select now from clock)')} as unknown_seconds, null::double precision as oldest_seconds
     from processor_attempt where status not in ('approved', 'declined', 'failed', 'reversed')
     group by connector_id, status
     union all
-    select null, null, kind, count(*), null from processor_break where closed_at is null group by kind`,
+    select null, null, kind, count(*), null, ${since('min(created_at)', '(select now from clock)')}
+    from processor_break where closed_at is null group by kind`,
   values: [],
 };
 

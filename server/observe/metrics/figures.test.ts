@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { showSupport } from './figures.ts';
+import { showFigures, showSupport } from './figures.ts';
 import { Metrics } from './registry.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -24,4 +24,19 @@ test('shows no support figures before the first reading, or when they are old', 
   expect(lines).toHaveLength(16 + 4 + 1);
   vi.advanceTimersByTime(61_000);
   expect(await shown()).toEqual([]);
+});
+
+test('shows how many card programs have a last day that does not add up, or that was not checked', async () => {
+  const metrics = new Metrics();
+  const { onFigures } = showFigures(metrics, {}, []);
+  const yesterday = { programs: 12, checked: 9, notAddingUp: 2, named: [] };
+  onFigures('ledger', {
+    ...{ relayLagSeconds: null, dueLateSeconds: null, approvalPendingSeconds: null, hostKeys: 0, yesterday },
+    ...{ serviceDisabled: 0, programsDisabled: 0, disabledAtConnectors: [], fundingWatched: 0, fundingLow: 0 },
+    ...{ disabledInPrograms: { programs: [], types: [] } },
+    ...{ booksVerifiedAt: null, booksVerificationSeconds: null, booksBalanced: null },
+  });
+  const page = await metrics.render();
+  expect(page).toMatch(/^transfer_service_days_not_adding_up 2$/m);
+  expect(page).toMatch(/^transfer_service_days_unchecked 3$/m);
 });

@@ -81,7 +81,12 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
   const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
+  const notAddingUp = gauge('days_not_adding_up', 'Card programs whose last day does not add up.');
+  const unchecked = gauge('days_unchecked', 'Card programs whose last day has not been checked yet.');
   return (figures) => {
+    const { yesterday } = figures;
+    notAddingUp.set(yesterday.notAddingUp);
+    unchecked.set(yesterday.programs - yesterday.checked);
     relayLag.set(orZero(figures.relayLagSeconds));
     due.set(orZero(figures.dueLateSeconds));
     service.set(Math.min(1, figures.serviceDisabled));

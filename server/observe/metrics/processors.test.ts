@@ -21,7 +21,7 @@ test('shows attempts by connector and status, unless the figures are old', async
       { connectorId: 'increase', status: 'attention', count: 1, unknownSeconds: 90_000 },
       { connectorId: 'increase', status: 'ready', count: 4, unknownSeconds: null },
     ],
-    openBreaks: [{ kind: 'late_approval', count: 3 }],
+    openBreaks: [{ kind: 'late_approval', count: 3, oldestSeconds: 172_900 }],
   });
   const lines = await linesOf(metrics);
   expect(lines).toContain('transfer_service_processor_attempts_open{connector="increase",status="unknown"} 2');
@@ -31,7 +31,9 @@ test('shows attempts by connector and status, unless the figures are old', async
   expect(lines).toContain('transfer_service_processor_oldest_unknown_seconds{connector="simulator"} 0');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="late_approval"} 3');
   expect(lines).toContain('transfer_service_processor_breaks_open{kind="contradiction"} 0');
-  expect(lines).toHaveLength(2 * 7 + BREAK_KINDS.length);
+  expect(lines).toContain('transfer_service_processor_oldest_break_seconds{kind="late_approval"} 172900');
+  expect(lines).toContain('transfer_service_processor_oldest_break_seconds{kind="contradiction"} 0');
+  expect(lines).toHaveLength(2 * 7 + 2 * BREAK_KINDS.length);
   vi.advanceTimersByTime(61_000);
   expect(await linesOf(metrics)).toEqual([]);
 });

@@ -39,20 +39,29 @@ export function showProcessors(metrics: Metrics, connectorIds: readonly string[]
     help: 'Open differences between processors and the books, by kind.',
     labels: ['kind'],
   });
-  const byKind = BREAK_KINDS.map((kind) => ({ kind, count: breaks(kind) }));
+  const oldestBreak = metrics.gauge({
+    name: 'processor_oldest_break_seconds',
+    help: 'Age of the oldest open difference between processors and the books, by kind.',
+    labels: ['kind'],
+  });
+  const byKind = BREAK_KINDS.map((kind) => ({ kind, count: breaks(kind), age: oldestBreak(kind) }));
   const byConnector = [...connectorIds, OTHER_CONNECTOR].map((connector) => ({
     connector,
     unknown: oldest(connector),
     byStatus: OPEN_STATUSES.map((status) => ({ status, count: open(connector, status) })),
   }));
   const all = [
-    ...byKind.map(({ count }) => count),
+    ...byKind.flatMap(({ count, age }) => [count, age]),
     ...byConnector.flatMap(({ unknown, byStatus }) => [unknown, ...byStatus.map(({ count }) => count)]),
   ];
   const renew = leaveOutOld(metrics, all);
   return ({ openAttempts, openBreaks }) => {
     renew();
-    for (const { kind, count } of byKind) count.set(openBreaks.find((found) => found.kind === kind)?.count ?? 0);
+    for (const { kind, count, age } of byKind) {
+      const own = openBreaks.find((found) => found.kind === kind);
+      count.set(own?.count ?? 0);
+      age.set(own?.oldestSeconds ?? 0);
+    }
     for (const { connector, unknown, byStatus } of byConnector) {
       const own = openAttempts.filter(({ connectorId: id }) =>
         connector === OTHER_CONNECTOR ? !connectorIds.includes(id) : id === connector,

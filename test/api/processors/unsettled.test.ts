@@ -5,6 +5,7 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
+import { readProcessorFigures } from '../../../server/store/figures.ts';
 import { waitFor } from '../../harness/process.ts';
 import { bodyOf, lineOf, refusal, useSettlements } from './settlements.ts';
 
@@ -95,6 +96,14 @@ test('reports that no file arrives although orders are due, until one arrives', 
     { attempt_id: null, amount: null, currency: null, found: expect.stringContaining(`none since ${newest} of 20`) },
   ]);
   expect(await about('missing_in_file', waiting)).toEqual([]);
+  // The metrics show the age of the oldest open break of each kind.
+  await client.query(
+    "update processor_break set created_at = created_at - interval '3 days' where kind = 'file_missing'",
+  );
+  const { openBreaks } = await readProcessorFigures(ledger.database);
+  const open = openBreaks.find(({ kind }) => kind === 'file_missing');
+  expect(open?.count).toBe(1);
+  expect(open?.oldestSeconds).toBeGreaterThanOrEqual(3 * 86_400);
   await settle([lineOf(waiting)]);
   await runJob(startFindingMissing, async () => (await breaksOf('file_missing')).length === 0);
 });
