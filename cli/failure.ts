@@ -66,8 +66,8 @@ export async function reportFailure(error: unknown, where: FailureContext): Prom
   }
   if (error instanceof AwaitsApproval) {
     const { approval_id: id, summary, expires_at: expiresAt } = error.approval;
-    const text = `The request waits for the approval of a second person: ${id}, to ${printable(summary)}.
-It expires at ${expiresAt}. Show it: ${where.command} approvals get ${id}
+    const text = `A second person must approve this request to ${printable(summary)} (${id}).
+It expires at ${expiresAt}. To see it: ${where.command} approvals get ${id}
 `;
     return { text: json ? asJson(error.approval) : text, exitCode: EXIT_CODES.awaitsApproval };
   }
@@ -129,7 +129,7 @@ const NEXT: Readonly<Record<string, Next>> = {
   webhook_not_found: ['List the webhooks:', 'webhooks list'],
   key_not_found: ['List the API keys:', 'keys list'],
   error_not_found: ['If the request succeeded:', 'requests show <request_id>'],
-  request_not_found: ['Search by anything else:', 'search <text>'],
+  request_not_found: ['Search by something else:', 'search <text>'],
   insufficient_funds: ['See every check, with the same options:', 'transfers explain'],
   unauthenticated: ['Set TRANSFER_SERVICE_KEY, and check the key:', 'doctor'],
   forbidden: ['See what the key may do:', 'sessions current'],
@@ -184,10 +184,10 @@ function keyHint(error: {
   return `Run the command again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
-/** Describes a connection failure in our own words, because Node's messages about certificates suggest options of Node. */
+/** Describes a connection failure in our own words, because Node's messages about certificates suggest Node options. */
 function connectionMessage(error: ConnectionFailure): string {
   const problem = tlsProblem(error, URL.canParse(error.baseUrl) ? new URL(error.baseUrl).hostname : error.baseUrl);
-  return problem === undefined ? error.message : `There is no TLS connection to ${error.baseUrl}. ${problem}`;
+  return problem === undefined ? error.message : `Could not open a TLS connection to ${error.baseUrl}. ${problem}`;
 }
 
 /** With the request id of an incomplete response, the reason can be found in the error log. */
@@ -247,15 +247,15 @@ export function tlsProblem(error: unknown, host: string): string | undefined {
   const code = codeOf(error) ?? '';
   if (code === 'CERT_HAS_EXPIRED') return 'The certificate has expired. Renew it.';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `The certificate is not for ${host}. Use the name in the certificate in the URL.`;
+    return `The certificate is not for ${host}. In the URL, use a name that the certificate contains.`;
   if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
     return (
-      `Node does not trust the authority of the certificate (${code}). ` +
+      `Node does not trust the authority that issued the certificate (${code}). ` +
       'If it is your own authority, set NODE_EXTRA_CA_CERTS to its file.'
     );
   }
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH/.test(code)) {
-    return 'The server there does not speak TLS. Begin the URL with http://, or use the port of the proxy with TLS.';
+    return 'The server there does not speak TLS. Begin the URL with http://, or use the proxy's TLS port.';
   }
   return undefined;
 }

@@ -97,7 +97,7 @@ export function showMoved({ show }: Session, record: WithResponse<object>): void
   show(record, [
     ...pairsOf(record),
     ...key,
-    ['replayed', replayed ? 'yes: an earlier request did this, and no money moved again' : yesOrNo(false)],
+    ['replayed', replayed ? 'yes: an earlier request did this; this one moved no money' : yesOrNo(false)],
   ]);
 }
 

@@ -74,7 +74,7 @@ export function usageAdvice(program: Command, commandLine: readonly string[], co
       lines.push(...wrapped(`${begin} ${names.join(', ')}.`));
     }
   }
-  // Commander has printed the help already.
+  // Commander has already printed the help.
   if (code !== 'commander.help') lines.push(`Help: ${path} --help`);
   return lines.map((line) => `${line}\n`).join('');
 }

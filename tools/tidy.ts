@@ -36,7 +36,7 @@ const longSql: Rule = ({ path, text }) => {
 
 /**
  * The first words of SQL statements, all in upper or all in lower case: `Select a card from the list` is prose. This is
- * not a Biome plugin, because one took 50 s for this check.
+ * not a Biome plugin, because a plugin took 50 s.
  */
 const BEGINNINGS = [
   'select\\b[^;`\'"]*\\bfrom\\b',
@@ -110,7 +110,7 @@ const foreignTraces: Rule = (file) => {
   const { path } = file;
   return [
     ...machine.map((line) => ({ path, line, sentence: 'This path exists on one machine only: make it relative.' })),
-    ...registry.map((line) => ({ path, line, sentence: "The package registry is each machine's own choice." })),
+    ...registry.map((line) => ({ path, line, sentence: "Don't name a package registry: each machine configures its own." })),
   ];
 };
 

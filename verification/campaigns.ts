@@ -8,7 +8,7 @@ const KILLS =
   'SIGKILL of the service that owns PostgreSQL, the other service, both, PostgreSQL’s main process, all its processes, or ' +
   'everything; in one of ten cases, again during the recovery';
 
-const HONEST = 'nothing acknowledged is lost, doubled or changed; every response says correctly whether money moved';
+const HONEST = 'nothing acknowledged is lost, duplicated or changed; every response says correctly whether money moved';
 
 /** The variants of `failover`. */
 const ON_CLUSTER = {
@@ -100,9 +100,9 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'capture in another; 7 readers at both services, by pull and by stream, continue across all kills',
     checkers: ['events', 'transfers', 'snapshots'],
     proves:
-      'every reader gets positions 1, 2, 3 and so on with the same contents, as does the list from newest to oldest; events ' +
-      'read before a check are in the books after the kill; each acknowledged change has one event; if a change was ' +
-      'acknowledged before another was sent, its event comes first',
+      'every reader sees positions 1, 2, 3 and so on with the same contents, and so does the list, read from newest to ' +
+      'oldest; every event that was read before a kill is in the books after it; each acknowledged change has one event; ' +
+      'if a change was acknowledged before the next one was sent, its event comes first',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
@@ -118,7 +118,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
     proves:
       'every receiver accepts every subscribed event; a webhook gets no event that is missing from the books after the next ' +
       'kill; each body equals the event, byte for byte, and is signed; strict webhooks keep the order; accepted events are ' +
-      'repeated only after a kill, and at most as many as can be in flight: ten, the `concurrency`, or one in strict order',
+      'sent again only after a kill, and no more than can be in flight: one in strict order, otherwise the `concurrency` ' +
+      '(default 10)',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/webhooks.ts')).run(setting),
@@ -290,7 +291,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
       'killed processes, cut connections, lost responses to COMMIT, locks, late timers, a processor that contradicts itself',
     generator:
       'random requests from several callers, with retries under the same keys, in several currencies and time zones; in one of five ' +
-      'schedules, stories in which the clock moves by hours and days',
+      'schedules, scenarios in which the clock jumps by hours or days',
     checkers: 'the model, and rules after every commit and response',
     proves:
       'each commit is allowed by the model and each refusal is correct, in thousands of interleavings; planted mistakes are found',
@@ -301,7 +302,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     name: 'contract',
     environment: 'a service through its API',
     nemesis: 'requests with faults or damaged bytes',
-    generator: 'every request that the OpenAPI document allows, in other spellings with the same meaning',
+    generator: 'every request that the OpenAPI document allows, in every equivalent spelling',
     checkers: 'rules for every response',
     proves: 'responses follow the document and say correctly whether money moved; ten planted mistakes are found',
     ring: 'npm test',
@@ -322,7 +323,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     environment: 'processes: a service, and a card processor',
     nemesis:
       'in every cell of `test/processors/matrix.ts`: SIGKILL of the service or PostgreSQL, cut, silent or slow connections, ' +
-      'messages that are repeated, reordered, garbled or have another amount, moved clocks, a machine’s clock that is 3 h wrong',
+      'messages that are repeated, reordered, garbled or with a changed amount, moved clocks, a machine’s clock that is 3 h off',
     generator: 'a load and an unload of cards for each cell; the cells of one incident run at the same time',
     checkers: 'the processor’s book against the ledger',
     proves:
@@ -345,7 +346,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
     name: 'newest-release',
     environment: 'processes: two services, of the newest release and of this version, on one PostgreSQL',
-    nemesis: 'SIGTERM and SIGKILL of each service in turn, during an upgrade and back',
+    nemesis: 'SIGTERM and SIGKILL of each service in turn, during an upgrade and a rollback',
     generator: '16 clients with the load of transfers; operators and two webhooks',
     checkers: 'transfers',
     proves: `${HONEST} in every state of an upgrade; both versions show the same events`,

@@ -95,7 +95,7 @@ function describeTls(error: unknown, host: string): string {
   const known = tlsProblem(error, host);
   if (known !== undefined) return known;
   const reason = error instanceof Error ? error.message.split('\n')[0] : '';
-  return `There is no TLS connection (${codeOf(error) ?? reason}).`;
+  return `Could not open a TLS connection (${codeOf(error) ?? reason}).`;
 }
 
 function opened<Opening extends Socket>(socket: Opening, event: 'connect' | 'secureConnect'): Promise<Opening> {

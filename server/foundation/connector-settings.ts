@@ -67,7 +67,7 @@ export function openConnectorRules({ mode, allowedNetworks }: Omit<ConnectorAddr
       const refused = addresses?.find((address) => !isAllowed(address, to));
       return refused === undefined
         ? undefined
-        : `its address ${refused} is not public, and allowed_networks does not name it`;
+        : `its address ${refused} is not public, and allowed_networks does not list it`;
     },
   };
 }

@@ -118,7 +118,7 @@ export function findNetworkProblem(text: string): string | undefined {
   }
   const first = ipaddr[address.kind() === 'ipv4' ? 'IPv4' : 'IPv6'].networkAddressFromCIDR(text);
   if (first.toString() !== address.toString()) {
-    return 'has bits after its prefix: write the first address of the network, or a single address without a prefix';
+    return 'has host bits set: write the first address of the network, or a single address without a prefix';
   }
   const isPrivate = isPart(network, PRIVATE);
   if (isPart(network, LOCAL) || (!isPrivate && LOCAL.some((range) => overlap(range, network)))) {

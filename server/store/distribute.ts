@@ -44,7 +44,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
     await requireCluster(client);
     const found = settings.schema ?? DEFAULT_SCHEMA;
     if ((await findNode(client, found)) !== undefined)
-      throw new PlaceProblem(`The schema ${found} is distributed already.`);
+      throw new PlaceProblem(`The schema ${found} is already distributed.`);
     const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACEMENT : found;
     if (found !== schema) await requireMovableSchema(client, schema);
     await requireNoService(client);

@@ -30,7 +30,7 @@ describe('the card program of a command', () => {
     ]);
   });
 
-  test('does not limit the switch or a key if it comes from the environment', async () => {
+  test('from the environment does not restrict a switch command or a new key', async () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
@@ -61,9 +61,9 @@ describe('a case', () => {
     expect(service.received.map((request) => JSON.parse(request.body))).toEqual([body]);
   });
 
-  test('needs an id or a text', async () => {
+  test('needs an id or some text', async () => {
     const message =
-      "The required field 'text' is missing. A case is about a 'request_id', a 'transfer_id' or a 'text'.";
+      "The required field 'text' is missing. Send a 'request_id', a 'transfer_id' or a 'text'.";
     service.play(errorResponse({ ...errorRecord('create_case_schema', message) }));
     const { exitCode, errors } = await type('cases open');
     expect(service.received.map((request) => JSON.parse(request.body))).toEqual([{}]);
@@ -186,7 +186,7 @@ describe('commands', () => {
     expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
-  test('connectors shows which connectors are disabled, and below them the reasons, in the same way as switch show', async () => {
+  test('connectors marks the disabled connectors, then lists the reasons in the format of switch show', async () => {
     const listed = Object(exampleReply('list_connectors')) as { readonly data: readonly object[] };
     const connector = Object(listed.data[0]);
     const setting = { ...SETTING, scope: 'connector', connector_id: 'increase', until: '2030-02-01T12:00:00.000Z' };
@@ -242,7 +242,7 @@ describe('commands', () => {
     );
   });
 
-  test('create accepts scheduled transfers, and holds that expire', async () => {
+  test('create accepts scheduled transfers and expiring holds', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
@@ -281,10 +281,10 @@ describe('commands', () => {
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
-  test('report that a response is a replay', async () => {
+  test('a replayed response is reported as a replay', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
-    expect(output).toContain('yes: an earlier request did this, and no money moved again\n');
+    expect(output).toContain('yes: an earlier request did this; this one moved no money\n');
   });
 
   test.each([
@@ -484,7 +484,7 @@ describe('invalid command lines', () => {
       ["line 3, kind: 'kind' must be 'push' or 'pull'", "line 4, currency: 'ZZZ' is not an ISO 4217 currency code."],
     ],
     [' <Document>\n<Stmt></Document>', ['line 2: The file is not valid XML']],
-  ])('import no settlement file with a problem, and print each problem on a line: %j', async (text, problems) => {
+  ])('a settlement file with problems is not imported, and each problem is printed on its own line: %j', async (text, problems) => {
     const folder = mkdtempSync(join(tmpdir(), 'settlement-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'file');

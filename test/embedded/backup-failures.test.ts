@@ -217,7 +217,7 @@ test('a copy in progress is listed, and no second copy begins', async () => {
     const { exitCode, errors } = await runCommand(['backup'], settings());
     expect([exitCode, errors]).toEqual([
       1,
-      expect.stringContaining(`Process ${process.pid} is taking a copy of the ledger already.`),
+      expect.stringContaining(`Process ${process.pid} is already taking a copy of the ledger.`),
     ]);
   } finally {
     lock.release();

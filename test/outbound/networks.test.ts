@@ -229,8 +229,8 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
     ['::', /special purpose/],
     ['::ffff:127.0.0.1', /special purpose/],
     ['64:ff9b::7f00:1', /special purpose/],
-    ['10.0.0.5/8', /bits after its prefix/],
-    ['fd00::1/64', /bits after its prefix/],
+    ['10.0.0.5/8', /host bits set/],
+    ['fd00::1/64', /host bits set/],
     ...[
       '',
       '10.0.0.0/33',

@@ -143,7 +143,7 @@ describe('on a Citus cluster', () => {
     const { exitCode, errors } = await distribute();
     expect([exitCode, errors]).toEqual([
       1,
-      expect.stringContaining('The schema transfer_service is distributed already.'),
+      expect.stringContaining('The schema transfer_service is already distributed.'),
     ]);
   });
 

@@ -59,7 +59,7 @@ test('a trial balance that takes too long names the alternatives', async () => {
     name: 'Refusal',
     code: 'get_trial_balance_schema',
     message:
-      'The ledger has too many postings to sum them in the 4.5 seconds of a request. Sum the exported statements ' +
+      'The ledger has too many postings to sum within the 4.5 seconds that a request may take. Sum the exported statements ' +
       "(export_postings) instead, or read single balances with 'as_of' of get_card and get_program.",
     details: { field: '/as_of' },
   });

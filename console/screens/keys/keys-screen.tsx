@@ -77,8 +77,8 @@ export function KeysScreen() {
                 stale={stale}
                 columns={columnsFor(now, can('roll_key'), setOpen)}
                 empty={
-                  <Empty title={left === 0 ? 'No keys yet' : 'No such key on this page'}>
-                    {left === 0 ? 'Create one for each program and person that calls the API.' : others}
+                  <Empty title={left === 0 ? 'No keys yet' : 'No matching keys on this page'}>
+                    {left === 0 ? 'Create one for each application and person that calls the API.' : others}
                   </Empty>
                 }
               />

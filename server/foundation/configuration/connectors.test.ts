@@ -189,7 +189,7 @@ describe('refuses a file', () => {
   });
 
   test('with the same id twice', () => {
-    const says = "two connectors of that file have the 'connector_id' 'increase'.";
+    const says = "two connectors in that file have the 'connector_id' 'increase'.";
     expect(refusalOf(() => read([MINIMAL, MINIMAL]))).toBe(says);
   });
 });
@@ -233,7 +233,7 @@ describe('refuses a connector', () => {
     ['http://localhost.adapter.test', 'it begins with http://'],
     ['http://10.0.0.1', 'it begins with http://'],
     ['http://8.8.8.8', 'it begins with http://'],
-    ['https://10.0.0.1', 'its address 10.0.0.1 is not public, and allowed_networks does not name it'],
+    ['https://10.0.0.1', 'its address 10.0.0.1 is not public, and allowed_networks does not list it'],
     ['https://169.254.169.254', 'its address 169.254.169.254 is not public'],
     ['https://[::ffff:10.0.0.1]', 'its address ::ffff:a00:1 is not public'],
     ['https://0x7f000001', 'its address 127.0.0.1 is not public'],
@@ -245,8 +245,8 @@ describe('refuses a connector', () => {
     ['http://127.0.0.1:9000', ['127.0.0.1']],
     ['http://[::1]:9000', ['::1']],
     ['http://localhost:9000', ['127.0.0.1', '::1']],
-  ])('with the loopback URL %s in live mode unless it is named', (url, allowed_networks) => {
-    expect(refusal({ url }, LIVE)).toContain('is not public, and allowed_networks does not name it');
+  ])('with the loopback URL %s in live mode unless allowed_networks lists it', (url, allowed_networks) => {
+    expect(refusal({ url }, LIVE)).toContain('is not public, and allowed_networks does not list it');
     for (const connector of [
       read([{ ...MINIMAL, url, allowed_networks }], LIVE).connectors,
       read([{ ...MINIMAL, url }]).connectors,
@@ -259,7 +259,7 @@ describe('refuses a connector', () => {
     ['10.0.0.1', 'it must be an array'],
     [[7], 'its items must be strings'],
     [['10.0.0.0/33'], "'10.0.0.0/33' is neither an IP address nor a network"],
-    [['10.0.0.1/8'], "'10.0.0.1/8' has bits after its prefix"],
+    [['10.0.0.1/8'], "'10.0.0.1/8' has host bits set"],
     [['127.0.0.0/8'], "'127.0.0.0/8' contains loopback"],
     [['0.0.0.0/0'], "'0.0.0.0/0' contains loopback"],
   ])('with the networks %j', (allowed_networks, says) => {
@@ -286,7 +286,7 @@ describe('refuses a connector', () => {
     ['PLAIN', 'the value of PLAIN must be whsec_ and 24 to 64 bytes in Base64'],
     ['SHORT', 'the value of SHORT must be whsec_'],
     ['LONG', 'the value of LONG must be whsec_'],
-  ])('with the variable of the secret %j', (secret_variable, says) => {
+  ])('with the secret variable %j', (secret_variable, says) => {
     expect(refusal({ secret_variable })).toContain(`'increase' has an invalid 'secret_variable': ${says}`);
   });
 
@@ -301,8 +301,8 @@ describe('refuses a connector', () => {
     ['ready_seconds', 0.5, 'a number of seconds from 1 to 86400'],
     ['when_down', 'wait', 'one of: refuse, queue'],
     ['max_in_flight', 257, 'a number of requests from 1 to 256'],
-    ['settled_within_hours', 721, 'a number of hours from 1 to 720, or null (the service does not check that)'],
-  ])('with the trait %s of %j', (name, value, allowed) => {
+    ['settled_within_hours', 721, 'a number of hours from 1 to 720, or null (no check)'],
+  ])('with the trait %s set to %j', (name, value, allowed) => {
     expect(refusal({ traits: { [name]: value } })).toBe(
       `in that file the connector 'increase' has an invalid 'traits.${name}': it must be ${allowed}.`,
     );

@@ -142,7 +142,7 @@ export const TRAITS = {
     'settled_within_hours',
     48,
     { unit: 'hours', min: 1, max: 720 },
-    'the service does not check that',
+    'no check',
     'how long after its approval an order may take to appear in a settlement file; checked from the first imported file on',
   ),
 } as const satisfies { readonly [Trait in keyof Traits]: TraitRow<Traits[Trait]> };
@@ -164,7 +164,7 @@ export const CONNECTORS: Kind<Connectors> = {
     const read = connectors.map((connector, index) => readConnector(connector, index, refuse, around));
     const ids = read.map(({ connectorId }) => connectorId);
     const twice = ids.find((id, index) => ids.indexOf(id) !== index);
-    if (twice !== undefined) throw refuse(`two connectors of that file have the 'connector_id' ${quoted(twice)}`);
+    if (twice !== undefined) throw refuse(`two connectors in that file have the 'connector_id' ${quoted(twice)}`);
     return { path, connectors: read };
   },
 };

@@ -88,7 +88,7 @@ test('waits while another process removes old copies, and takes no copy while an
     expect(isLocked).toBe(false);
     others[0]?.release();
     await waiting;
-    await expect(lockCopies(path)).rejects.toThrow('is taking a copy of the ledger already');
+    await expect(lockCopies(path)).rejects.toThrow('is already taking a copy of the ledger');
   } finally {
     for (const lock of others) lock.release();
     await rm(path, { recursive: true });

@@ -34,7 +34,7 @@ test('every page has the same sections', () => {
     const parts = read(runbookPath(page)).match(/^## .*$/gm);
     expect(parts, page).toEqual([
       '## What it means',
-      '## Is money at risk',
+      '## Is money at risk?',
       '## What to do',
       '## How to tell that it is resolved',
     ]);

@@ -13,7 +13,7 @@ import { refuseClearText } from '../admission/session-cookie.ts';
 import { withTimeout } from '../admission/timeouts.ts';
 import type { OperationRequest } from '../operation-request.ts';
 
-/** Identifies the caller. The cost of a refused credential is charged to its address. */
+/** Identifies the caller. The cost of a refused credential is charged to the caller's address. */
 export function findCaller(request: OperationRequest): Promise<void> | undefined {
   const { service, context, head, identifiedBy } = request;
   const accept = (caller: Caller): void => {
@@ -60,7 +60,7 @@ export function verifySignature(request: OperationRequest): undefined {
     gateway.onRefusedCredential({ address: limits.addressOf(context), sent: '', reason: 'signature' });
     const message =
       'The notice is not signed with a secret of this connector, or its webhook-timestamp is more than 5 minutes off. Sign ' +
-      'the body as it is sent, by Standard Webhooks, with the current time.';
+      'the exact bytes that you send, as Standard Webhooks specifies, and use the current time.';
     throw new Refusal('unauthenticated', message, { saw: { refused_because: 'signature' } });
   }
   request.caller = { kind: 'connector', connectorId };

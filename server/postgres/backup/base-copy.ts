@@ -93,7 +93,7 @@ export async function takeCopy(
 export class CopyInProgress extends StartupProblem {
   constructor(processId: number | undefined) {
     const who = processId === undefined ? 'Another process' : `Process ${processId}`;
-    super('backup-failed', `${who} is taking a copy of the ledger already. Try again when it has finished.`);
+    super('backup-failed', `${who} is already taking a copy of the ledger. Try again when it has finished.`);
   }
 }
 

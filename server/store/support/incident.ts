@@ -119,7 +119,10 @@ export const READ_CURRENT_INCIDENTS: Statement = {
   values: [],
 };
 
-/** Reads how far the cases of a locked, resolved incident have been resolved. Returns no row if all of them have. */
+/**
+ * Reads a resolved incident and the last of its cases that was resolved with it. Returns no row if all its cases are resolved. The
+ * incident must be locked.
+ */
 export const readSettling = statement(
   'read_settling_incident',
   ONE,

@@ -164,7 +164,8 @@ async function drawUp(
   if (rows === undefined || orders === undefined) {
     // Not a 503: clients would repeat a long read without success, because the postings of a day do not become fewer.
     const message =
-      `The day ${day} has too many postings or orders to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Read the ` +
+      `The day ${day} has too many postings or orders to sum within the ${SUM_MILLISECONDS / 1000} seconds that a request may take. ` +
+      `Read the ` +
       "balances at its ends with 'as_of' of get_program and get_trial_balance instead.";
     throw schemaRefusal(call, message, '/day');
   }

@@ -17,16 +17,16 @@ import {
 /** Time limit for each of the three reads of a trial balance. Together they must fit in the time of a request. */
 const READ_MILLISECONDS = 1500;
 
-/** Time limit for the only read of the trial balance of an instant. */
+/** Time limit for a trial balance at a past time, which takes a single read. */
 const SUM_MILLISECONDS = 3 * READ_MILLISECONDS;
 
 /** Advice for ledgers that may have too many accounts for a request. */
 const ON_THE_HOST =
-  'Try again when the service has less load, or run "transfer-service verify-books" on the host, which has no time limit.';
+  'Try again when the service is under less load, or run "transfer-service verify-books" on the host, which has no time limit.';
 
 /**
  * get_trial_balance: returns the sums of all balances by currency and kind, and the accounts that differ from their postings. For a
- * large ledger, comparing the postings takes longer than a request may take. Then `postings_compared` is false, and
+ * large ledger, comparing the postings takes longer than a request may take. In that case, `postings_compared` is false, and
  * "transfer-service verify-books" compares them on the host without a time limit.
  *
  * For an instant in the past, the balances are sums of postings. That takes one read of all postings, and leaves nothing to compare
@@ -42,7 +42,7 @@ export async function getTrialBalance(
   if (rows === undefined) {
     // Not a 503, because clients would repeat the service's longest read without success: the number of postings only grows.
     const message =
-      `The ledger has too many postings to sum them in the ${SUM_MILLISECONDS / 1000} seconds of a request. Sum the exported ` +
+      `The ledger has too many postings to sum within the ${SUM_MILLISECONDS / 1000} seconds that a request may take. Sum the exported ` +
       "statements (export_postings) instead, or read single balances with 'as_of' of get_card and get_program.";
     throw schemaRefusal(call, message, '/as_of');
   }

@@ -175,7 +175,7 @@ describe('the message about a failed connection', () => {
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { code, errors } = await runApart(['cards', 'list', '--url', url], environment);
     expect(code).toBe(4);
-    expect(errors).toContain(`error: There is no TLS connection to ${url}. `);
+    expect(errors).toContain(`error: Could not open a TLS connection to ${url}. `);
     expect(errors).toContain(advice);
     expect(errors).not.toContain('--use-system-ca');
     expect(errors).not.toContain('Start it');
