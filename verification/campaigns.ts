@@ -302,7 +302,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     name: 'contract',
     environment: 'a service through its API',
     nemesis: 'requests with faults or damaged bytes',
-    generator: 'every request that the OpenAPI document allows, in every equivalent spelling',
+    generator: 'every request that the OpenAPI document allows, in different but equivalent spellings',
     checkers: 'rules for every response',
     proves: 'responses follow the document and say correctly whether money moved; ten planted mistakes are found',
     ring: 'npm test',
