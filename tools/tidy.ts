@@ -110,7 +110,11 @@ const foreignTraces: Rule = (file) => {
   const { path } = file;
   return [
     ...machine.map((line) => ({ path, line, sentence: 'This path exists on one machine only: make it relative.' })),
-    ...registry.map((line) => ({ path, line, sentence: "Don't name a package registry: each machine configures its own." })),
+    ...registry.map((line) => ({
+      path,
+      line,
+      sentence: "Don't name a package registry: each machine configures its own.",
+    })),
   ];
 };
 

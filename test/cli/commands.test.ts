@@ -62,8 +62,7 @@ describe('a case', () => {
   });
 
   test('needs an id or some text', async () => {
-    const message =
-      "The required field 'text' is missing. Send a 'request_id', a 'transfer_id' or a 'text'.";
+    const message = "The required field 'text' is missing. Send a 'request_id', a 'transfer_id' or a 'text'.";
     service.play(errorResponse({ ...errorRecord('create_case_schema', message) }));
     const { exitCode, errors } = await type('cases open');
     expect(service.received.map((request) => JSON.parse(request.body))).toEqual([{}]);
@@ -484,19 +483,28 @@ describe('invalid command lines', () => {
       ["line 3, kind: 'kind' must be 'push' or 'pull'", "line 4, currency: 'ZZZ' is not an ISO 4217 currency code."],
     ],
     [' <Document>\n<Stmt></Document>', ['line 2: The file is not valid XML']],
-  ])('a settlement file with problems is not imported, and each problem is printed on its own line: %j', async (text, problems) => {
-    const folder = mkdtempSync(join(tmpdir(), 'settlement-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, 'file');
-    writeFileSync(path, text);
-    const { exitCode, errors } = await runHere(service.url, ['settlement', 'import', path, '--connector', 'simulator']);
-    expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });
-    expect(errors.split('\n')).toEqual([
-      `error: nothing was imported from ${path}:`,
-      ...problems.map((problem) => expect.stringContaining(problem)),
-      '',
-    ]);
-  });
+  ])(
+    'a settlement file with problems is not imported, and each problem is printed on its own line: %j',
+    async (text, problems) => {
+      const folder = mkdtempSync(join(tmpdir(), 'settlement-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const path = join(folder, 'file');
+      writeFileSync(path, text);
+      const { exitCode, errors } = await runHere(service.url, [
+        'settlement',
+        'import',
+        path,
+        '--connector',
+        'simulator',
+      ]);
+      expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });
+      expect(errors.split('\n')).toEqual([
+        `error: nothing was imported from ${path}:`,
+        ...problems.map((problem) => expect.stringContaining(problem)),
+        '',
+      ]);
+    },
+  );
 
   /** Command lines that a shell creates from `--option "$VARIABLE"` if the variable is not set. */
   test.each([

@@ -135,8 +135,7 @@ async function subjectOf(find: FindRequest, service: Service, call: Call<'create
   }
   if (transferId !== undefined) return subjectOfTransfer(service, call, transferId);
   if (text === undefined) {
-    const message =
-      "The required field 'text' is missing. Send a 'request_id', a 'transfer_id' or a 'text'.";
+    const message = "The required field 'text' is missing. Send a 'request_id', a 'transfer_id' or a 'text'.";
     throw schemaRefusal(call, message, '/text');
   }
   const start = withoutSecrets(text, MAX_TEXT_CHARACTERS).trimStart().split('\n', 1)[0] ?? '';
