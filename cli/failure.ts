@@ -255,7 +255,7 @@ export function tlsProblem(error: unknown, host: string): string | undefined {
     );
   }
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH/.test(code)) {
-    return 'The server there does not speak TLS. Begin the URL with http://, or use the proxy's TLS port.';
+    return "The server there does not speak TLS. Begin the URL with http://, or use the proxy's TLS port.";
   }
   return undefined;
 }
