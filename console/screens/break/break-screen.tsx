@@ -193,7 +193,7 @@ function Statement({ found: { settlement_lines: lines, found } }: { readonly fou
     <Section title="What the processor says">
       {lines.length === 0 && (
         <p>
-          <LinkedText text={sentenceCase(found)} />. It said this in an answer or a notice, not in a settlement file.
+          <LinkedText text={sentenceCase(found)} />. The break names no line of a settlement file.
         </p>
       )}
       {lines.map((line) => (

@@ -136,6 +136,7 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
     onPhone: 'note',
     cell: ({ age_seconds: age, created_at: at }) => (
       <time class="moment" dateTime={at} title={formatUtc(at)}>
+        <span class="phone-only">Age </span>
         {formatDuration(age * 1000)}
       </time>
     ),
