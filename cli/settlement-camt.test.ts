@@ -131,6 +131,38 @@ describe('a camt.053', () => {
   });
 });
 
+describe('the running number of a camt file', () => {
+  const numberIn = async (text: string) => {
+    const path = join(folder, `${crypto.randomUUID()}.xml`);
+    await writeFile(path, text);
+    return (await readCamt(path, 'EndToEndId')).checked.sequenceNumber;
+  };
+  const notification = (inner: string) =>
+    `<Document><BkToCstmrDbtCdtNtfctn><GrpHdr/><Ntfctn>${inner}</Ntfctn></BkToCstmrDbtCdtNtfctn></Document>`;
+  const pages = (number: string, isLast: string) => `<PgNb>${number}</PgNb><LastPgInd>${isLast}</LastPgInd>`;
+  const NUMBER = '<ElctrncSeqNb>15</ElctrncSeqNb>';
+
+  test.each([
+    ['the electronic number', notification(`<LglSeqNb>3</LglSeqNb>${NUMBER}`), 15],
+    ['the legal number', notification('<LglSeqNb>0003</LglSeqNb>'), 3],
+    ['the number of a statement', statement(NUMBER, balance('OPBD', '1'), balance('CLBD', '1')), 15],
+    ['a number of the only page', notification(`<NtfctnPgntn>${pages('1', 'true')}</NtfctnPgntn>${NUMBER}`), 15],
+    ['none', notification(''), undefined],
+    ['zero', notification('<ElctrncSeqNb>0</ElctrncSeqNb>'), undefined],
+    ['a number that is too large', notification('<ElctrncSeqNb>1000000000</ElctrncSeqNb>'), undefined],
+    ['a text', notification('<ElctrncSeqNb>15/2026</ElctrncSeqNb>'), undefined],
+    ['several', notification(`${NUMBER}</Ntfctn><Ntfctn><ElctrncSeqNb>16</ElctrncSeqNb>`), undefined],
+    ['the first page', notification(`<NtfctnPgntn>${pages('1', 'false')}</NtfctnPgntn>${NUMBER}`), undefined],
+    [
+      'a page of a message',
+      notification(NUMBER).replace('<GrpHdr/>', `<GrpHdr><MsgPgntn>${pages('2', 'true')}</MsgPgntn></GrpHdr>`),
+      undefined,
+    ],
+  ])('%s', async (_, text, expected) => {
+    expect(await numberIn(text)).toBe(expected);
+  });
+});
+
 test('a camt.054 needs no balances', async () => {
   const text = statement(entry(amount('7', 'DBIT', 'JPY'), '<NtryRef>n-1</NtryRef>'))
     .replaceAll('BkToCstmrStmt', 'BkToCstmrDbtCdtNtfctn')

@@ -47,10 +47,16 @@ export async function readCamt(path: string, reference: Reference): Promise<Read
 
 function readStatements(
   sha256: string,
-  { lines, problems, problemCount }: Pick<StatementReader, 'lines' | 'problems' | 'problemCount'>,
+  {
+    lines,
+    problems,
+    problemCount,
+    sequenceNumber,
+  }: Partial<StatementReader> & Pick<StatementReader, 'lines' | 'problems' | 'problemCount'>,
 ): ReadSettlementFile {
+  const number = sequenceNumber === undefined ? {} : { sequenceNumber };
   return {
-    checked: { sha256, lineCount: lines.length, problems, problemCount },
+    checked: { sha256, lineCount: lines.length, problems, problemCount, ...number },
     portions: async function* (skipped) {
       for (let at = skipped; at < lines.length; at += MAX_SETTLEMENT_LINES)
         yield lines.slice(at, at + MAX_SETTLEMENT_LINES);
@@ -103,6 +109,7 @@ class StatementReader {
   readonly lines: SentLine[] = [];
   readonly problems: LineProblem[] = [];
   problemCount = 0;
+  sequenceNumber: number | undefined;
   readonly #reference: Reference;
   readonly #text: string;
   /** The positions of the entries in the text, in order. */
@@ -126,6 +133,7 @@ class StatementReader {
         'The file is neither a camt.053 nor a camt.054: it has no statement and no notification.',
       );
     }
+    this.sequenceNumber = sequenceNumberOf(root, [...statements, ...notifications]);
     for (const statement of statements) this.#readStatement(statement);
     for (const notification of notifications) this.#readEntries(notification);
   }
@@ -189,6 +197,20 @@ class StatementReader {
     }
     return sum;
   }
+}
+
+/**
+ * The running number of the only statement of a file. Undefined if the file has several statements, or a part of one, because their
+ * numbers do not number files.
+ */
+function sequenceNumberOf(root: Node, [statement, ...others]: readonly Node[]): number | undefined {
+  const text = textAt(statement, 'ElctrncSeqNb') || textAt(statement, 'LglSeqNb');
+  if (statement === undefined || others.length > 0 || !/^0*[1-9]\d{0,8}$/.test(text)) return undefined;
+  const isPart = [root.BkToCstmrStmt, root.BkToCstmrDbtCdtNtfctn]
+    .map((message) => nodeOf(nodeOf(message).GrpHdr).MsgPgntn)
+    .concat(statement.StmtPgntn, statement.NtfctnPgntn)
+    .some((pages) => pages !== undefined && (textAt(pages, 'PgNb') !== '1' || textAt(pages, 'LastPgInd') !== 'true'));
+  return isPart ? undefined : Number(text);
 }
 
 /** The lines of an entry: one for each of its transactions. `name` identifies an entry that has no reference. */

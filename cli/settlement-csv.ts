@@ -24,6 +24,8 @@ export type CheckedFile = {
   /** At most {@link MAX_PROBLEMS}. */
   readonly problems: readonly LineProblem[];
   readonly problemCount: number;
+  /** The running number of the file, if it contains one. */
+  readonly sequenceNumber?: number;
 };
 
 export type ReadSettlementFile = {

@@ -8,7 +8,7 @@ import {
   type SettlementFileRecord,
   type WithdrawSettlementFileBody,
 } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
 import { FileProblems } from '../failure.ts';
 import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import { type Session, showChanged } from '../session.ts';
@@ -56,6 +56,11 @@ export const addSettlement: AddCommands = (program, context) => {
         help: 'element of an XML file with our ids of orders (default: EndToEndId)',
         choices: ['EndToEndId', 'InstrId', 'TxId', 'AcctSvcrRef'],
       },
+      sequence: {
+        flag: '--sequence <number>',
+        help: 'running number of the file, or "none" (default: the number in a camt file)',
+        read: (text) => (text === 'none' ? text : readWholeNumber(text)),
+      },
       noWait: { flag: '--later', help: 'do not wait for the comparison' },
     },
     run: (session, options, path) => importFile(session, path, options),
@@ -97,6 +102,7 @@ const FILE_ID = 'id of the settlement file, stl_...';
 type ImportOptions = {
   readonly connector: string;
   readonly reference?: Reference;
+  readonly sequence?: number | 'none';
   readonly noWait?: boolean;
 };
 
@@ -108,9 +114,11 @@ async function importFile(session: Session, path: string, options: ImportOptions
   };
   const { checked, portions } = await readFile(path, options.reference);
   refuseProblems(path, checked);
-  const { sha256, lineCount } = checked;
+  const { sha256, lineCount, sequenceNumber } = checked;
+  const { sequence = sequenceNumber ?? 'none' } = options;
   const about = { connector_id: connectorId, name: basename(path), sha256, line_count: lineCount };
-  let file: SettlementFileRecord = await service.settlementFiles.create(about);
+  const number = sequence === 'none' ? {} : { sequence_number: sequence };
+  let file: SettlementFileRecord = await service.settlementFiles.create({ ...about, ...number });
   const { file_id: fileId, lines_received: known } = file;
   if (known > 0) say(`${known} of ${lineCount} lines are already stored.\n`);
   let first = known + 1;

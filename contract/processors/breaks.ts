@@ -50,7 +50,7 @@ export const BreakRecord = Type.Object({
       'with the id of a previous notice but different contents, which was refused; missing_in_ledger: a line of a settlement file ' +
       'about an attempt that the service does not know, or about several attempts that do not add up to the line; duplicate: another line of a settlement file about a settled attempt; ' +
       'missing_in_file: an approved attempt that was in no settlement file in time; file_missing: attempts should be in a settlement ' +
-      'file by now, but none has arrived',
+      'file by now, but none has arrived, or the sequence numbers of the files have a gap',
   ),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   program_id: textOrNull('The card program; null if it is not known'),

@@ -32,12 +32,18 @@ export const MAX_SETTLEMENT_LINES = 1000;
 /** Maximum number of lines of a file. */
 export const MAX_FILE_LINES = 10_000_000;
 
+/** Maximum running number of a file. */
+export const MAX_SEQUENCE_NUMBER = 999_999_999;
+
 /** A file of a processor about the orders that it has settled. */
 export const SettlementFileRecord = Type.Object({
   file_id: Type.String({ description: 'Id of the settlement file: stl_ and 32 hex digits' }),
   connector_id: Type.String({ description: 'The connector of the processor' }),
   name: Type.String({ description: 'Name of the file, for people' }),
   sha256: Type.String({ description: 'SHA-256 of the file, 64 hex digits' }),
+  sequence_number: nullable(
+    Type.Integer({ description: 'Running number that the processor has given to the file; null if it has none' }),
+  ),
   status: literals(
     ['receiving', 'matching', 'matched', 'withdrawing', 'withdrawn'],
     'receiving: waits for lines; matching: all lines are stored, and are compared with the books; matched: all are compared; ' +
@@ -88,6 +94,15 @@ export const CreateSettlementFileBody = Type.Object({
       'SHA-256 of the file, 64 hex digits in lower case. If a file with the same hash exists, it is returned',
   }),
   line_count: Type.Integer({ minimum: 1, maximum: MAX_FILE_LINES, description: 'Number of lines of the file' }),
+  sequence_number: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_SEQUENCE_NUMBER,
+      description:
+        'Running number that the processor gives to its files, one more for each file. No two files of a connector have the ' +
+        'same. If a number is missing between two files, a break `file_missing` opens. A file that exists keeps its number',
+    }),
+  ),
 });
 
 /** A line of a settlement file in a request. */
@@ -143,6 +158,7 @@ const RECEIVING = {
   connector_id: 'simulator',
   name: 'settlement-2026-01-31.csv',
   sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  sequence_number: null,
   status: 'receiving',
   line_count: 2,
   lines_received: 0,

@@ -428,7 +428,8 @@ export type BreakRecord = {
    * refused; missing_in_ledger: a line of a settlement file about an attempt that the service does not know, or
    * about several attempts that do not add up to the line; duplicate: another line of a settlement file about a
    * settled attempt; missing_in_file: an approved attempt that was in no settlement file in time; file_missing:
-   * attempts should be in a settlement file by now, but none has arrived.
+   * attempts should be in a settlement file by now, but none has arrived, or the sequence numbers of the files
+   * have a gap.
    */
   readonly kind:
     | 'late_approval'
@@ -1252,6 +1253,12 @@ export type CreateSettlementFileBody = {
   readonly sha256: string;
   /** Number of lines of the file. 1 to 10,000,000. */
   readonly line_count: number;
+  /**
+   * Running number that the processor gives to its files, one more for each file. No two files of a connector
+   * have the same. If a number is missing between two files, a break `file_missing` opens. A file that exists
+   * keeps its number. 1 to 999,999,999.
+   */
+  readonly sequence_number?: number | undefined;
 };
 
 /** The body of create_transfer_batch. */
@@ -4171,6 +4178,8 @@ export type SettlementFileRecord = {
   readonly name: string;
   /** SHA-256 of the file, 64 hex digits. */
   readonly sha256: string;
+  /** Running number that the processor has given to the file; null if it has none. */
+  readonly sequence_number: number | null;
   /**
    * receiving: waits for lines; matching: all lines are stored, and are compared with the books; matched: all are
    * compared; withdrawing and withdrawn: the file no longer counts.

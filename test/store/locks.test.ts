@@ -343,6 +343,7 @@ const NOT_OF_PROGRAMS = [
   'release_webhook_shards',
   'renew_webhook_shards',
   'unmark_attempts_settled',
+  'update_breaks_file_gaps',
 ];
 
 /** Row locks that only card programs take, because only they call `create_case`. */

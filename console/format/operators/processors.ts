@@ -150,9 +150,9 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
       'The processor approved the order, but no settlement file has it. Ask the processor whether it moved the money.',
   },
   file_missing: {
-    word: 'a file that is late',
+    word: 'a missing file',
     meaning:
-      'Orders should be in a settlement file by now, but none has arrived. The break closes when the next file arrives.',
+      'Orders should be in a settlement file by now, but none has arrived, or the numbers of the files have a gap. The break closes when the files arrive.',
   },
 };
 

@@ -4,14 +4,18 @@ import { newId } from '../../foundation/ids.ts';
 import type { Database } from '../../store/connection/database.ts';
 import {
   closeFoundBreaks,
+  insertFileGaps,
   insertFileMissing,
   insertMissingInFile,
+  readFileGaps,
   readFilesReceived,
   readMissingOrders,
   readWaitingOrders,
+  toFileGap,
   toFilesReceived,
   toMissingOrder,
   toWaitingOrders,
+  updateFileGaps,
 } from '../../store/processors/unsettled.ts';
 import { type RunningJob, startRounds, takeAllSteps } from '../jobs/rounds.ts';
 import type { Connector } from './http-connector.ts';
@@ -23,10 +27,14 @@ const INTERVAL_MILLISECONDS = 60_000;
 /** Maximum number of breaks that one transaction inserts or closes. */
 const PORTION = 500;
 
+// Invariant: The open breaks about numbered files name each missing number once, except numbers of a break that a person has closed
+// Kept by: each round compares the numbers of the files with all breaks, and a connector has one break that ends with a number
+// Tested by: `test/api/processors/file-numbers.test.ts`
+
 /**
  * Finds approved orders that no settlement file contains in time (`missing_in_file`), and detects if no file arrives although
- * orders are due (`file_missing`). Closes these breaks once the missing order or file has arrived. Several processes may do
- * this at once.
+ * orders are due, or the numbers of the files have a gap (`file_missing`). Closes these breaks once the missing order or file has
+ * arrived. Several processes may do this at once.
  */
 export function startFindingMissing(connectors: ReadonlyMap<string, Connector>, parts: ReportParts): RunningJob {
   return startRounds({
@@ -52,6 +60,7 @@ async function findMissing(
   const newest = newestId === null ? null : toWireId('stl', newestId);
   const closing = closeFoundBreaks({ connectorId, newestId: newest, count: PORTION });
   while (!signal.aborted && (await database.write(closing)).length === PORTION);
+  await findGaps(database, connectorId, signal);
   if (settledWithinHours === null || newest === null || firstAt === null || newestAt === null) return;
   const { inFiles, inNext } = ordersDue({ firstAt, newestAt }, settledWithinHours, now);
   await insertMissing(database, connectorId, inFiles, `in no settlement file by ${timeOf(newestAt)}`, signal);
@@ -67,6 +76,19 @@ async function findMissing(
       found: `none since ${newest} of ${timeOf(newestAt)}`,
     }),
   );
+}
+
+/** Opens a break for each gap in the numbers of the files. */
+async function findGaps(database: Database, connectorId: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const gaps = await database.read(readFileGaps({ connectorId, count: PORTION }));
+    if (gaps.length > 0) {
+      const sent = gaps.map((gap) => ({ ...toFileGap(gap), breakId: newId() }));
+      await database.write(insertFileGaps({ connectorId, sent }));
+    }
+    if (gaps.length < PORTION) break;
+  }
+  await database.write(updateFileGaps({ connectorId }));
 }
 
 async function insertMissing(

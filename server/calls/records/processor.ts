@@ -95,6 +95,7 @@ export function toFileRecord(file: SettlementFile): SettlementFileRecord {
     connector_id: file.connectorId,
     name: file.name,
     sha256: file.sha256,
+    sequence_number: file.sequenceNumber,
     status: file.status,
     line_count: file.lineCount,
     lines_received: file.linesReceived,

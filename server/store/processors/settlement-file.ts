@@ -37,6 +37,8 @@ const FILE = columns({
   connectorId: TEXT,
   name: TEXT,
   sha256: HEX,
+  /** The running number that the processor has given to the file. */
+  sequenceNumber: nullable(INTEGER),
   status: word<FileStatus>(),
   lineCount: INTEGER,
   linesReceived: INTEGER,
@@ -64,7 +66,8 @@ const SELECT = `select ${FILE.names} from settlement_file`;
 export const toSettlementFile: (row: Row) => SettlementFile = FILE.read;
 
 /**
- * Inserts a file. If the connector already has a file with the same contents that was not withdrawn, the transaction fails (23505).
+ * Inserts a file. If the connector already has a file with the same contents or number that was not withdrawn, the transaction
+ * fails (23505).
  */
 export const insertSettlementFile = insertRow('insert_settlement_file', 'settlement_file', FILE);
 
@@ -85,6 +88,14 @@ export const findSettlementFile = statement(
   'find_settlement_file',
   { connectorId: TEXT, sha256: HEX },
   `${SELECT} where connector_id = :connectorId and sha256 = :sha256 and status not in ('withdrawing', 'withdrawn')`,
+);
+
+/** Reads the file of a connector with this number that was not withdrawn: one row, or none. */
+export const findNumberedFile = statement(
+  'find_numbered_settlement_file',
+  { connectorId: TEXT, sequenceNumber: INTEGER },
+  `${SELECT} where connector_id = :connectorId and sequence_number = :sequenceNumber
+    and status not in ('withdrawing', 'withdrawn')`,
 );
 
 const LIST = statementVariants({ connectorId: nullable(TEXT), after: nullable(UUID), count: INTEGER });

@@ -133,23 +133,124 @@ export const insertFileMissing = statement(
       where known.closed_by = '${SERVICE}'`,
 );
 
+/** SQL: `numbered`, the numbers of the files of a connector, and `missing`, the numbers between them that no file has. */
+const NUMBERS = `numbered as (
+      select sequence_number as number, lag(sequence_number) over (order by sequence_number) as before
+      from settlement_file where connector_id = :connectorId and sequence_number is not null and status = 'matched'
+    ), missing as (
+      select coalesce(range_agg(int4range(before + 1, number)) filter (where number > before + 1), '{}') as numbers from numbered
+    )`;
+
+/** SQL: the numbers that a break covers. */
+const COVERED = "int4multirange(int4range(missing_from, missing_until, '[]'))";
+
+/** SQL: the numbers of some files, as a set. */
+const asSet = (files: string): string =>
+  `coalesce((select range_agg(int4range(sequence_number, sequence_number, '[]')) from settlement_file where ${files}), '{}')`;
+
+/** SQL: files in words, such as `files 12 to 14`. */
+const inWords = (from: string, until: string): string =>
+  `case when ${from} = ${until} then 'file ' || ${from} else 'files ' || ${from} || ' to ' || ${until} end`;
+
+/** SQL: the next file after the numbers that a break covers, in words. */
+const NEXT_FILE = "'file ' || (select min(number) from numbered where number > missing_until)";
+
+const GAP = columns({ missingFrom: INTEGER, missingUntil: INTEGER });
+
 /**
- * Closes open breaks about orders that are no longer missing because they have another break or are no longer approved, and about
- * files before the newest one. At most `count`. Returns their rows.
+ * Reads the numbers that are missing between two files of a connector and have no break, as ranges. A number has a break if an open
+ * break covers it, or if a person has closed that break and no file with the number has been created since then. A file that is
+ * being imported has a day to become complete. At most `count`.
+ */
+export const readFileGaps = statement(
+  'read_file_gaps',
+  { connectorId: TEXT, count: INTEGER },
+  `with ${NUMBERS}, known as (
+      select coalesce(range_agg(${COVERED} - ${asSet(
+        `connector_id = :connectorId and sequence_number between missing_from and missing_until and created_at > closed_at`,
+      )}), '{}') as numbers
+      from processor_break
+      where connector_id = :connectorId and missing_until is not null and closed_by is distinct from '${SERVICE}'
+    )
+    select lower(gap) as missing_from, upper(gap) - 1 as missing_until
+    from missing cross join known cross join lateral unnest(missing.numbers - known.numbers - ${asSet(
+      `connector_id = :connectorId and status = 'receiving' and created_at > service_now() - interval '1 day'`,
+    )}) as gap
+    order by gap limit :count`,
+);
+
+export const toFileGap = GAP.read;
+
+const NEW_GAP = columns({ breakId: UUID, missingFrom: INTEGER, missingUntil: INTEGER });
+
+/**
+ * Inserts breaks of missing numbers, unless a file with one of the numbers has arrived by now. A break that was closed and ends with
+ * the same number reopens.
+ */
+export const insertFileGaps = statement(
+  'insert_breaks_file_gaps',
+  { connectorId: TEXT, sent: rows(NEW_GAP) },
+  `with ${NUMBERS}
+    insert into processor_break as known (
+      break_id, kind, connector_id, missing_from, missing_until, expected, found, created_at
+    )
+    select break_id, 'file_missing', :connectorId, missing_from, missing_until, ${inWords('missing_from', 'missing_until')},
+      ${NEXT_FILE}, service_now()
+    from :sent cross join missing where ${COVERED} <@ missing.numbers
+    on conflict (connector_id, missing_until) where missing_until is not null do update
+      set missing_from = least(known.missing_from, excluded.missing_from), expected = excluded.expected, found = excluded.found,
+        closed_at = null, closed_by = null, resolution = null
+      where known.closed_at is not null`,
+);
+
+/** The number of ranges that the text of a break names. */
+const MAX_NAMED_RANGES = 50;
+
+/** Corrects the texts of open breaks of missing numbers after some of their files have arrived. */
+export const updateFileGaps = statement(
+  'update_breaks_file_gaps',
+  { connectorId: TEXT },
+  `with ${NUMBERS}, changed as materialized (
+      select break_id, now.expected, now.found
+      from processor_break cross join missing cross join lateral (
+        select ${NEXT_FILE} as found, string_agg(
+          case when place <= ${MAX_NAMED_RANGES} then ${inWords('lower(files)', '(upper(files) - 1)')}
+            when place = ${MAX_NAMED_RANGES + 1} then '…' end,
+          ', ' order by place
+        ) as expected
+        from unnest(missing.numbers * ${COVERED}) with ordinality as part (files, place)
+      ) as now
+      where connector_id = :connectorId and missing_until is not null and closed_at is null
+        and (now.expected <> processor_break.expected or now.found <> processor_break.found)
+      order by break_id for no key update of processor_break
+    )
+    update processor_break set expected = changed.expected, found = changed.found
+    from changed where processor_break.break_id = changed.break_id`,
+);
+
+/**
+ * Closes open breaks about orders that are no longer missing because they have another break or are no longer approved, about files
+ * before the newest one, and about numbers that are no longer missing. At most `count`. Returns their rows.
  */
 export const closeFoundBreaks = statement(
   'close_found_breaks',
   { connectorId: TEXT, newestId: nullable(TEXT), count: INTEGER },
-  `with found as materialized (
-      select processor_break.break_id from processor_break left join processor_attempt using (program_id, attempt_id)
+  `with ${NUMBERS}, found as materialized (
+      select processor_break.break_id
+      from missing cross join processor_break left join processor_attempt using (program_id, attempt_id)
       where processor_break.connector_id = :connectorId and closed_at is null and (
         processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED})
         or processor_break.kind = 'file_missing' and sent_attempt_id <> :newestId
+        or missing_until is not null and isempty(missing.numbers * ${COVERED})
       )
       order by processor_break.break_id limit :count for no key update of processor_break
     )
     update processor_break set stated_amount = null, ${closedByService(
-      "case kind when 'file_missing' then 'A settlement file has arrived.' else 'The order has another break, or is no longer approved.' end",
+      `case
+        when missing_until is not null then 'The missing files have arrived, or no later file is left.'
+        when kind = 'file_missing' then 'A settlement file has arrived.'
+        else 'The order has another break, or is no longer approved.'
+      end`,
     )}
     from found where processor_break.break_id = found.break_id
     returning processor_break.break_id`,

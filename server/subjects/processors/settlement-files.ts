@@ -18,6 +18,7 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import type { Row } from '../../store/connection/database.ts';
 import {
   type FileTotals,
+  findNumberedFile,
   findSettlementFile,
   insertSettlementFile,
   insertSettlementLines,
@@ -51,21 +52,28 @@ const NEW = {
   withdrawalNote: null,
 } as const;
 
-/** create_settlement_file: returns the new file, or the existing file with the same contents if it was not withdrawn. */
+/**
+ * create_settlement_file: returns the new file, or the existing file with the same contents if it was not withdrawn. Refuses the
+ * number of another file.
+ */
 export async function createSettlementFile(
   service: Service,
   call: Call<'create_settlement_file'>,
 ): Promise<Reply<'create_settlement_file'>> {
-  const { connector_id: connectorId, name, sha256, line_count: lineCount } = call.body;
+  const { connector_id: connectorId, name, sha256, line_count: lineCount, sequence_number: sent } = call.body;
+  const sequenceNumber = sent ?? null;
   requireConnector(service.processors, connectorId);
+  const numbered = sequenceNumber === null ? null : findNumberedFile({ connectorId, sequenceNumber });
   return transactUnderKey(service, call, {
-    load: { known: findSettlementFile({ connectorId, sha256 }) },
-    decide: ({ known: [row] }, { now }) => {
+    load: { known: findSettlementFile({ connectorId, sha256 }), numbered },
+    decide: ({ known: [row], numbered: [sameNumber] }, { now }) => {
+      checkNumber(call, row ?? sameNumber);
       if (row !== undefined) {
         const known = toSettlementFile(row);
         return { record: toFileRecord(known), subjectId: known.fileId, existing: true, writes: [] };
       }
-      const created = { ...NEW, fileId: idAt(now), connectorId, name, sha256, lineCount, createdAt: now };
+      const about = { connectorId, name, sha256, sequenceNumber, lineCount };
+      const created = { ...NEW, ...about, fileId: idAt(now), createdAt: now };
       const file: SettlementFile = { ...created, createdBy: actorOf(call.caller) };
       const record = toFileRecord(file);
       const audited = { programId: null, subjectId: record.file_id, details: JSON.stringify(record) };
@@ -73,6 +81,22 @@ export async function createSettlementFile(
     },
     recall: (fileId) => readRecord(service, fileId),
   });
+}
+
+/** Refuses a number that contradicts a file with the same contents, or that another file has. */
+function checkNumber(call: Call<'create_settlement_file'>, row: Row | undefined): void {
+  const { sequence_number: sent, sha256 } = call.body;
+  if (row === undefined || sent === undefined) return;
+  const known = toSettlementFile(row);
+  const { sequenceNumber: number } = known;
+  const isSame = known.sha256 === sha256;
+  // A file that was stored without a number keeps none, so that a repeated import changes nothing.
+  if (isSame && (number === sent || number === null)) return;
+  const fileId = toWireId('stl', known.fileId);
+  const message = isSame
+    ? `The settlement file '${fileId}' has the same contents and the sequence number ${number}. To change the number, withdraw that file first.`
+    : `The settlement file '${fileId}' of this connector has the sequence number ${sent}. If that file is wrong, withdraw it first.`;
+  throw schemaRefusal(call, message, '/sequence_number');
 }
 
 /** add_settlement_lines: returns the file with these lines. Lines that are already stored change nothing. */
