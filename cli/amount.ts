@@ -46,7 +46,7 @@ function wrongDecimals(whole: string, decimals: string, currency: string, expone
   return decimals.length < exponent ? `${rule}: type "${meant}".` : `${rule}, and this has ${decimals.length}.`;
 }
 
-/** Returns the fields of a request for a typed amount. Throws InvalidArgument if `--currency` names another currency. */
+/** Returns the fields of a request for a typed amount. Throws InvalidArgument if `--currency` names a different currency. */
 export function amountFields(
   typed: TypedAmount,
   currency: string | undefined,

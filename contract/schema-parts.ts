@@ -145,7 +145,7 @@ const VISIBLE = '^[\\x21-\\x7e]+$';
 export const visible = (description: string) =>
   Type.String({ minLength: 1, maxLength: 255, pattern: VISIBLE, description });
 
-/** The id of something that exists, or a key. A value with another form is simply not found. */
+/** The id of something that exists, or a key. A value in a different form is simply not found. */
 export const existing = (description: string, maxLength = 255) =>
   checkedText(maxLength, description, { pattern: VISIBLE });
 
@@ -293,7 +293,7 @@ export const cursor = Type.Optional(existing('`next_cursor` of the previous page
 export const raw = Type.Optional(
   Type.Boolean({
     description:
-      'true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins with an apostrophe',
+      'true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with an apostrophe',
   }),
 );
 

@@ -189,7 +189,7 @@ const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
 };
 
 /**
- * An operator's request was accepted, and waits for the approval of a second person (status 202). Nothing has changed yet, and no
+ * An operator's request was accepted, and is waiting for the approval of a second person (status 202). Nothing has changed yet, and no
  * money moved. Only operators get it, and only if the approval policy has a rule about the request. The same request with the same
  * idempotency key returns its result once it is approved.
  */

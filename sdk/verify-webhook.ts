@@ -51,7 +51,7 @@ const DEFAULT_TOLERANCE_SECONDS = 300;
  * signature covers the bytes. If you pass several secrets, for example while you replace one, one must match.
  *
  * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted. Rejects with an {@link
- * InvalidArgument} if the argument for the body or a secret is not valid: this is a mistake in your program, not in the
+ * InvalidArgument} if the argument for the body or a secret is not valid: this is a mistake in your application, not in the
  * request.
  */
 export async function verifyWebhook(

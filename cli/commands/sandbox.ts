@@ -44,7 +44,7 @@ export const addSandbox: AddCommands = (program, context) => {
 const SETTLEMENT_NOTES = `
 Runs in the folder of the sandbox. The file has every order that no earlier file
 has. The differences that you can plant, each in one order:
-  amount             the line has another amount
+  amount             the line has a different amount
   duplicate          the line occurs twice
   missing_in_ledger  an extra line, about an unknown order
   missing_in_file    the line is missing; the next file has it`;

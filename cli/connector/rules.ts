@@ -138,7 +138,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'send',
     expected: 'The answer to an order has its attempt_id, amount and currency, and approved or pending.',
-    why: 'An answer that differs from its order is an unknown outcome, because it may be about another order.',
+    why: 'An answer that differs from its order is an unknown outcome, because it may be about a different order.',
     check: async (trial) => {
       await trial.sent(trial.order());
     },
@@ -176,7 +176,7 @@ export const RULES: readonly Rule[] = [
       const others = { amount: order.amount + 1, processor_token: `${order.processor_token}x`, kind: 'pull' };
       for (const [name, value] of Object.entries(others)) {
         const returned = await trial.raw('send', { ...order, [name]: value, repeat: true });
-        trial.expectRefusal('send', returned, 409, `To the order with another ${name}, `);
+        trial.expectRefusal('send', returned, 409, `To the order with a different ${name}, `);
       }
       trial.expectSame(first, await trial.ask('inquire', order, 'approved', 'pending'));
     },

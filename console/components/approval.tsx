@@ -38,7 +38,8 @@ export function PendingApproval({
   if (id === undefined) return null;
   return (
     <p class="approval-notice" role="status">
-      A request about this waits for the approval of a second person. <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
+      A request about this is waiting for the approval of a second person.{' '}
+      <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
     </p>
   );
 }
@@ -50,7 +51,7 @@ export function AwaitingApproval({ error: { approval } }: { readonly error: Awai
     <div class="answer unknown" role="status">
       <p>
         {status === 'pending'
-          ? 'This waits for the approval of a second person. Nothing has changed yet.'
+          ? 'This is waiting for the approval of a second person. Nothing has changed yet.'
           : 'This was already sent for approval.'}
       </p>
       <p>

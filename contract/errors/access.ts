@@ -194,8 +194,8 @@ export const ACCESS_ERRORS = {
   approval_pending: errorCode({
     status: 409,
     problem: 'Approve, reject or withdraw a request',
-    meaning: 'An identical request already waits for the approval of a second person.',
-    causes: ['You or another operator has sent the same request with another idempotency key, or without one.'],
+    meaning: 'An identical request is already waiting for the approval of a second person.',
+    causes: ['You or another operator has sent the same request with a different idempotency key, or without one.'],
     resolution: 'Ask a second person to decide on the approval that the message names, or withdraw it.',
     alsoCalled:
       'pending approval, awaiting approval, waiting for approval, already requested, duplicate request for approval, maker checker',
@@ -204,7 +204,7 @@ export const ACCESS_ERRORS = {
       given: 'a second person',
       request: call('create_withdrawal', { params: { program_id: DEMO_PROGRAM }, body: { amount: 1000 } }),
       message:
-        'An identical request already waits for the approval apr_0196f5c2d9b17e3285d0c4a961f8be27. Ask a second person to decide on it, or withdraw it.',
+        'An identical request is already waiting for the approval apr_0196f5c2d9b17e3285d0c4a961f8be27. Ask a second person to decide on it, or withdraw it.',
     },
   }),
   own_approval: errorCode({

@@ -47,7 +47,10 @@ export const REQUEST_ERRORS = {
     status: 412,
     problem: 'Someone else changed it first',
     meaning: 'The record no longer has the version that the If-Match header names. Nothing was changed.',
-    causes: ['The record was changed after the caller read it.', 'The If-Match header has the ETag of another record.'],
+    causes: [
+      'The record was changed after the caller read it.',
+      'The If-Match header has the ETag of a different record.',
+    ],
     resolution: 'Read the record again. If the change is still right, send it with the new ETag.',
     headers: [{ name: 'ETag', value: '"iNyzm5cAFsqAVUNm"', description: 'The version that the record has now.' }],
     alsoCalled:

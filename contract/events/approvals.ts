@@ -28,7 +28,7 @@ const approvalEvent = (summary: string, sent: string, reproduce: string, example
 
 export const APPROVAL_EVENTS = {
   'approval.requested': approvalEvent(
-    "An operator's request waits for the approval of a second person.",
+    "An operator's request is waiting for the approval of a second person.",
     'A rule of the approval policy matches the request. The response has the status 202.',
     'Add a rule about create_withdrawal, then withdraw as the treasurer.',
     { ...UNDECIDED, status: 'pending' },

@@ -55,7 +55,7 @@ export const SETTLEMENT_EVENTS = {
   }),
   'day.closed': eventType({
     summary: 'A day of a card program was closed.',
-    sent: ['close_day closes the day. If the day is closed already, there is no event.'],
+    sent: ['close_day closes the day. If the day is already closed, there is no event.'],
     data: DayRecord,
     subject: 'program_id',
     isOfService: true,

@@ -389,11 +389,12 @@ function successOf(id: OperationId, hasExample = true): JsonObject {
   };
 }
 
-/** The response to an operator's request that waits for the approval of a second person. */
+/** The response to an operator's request that is waiting for the approval of a second person. */
 function awaitsApproval(): JsonObject {
   const headers = ['Request-Id', 'Location', 'Idempotent-Replayed', 'Original-Request-Id', 'Money-Moved'];
   return {
-    description: 'Only for operators: the request waits for the approval of a second person. Nothing has changed yet.',
+    description:
+      'Only for operators: the request is waiting for the approval of a second person. Nothing has changed yet.',
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
     content: { 'application/json': { schema: toJson(approvals.ApprovalRecord) } },
   };

@@ -15,7 +15,7 @@ const allMilliseconds = (description: string) =>
 const OUTCOMES = {
   succeeded: 'Requests that move money and succeeded',
   refused: 'Requests that move money and were refused by the rules of the ledger (409) or by the switch (424)',
-  invalid: 'Requests that move money and failed with another error of the caller',
+  invalid: 'Requests that move money and failed with any other error of the caller',
   failed: 'Requests that move money and failed because of the service (Server or Process Error)',
 } as const;
 const P50 = 'Latency that 50% of the requests that move money did not exceed, null without requests';

@@ -87,7 +87,7 @@ export const CaseRecord = Type.Object({
   program_id: programId,
   status: literals(CASE_STATUSES, "`open`: support's turn; `waiting`: the caller's turn"),
   severity,
-  request_id: textOrNull('The request that it is about; null if it is about a transfer, or only a text'),
+  request_id: textOrNull('The request that it is about; null if it is about a transfer, or consists only of text'),
   transfer_id: textOrNull('The transfer that it is about; null if there is none'),
   operation: textOrNull(`The operation of the request; null if there is none${NO_SCOPE}`),
   code: textOrNull(`Error code of the request; null without an error${NO_SCOPE}`),
@@ -264,7 +264,8 @@ export const CASES = [
     id: 'create_case',
     method: 'POST',
     path: CORE,
-    summary: 'Open a case with support, about a request, a transfer or a text; the same request has one open case',
+    summary:
+      'Open a case with support, about a request, a transfer, or anything that you describe; the same request has one open case',
     body: CreateCaseBody,
     status: 201,
     existing: true,

@@ -106,7 +106,7 @@ export const IncidentRecord = Type.Object({
 /** An incident, as operators see it. */
 export const OperatorIncidentRecord = Type.Object({
   ...IncidentRecord.properties,
-  internal_text: textOrNull('What only operators read; null without a text'),
+  internal_text: textOrNull('What only operators read; null if there is none'),
   created_by: Type.String({ description: 'Name of the key that opened it, or `sandbox`' }),
   case_count: Type.Integer({ minimum: 0, description: 'Number of its cases' }),
   unresolved_case_count: Type.Integer({

@@ -35,7 +35,7 @@ async function send(order) {
     return resultOf(order, await cardPushTransfers.create(body, { idempotencyKey: order.attempt_id }));
   } catch (error) {
     if (error instanceof IdempotencyKeyAlreadyUsedError) {
-      // This key was sent before with other fields: another amount or card, or TRANSFER_FILE has changed since.
+      // This key was sent before with other fields: a different amount or card, or TRANSFER_FILE has changed since.
       return compared(order, await cardPushTransfers.retrieve(error.resource_id));
     }
     // Increase refused the request and created nothing. A conflict, a rate limit or a time-out does not prove that.

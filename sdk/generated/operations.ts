@@ -277,7 +277,7 @@ export type AttachedIncident = {
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
-  /** What only operators read; null without a text. */
+  /** What only operators read; null if there is none. */
   readonly internal_text: string | null;
   /** Name of the key that opened it, or `sandbox`. */
   readonly created_by: string;
@@ -784,7 +784,7 @@ export type CaseDetails = {
   readonly status: 'open' | 'waiting' | 'resolved' | 'closed';
   /** How much the problem matters to the caller. */
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
-  /** The request that it is about; null if it is about a transfer, or only a text. */
+  /** The request that it is about; null if it is about a transfer, or consists only of text. */
   readonly request_id: string | null;
   /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
@@ -877,7 +877,7 @@ export type CaseRecord = {
   readonly status: 'open' | 'waiting' | 'resolved' | 'closed';
   /** How much the problem matters to the caller. */
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
-  /** The request that it is about; null if it is about a transfer, or only a text. */
+  /** The request that it is about; null if it is about a transfer, or consists only of text. */
   readonly request_id: string | null;
   /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
@@ -1672,8 +1672,8 @@ export type ExportAccessQuery = {
   /** true: only holders that can move money; false: only holders that cannot. */
   readonly moves_money?: boolean | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1694,8 +1694,8 @@ export type ExportAuditEntriesQuery = {
   /** Only entries before this time. */
   readonly created_to?: string | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1705,8 +1705,8 @@ export type ExportDayQuery = {
   /** The day, such as 2026-01-31; yesterday in the card program's time zone if omitted. */
   readonly day?: string | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1718,8 +1718,8 @@ export type ExportFundingMovementsQuery = {
   /** Only deposits and withdrawals before this time. */
   readonly created_to?: string | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1731,8 +1731,8 @@ export type ExportPostingsQuery = {
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -1765,8 +1765,8 @@ export type ExportTransfersQuery = {
   /** Only transfers of at most this amount. 1 to 999,999,999,999. */
   readonly maximum_amount?: number | undefined;
   /**
-   * true for programs: text is unchanged. Otherwise a text that a spreadsheet would take for a formula begins
-   * with an apostrophe.
+   * true for programs: text is unchanged. Otherwise text that a spreadsheet would read as a formula begins with
+   * an apostrophe.
    */
   readonly raw?: boolean | undefined;
 };
@@ -2004,7 +2004,7 @@ export type InspectedCase = {
   readonly status: 'open' | 'waiting' | 'resolved' | 'closed';
   /** How much the problem matters to the caller. */
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
-  /** The request that it is about; null if it is about a transfer, or only a text. */
+  /** The request that it is about; null if it is about a transfer, or consists only of text. */
   readonly request_id: string | null;
   /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
@@ -2175,7 +2175,7 @@ export type InspectedIncident = {
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
-  /** What only operators read; null without a text. */
+  /** What only operators read; null if there is none. */
   readonly internal_text: string | null;
   /** Name of the key that opened it, or `sandbox`. */
   readonly created_by: string;
@@ -2974,7 +2974,7 @@ export type OperatorIncidentRecord = {
   readonly updated_at: string;
   /** When it was resolved; null if it is not. */
   readonly resolved_at: string | null;
-  /** What only operators read; null without a text. */
+  /** What only operators read; null if there is none. */
   readonly internal_text: string | null;
   /** Name of the key that opened it, or `sandbox`. */
   readonly created_by: string;
@@ -3371,7 +3371,7 @@ export type QueuedCase = {
   readonly status: 'open' | 'waiting' | 'resolved' | 'closed';
   /** How much the problem matters to the caller. */
   readonly severity: 'critical' | 'high' | 'normal' | 'low';
-  /** The request that it is about; null if it is about a transfer, or only a text. */
+  /** The request that it is about; null if it is about a transfer, or consists only of text. */
   readonly request_id: string | null;
   /** The transfer that it is about; null if there is none. */
   readonly transfer_id: string | null;
@@ -3448,7 +3448,7 @@ export type RecentFigures = {
    * interval.
    */
   readonly refused: readonly number[];
-  /** Requests that move money and failed with another error of the caller, in each interval. */
+  /** Requests that move money and failed with any other error of the caller, in each interval. */
   readonly invalid: readonly number[];
   /**
    * Requests that move money and failed because of the service (Server or Process Error), in each interval.
@@ -3552,7 +3552,7 @@ export type RequestFigures = {
   readonly succeeded: number;
   /** Requests that move money and were refused by the rules of the ledger (409) or by the switch (424). */
   readonly refused: number;
-  /** Requests that move money and failed with another error of the caller. */
+  /** Requests that move money and failed with any other error of the caller. */
   readonly invalid: number;
   /** Requests that move money and failed because of the service (Server or Process Error). */
   readonly failed: number;
@@ -4963,7 +4963,7 @@ export type EventData = {
   readonly 'key.rolled': RolledKeyRecord;
   /** An API key was revoked. */
   readonly 'key.revoked': KeyRecord;
-  /** An operator's request waits for the approval of a second person. */
+  /** An operator's request is waiting for the approval of a second person. */
   readonly 'approval.requested': ApprovalRecord;
   /** A second person approved a request. It is carried out right after that. */
   readonly 'approval.approved': ApprovalRecord;
@@ -5692,9 +5692,9 @@ export type Operations = {
     readonly reply: RequestRecord;
   };
   /**
-   * create_case: Open a case with support, about a request, a transfer or a text; the same request has one open
-   * case. Error codes: `create_case_schema`, `idempotency_key_exists`, `request_not_found`, `transfer_not_found`,
-   * `unknown_create_case`.
+   * create_case: Open a case with support, about a request, a transfer, or anything that you describe; the same
+   * request has one open case. Error codes: `create_case_schema`, `idempotency_key_exists`, `request_not_found`,
+   * `transfer_not_found`, `unknown_create_case`.
    */
   readonly create_case: {
     readonly call: { readonly body: CreateCaseBody; readonly options?: KeyedCallOptions | undefined };
@@ -6385,7 +6385,7 @@ export type ErrorRows = {
   readonly sign_in_again: ErrorRow;
   /** The approval does not exist. */
   readonly approval_not_found: ErrorRow;
-  /** An identical request already waits for the approval of a second person. */
+  /** An identical request is already waiting for the approval of a second person. */
   readonly approval_pending: ErrorRow;
   /** You cannot decide on your own request: a second person must. */
   readonly own_approval: ErrorRow;

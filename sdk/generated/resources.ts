@@ -1567,9 +1567,9 @@ export class CasesResource {
   }
 
   /**
-   * create_case: Open a case with support, about a request, a transfer or a text; the same request has one open
-   * case. Error codes: `create_case_schema`, `idempotency_key_exists`, `request_not_found`, `transfer_not_found`,
-   * `unknown_create_case`.
+   * create_case: Open a case with support, about a request, a transfer, or anything that you describe; the same
+   * request has one open case. Error codes: `create_case_schema`, `idempotency_key_exists`, `request_not_found`,
+   * `transfer_not_found`, `unknown_create_case`.
    */
   create(body: CreateCaseBody = {}, options?: KeyedCallOptions): Promise<WithResponse<CaseRecord>> {
     return this.#send('create_case', { body, options });

@@ -237,6 +237,6 @@ export const DEFINED_FIELDS: Readonly<Record<string, Readonly<Record<string, str
     program_id: 'for the whole service, or all of a connector',
     type: 'for all types of transfer',
     connector_id: 'for all transfers, in this ledger and at processors',
-    until: 'for a change without an end',
+    until: 'for a change without an end time',
   },
 };

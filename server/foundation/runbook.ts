@@ -57,7 +57,7 @@ export const RUNBOOK = {
   'ledger-location': 'The location of the ledger is not clear',
   'ledger-missing': 'There is no ledger',
   'ledger-mode': 'The ledger is for the other mode',
-  'ledger-version': 'The ledger was created by another version of PostgreSQL',
+  'ledger-version': 'The ledger was created by a different version of PostgreSQL',
   'migration-changed': 'A migration was changed after it was applied',
   'migration-locked': 'A migration waits for a lock',
   'money-unknown': 'Whether money moved is unknown',

@@ -37,7 +37,7 @@ async function ask(page: Page): Promise<void> {
   await dialog.getByText('A second person must approve this above 100.00 USD').waitFor();
   await dialog.getByLabel('Amount').fill('250');
   await dialog.getByRole('button', { name: 'Withdraw 250.00 USD from Demo program' }).click();
-  await dialog.getByText('This waits for the approval of a second person.').waitFor();
+  await dialog.getByText('This is waiting for the approval of a second person.').waitFor();
   expect(await dialog.getByRole('button', { name: /^Withdraw/ }).count()).toBe(0);
   await screenshot(page, 'approval-dialog');
   await dialog.getByRole('link', { name: 'Open the approval' }).click();

@@ -313,9 +313,9 @@ export const tidyExamples: readonly Example[] = [
       '.npmrc': `registry=http://${['npm', 'registry', 'example', 'internal'].join('.')}/\n`,
     },
     says: [
-      '.npmrc:1: The package registry is',
+      ".npmrc:1: Don't name a package re",
       'docs/a.md:2: This path exists on one machine',
-      'docs/b.md:1: The package registry is',
+      "docs/b.md:1: Don't name a package re",
     ],
     clean: { 'docs/a.md': 'About social/work/life, server/work/ and registry.register(metric).\n' },
   },

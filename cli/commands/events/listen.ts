@@ -37,7 +37,7 @@ export function addListen(events: Command, context: CommandContext): void {
     options: {
       forwardTo: {
         flag: '--forward-to <url>',
-        help: 'where your program listens, such as http://localhost:3000/hooks',
+        help: 'where your application listens, such as http://localhost:3000/hooks',
         required: true,
       },
       secret: { flag: '--secret <secret>', help: 'whsec_..., signs the webhooks (default: a new one, printed)' },

@@ -136,7 +136,7 @@ function sameRequest(approval: ShownApproval, call: AnyCall): ShownApproval {
   if (isSame(approval, fingerprintOf(call))) return approval;
   const approvalId = toWireId('apr', approval.approvalId);
   const message =
-    `This Idempotency-Key was already used with a different request, which waits for the approval ${approvalId}. ` +
+    `This Idempotency-Key was already used with a different request, which is waiting for the approval ${approvalId}. ` +
     'Use a new key for a new request, or repeat the first request.';
   throw new Refusal('idempotency_key_exists', message);
 }
@@ -235,6 +235,6 @@ function accept(approval: ShownApproval, now: number, isReplay = false): Accepte
 
 function isPending(approval: ShownApproval): Refusal {
   const approvalId = toWireId('apr', approval.approvalId);
-  const message = `An identical request already waits for the approval ${approvalId}. Ask a second person to decide on it, or withdraw it.`;
+  const message = `An identical request is already waiting for the approval ${approvalId}. Ask a second person to decide on it, or withdraw it.`;
   return new Refusal('approval_pending', message, { saw: { approval_id: approvalId } });
 }
