@@ -60,7 +60,7 @@ export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumsta
 };
 
 function besideWebhookRow(rounds: Rounds): Outcome {
-  const title = 'next to a webhook that gets 1,000 events a second, against without';
+  const title = 'with a webhook that gets 1,000 events a second, against without one';
   const outcome = compareRates(rounds, ['delivering', 'hot'], { row: 20, title, least: 0.9 });
   const delivered = runsOf(rounds, 'delivering').map(({ deliveriesPerSecond = Number.NaN }) => deliveriesPerSecond);
   return {
