@@ -107,7 +107,7 @@ function setHeader(headers: Headers, name: string, value: string, what: string):
 function fillPath(path: string, parameters: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    // An empty id would make this the path of the list, and dots would make it the path of another resource.
+    // An empty id would make this the path of the list, and dots would make it the path of a different resource.
     if (value === undefined || value === '' || value === '.' || value === '..') {
       throw new InvalidArgument(`${name} cannot be ${value === undefined ? 'omitted' : `'${value}'`}.`);
     }

@@ -92,7 +92,7 @@ export function useChosenProgram(): ChosenProgram & { readonly isGuess: boolean 
   useEffect(() => {
     if (chosen === undefined || isGuess) return;
     if (isForgotten) {
-      // The remembered program belongs to another ledger that was once served at this address.
+      // The remembered program belongs to a different ledger that was once served at this address.
       remember(undefined);
       putIntoUrl(undefined);
       return;

@@ -32,7 +32,7 @@ const TONES: Readonly<Record<string, Tone> & Record<Status, Tone>> = {
   closed: 'quiet',
 };
 
-/** The words for statuses that have another name in the API. */
+/** The words for statuses that have a different name in the API. */
 const LABELS: Readonly<Record<string, string>> = { inactive: 'suspended' };
 
 /** Shows a status. The default tone follows from the status. */

@@ -65,7 +65,7 @@ export function ProgramName(parts: Omit<NameParts, 'programId'>) {
   return <Name kind="program" {...parts} />;
 }
 
-/** Shows an `actor` of the API: a key or a person by name, or another caller in words. */
+/** Shows an `actor` of the API: a key or a person by name, and any other caller by a description. */
 export function KeyName(parts: Omit<NameParts, 'programId'>) {
   const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
   if (words !== undefined) return <span title={parts.id ?? ''}>{words}</span>;

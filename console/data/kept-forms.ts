@@ -3,7 +3,7 @@ import { parseJson } from '../../sdk/generated/parse-json.ts';
 import { hasCardNumber, hasKey } from '../format/card-numbers.ts';
 import { useSession } from './session.ts';
 
-/** The values of the open forms of a screen, while their user signs in again at another page. */
+/** The values of the open forms of a screen, while the user signs in again on another page. */
 type Kept = {
   readonly path: string;
   readonly personId: string;
@@ -35,7 +35,7 @@ export function keepForms(personId: string | null): void {
   }
 }
 
-/** Empties texts that contain a card number, a key or a secret, in case a user pasted one into the wrong field. */
+/** Empties fields that contain a card number, a key or a secret, in case a user pasted one into the wrong field. */
 function withoutSecrets(_name: string, value: unknown): unknown {
   return typeof value === 'string' && (hasCardNumber(value) || hasKey(value)) ? '' : value;
 }

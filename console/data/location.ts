@@ -25,7 +25,7 @@ export function navigate(url: string, { replace = false }: { readonly replace?: 
   if (url === pathname + search) return;
   if (replace) window.history.replaceState(null, '', url);
   else window.history.pushState(null, '', url);
-  // Another screen starts at the top. Other filters keep the scroll position.
+  // A different screen starts at the top. A change of filters keeps the scroll position.
   if (window.location.pathname !== pathname) window.scrollTo(0, 0);
   notify();
 }
@@ -40,7 +40,7 @@ export function useLocation(): Place {
   useEffect(() => {
     const update = () => setPlace((place) => (isSame(place, here()) ? place : here()));
     listeners.add(update);
-    // The effects of children run first and may have navigated already, so read the location again.
+    // The effects of children run first and may already have navigated, so read the location again.
     update();
     return () => void listeners.delete(update);
   }, []);

@@ -22,9 +22,9 @@ export type Action<Input, Result> = {
 export type ActionSettings = {
   readonly endsSession?: boolean;
   /**
-   * The name of the operation, followed by its subject unless the input contains the subject: `deposit prog_…`. If set, the
-   * idempotency key of a request with an uncertain outcome is kept when the form is closed, and the same input in another form
-   * uses it again.
+   * The name of the operation, followed by its subject unless the input contains the subject: `deposit prog_…`. If set,
+   * the idempotency key of a request with an uncertain outcome is kept when the form is closed, and the same input in a
+   * different form uses it again.
    */
   readonly operation?: string | undefined;
 };

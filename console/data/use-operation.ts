@@ -24,7 +24,10 @@ export type OperationSettings<Result = unknown> = {
    * in the background, and a failure is not recorded as an error of the user.
    */
   readonly isOwn?: boolean;
-  /** Whether the result is the same for every chosen program, so that choosing another one doesn't repeat the call. */
+  /**
+   * Whether the result is the same for every chosen program, so that choosing a different program doesn't repeat the
+   * call.
+   */
   readonly ofAnyProgram?: boolean;
   /**
    * Repeats the call in the background while the page is visible. This doesn't keep the session alive. After a change

@@ -9,8 +9,8 @@ export function formatMoment(iso: string, timeZone?: string): string {
 }
 
 /**
- * Formats a moment in the user's time zone, as short as possible: `14:05:33` today, `22 Nov, 14:05` this year, and `22 Nov
- * 2025` in another year.
+ * Formats a moment in the user's time zone, as short as possible: `14:05:33` today, `22 Nov, 14:05` this year, and `22
+ * Nov 2025` in a different year.
  */
 export function formatShort(iso: string, now: number, timeZone?: string): string {
   const date = new Date(iso);

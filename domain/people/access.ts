@@ -29,8 +29,9 @@ export function readAccess(text: string): Access | undefined {
 }
 
 /**
- * Reads the setting OIDC_ROLES, such as `card-support=support, lumen-staff=viewer@prog_…`. A value may contain `=`, because its
- * role begins after the last one. It cannot contain a comma. Returns the problem as a sentence if the text is invalid.
+ * Reads the setting OIDC_ROLES, such as `card-support=support, lumen-staff=viewer@prog_…`. A value may contain `=`,
+ * because its role begins after the last one. It cannot contain a comma. Returns the problem as a sentence if the
+ * setting is invalid.
  */
 export function readRoleRules(text: string): readonly RoleRule[] | string {
   const rules: RoleRule[] = [];
@@ -59,8 +60,8 @@ function readRule(entry: string): RoleRule | string {
 export type ClaimValues = {
   readonly values: readonly string[];
   /**
-   * `missing`: there is no such claim. `not_text`: it has another type. `left_out`: the provider has too many values to send.
-   * `unverified`: people may have chosen the email address themselves.
+   * `missing`: there is no such claim. `not_text`: it has a different type. `left_out`: the provider has too many
+   * values to send. `unverified`: people may have chosen the email address themselves.
    */
   readonly problem: 'missing' | 'not_text' | 'left_out' | 'unverified' | null;
 };
@@ -69,8 +70,8 @@ export type ClaimValues = {
 export type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the values of a claim: a text, or a list of texts. A name with dots, such as `realm_access.roles`, also finds a member
- * of an object, unless a claim has exactly this name. An email address must be verified by the provider.
+ * Returns the values of a claim: a string, or a list of strings. A name with dots, such as `realm_access.roles`, also
+ * finds a member of an object, unless a claim has exactly this name. An email address must be verified by the provider.
  */
 export function valuesOfClaim(claims: Claims, name: string): ClaimValues {
   const claim = claimOf(claims, name);

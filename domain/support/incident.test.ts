@@ -16,11 +16,11 @@ test.each<[string, Coverage, Partial<Covered>, boolean]>([
   ],
   ['no incident covers a case without an error', EVERYTHING, { code: null }, false],
   ['an incident for a program covers its errors', OF_PROGRAM, {}, true],
-  ['an incident for a program covers no error of another program', OF_PROGRAM, { programId: 'theirs' }, false],
-  ['an incident for a program covers no error without a program', OF_PROGRAM, { programId: undefined }, false],
+  ['an incident for a program does not cover an error of another program', OF_PROGRAM, { programId: 'theirs' }, false],
+  ['an incident for a program does not cover an error without a program', OF_PROGRAM, { programId: undefined }, false],
   ['an incident for an operation covers its errors', OF_OPERATION, {}, true],
   [
-    'an incident for an operation covers no error of another operation',
+    'an incident for an operation does not cover an error of another operation',
     OF_OPERATION,
     { operation: 'create_transfer' },
     false,
@@ -32,7 +32,7 @@ test.each<[string, Coverage, Partial<Covered>, boolean]>([
     true,
   ],
   [
-    'an incident with error codes covers no error with another code',
+    'an incident with error codes does not cover an error with a different code',
     { ...OF_PROGRAM, codes: ['card_closed'] },
     {},
     false,

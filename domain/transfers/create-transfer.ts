@@ -63,7 +63,7 @@ export function decideTransfer(request: TransferInput, view: TransferView): Tran
   return begin(transfer, { card, ends }, countsOf(transfer, { card, destinationCard }, view));
 }
 
-/** A manual capture holds the money for seven days unless the caller sets another end. */
+/** A manual capture holds the money for seven days unless the caller sets a different period. */
 function withHoldEnd(terms: TransferTerms, now: number): TransferTerms {
   if (terms.capture === 'automatic' || terms.expiresAt !== null) return terms;
   return { ...terms, expiresAt: (terms.scheduledFor ?? now) + DEFAULT_HOLD_MILLISECONDS };

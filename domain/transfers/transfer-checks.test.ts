@@ -23,14 +23,14 @@ test.each<[name: string, switches: readonly SwitchSetting[], endsIn: number | un
   ['the latest end, which a wider setting has', [{ ...SERVICE, until: NOW + 900_000 }, PROGRAM], 900_000],
   ['no end if one of the settings has none', [SERVICE, PROGRAM, LOADS], undefined],
   ['not the end of a setting that has already ended', [{ ...SERVICE, until: NOW }, PROGRAM], 600_000],
-  ['not the end of a setting of another type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
+  ['not the end of a setting for a different type', [SERVICE, { ...LOADS, transferType: 'unload' }], 60_000],
   [
     'the latest end, which a setting of the connector has',
     [SERVICE, { ...SERVICE, connectorId: 'increase', until: NOW + 70_000 }],
     70_000,
   ],
   [
-    'not the end of a setting of another connector',
+    'not the end of a setting for a different connector',
     [SERVICE, { ...SERVICE, connectorId: 'bank', until: null }],
     60_000,
   ],

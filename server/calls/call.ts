@@ -12,10 +12,10 @@ import type { SignIn } from './sign-in.ts';
 import type { RequestTrace } from './trace.ts';
 
 /**
- * The caller of an operation. A sandbox caller without a key may call every operation. It acts in the demo program unless it
- * names another one. `host` is a command on the service's host. `connector` is the adapter of a processor, which has signed its
- * request. `operator_key` is any key that belongs to no card program, with any scopes. A person has the scopes of their roles
- * at the last sign-in.
+ * The caller of an operation. A sandbox caller without a key may call every operation. It acts in the demo program
+ * unless it names a different one. `host` is a command on the service's host. `connector` is the adapter of a
+ * processor, which has signed its request. `operator_key` is any key that belongs to no card program, with any scopes.
+ * A person has the scopes of their roles at the last sign-in.
  */
 export type Caller =
   | { readonly kind: 'sandbox' }
@@ -209,7 +209,7 @@ export type Wait = {
 export type StreamReply = { readonly stream: LiveStream };
 
 export type LiveStream = {
-  /** The text to begin with. Invalid requests have already been refused. */
+  /** The first text to send. Invalid requests have already been refused. */
   readonly first: string;
   /** Returns the text to send. Empty if there is nothing new. After a failure, the next call starts at the same position. */
   readonly read: () => Promise<string>;

@@ -152,7 +152,9 @@ export function forEachPiece({ programId, deadline, isGone }: TurnCall): TurnCal
  */
 const longReaders = new Turns({ atOnce: 2, waitingOfOne: 256, waitingOfAll: 2048 });
 
-/** Runs one statement of a long read when it is the card program's turn. The statement must not wait for another turn. */
+/**
+ * Runs one statement of a long read when it is the card program's turn. The statement must not itself wait for a turn.
+ */
 export function readInTurn<Value>(call: TurnCall, read: () => Promise<Value>): Promise<Value> {
   return longReaders.take(call, read);
 }

@@ -13,20 +13,20 @@ const LOAD = { amount: 100, card_id: 'card_1' };
 
 describe('the normal form of a body', () => {
   test.each<[string, OperationId, object, object]>([
-    ['an amount as text', 'create_transfer', LOAD, { ...LOAD, amount: '100' }],
+    ['an amount as a string', 'create_transfer', LOAD, { ...LOAD, amount: '100' }],
     ['explicit defaults', 'create_transfer', LOAD, { ...LOAD, type: 'load', capture: 'automatic' }],
     ['empty optional fields', 'create_transfer', LOAD, { ...LOAD, description: null, reference: '', metadata: {} }],
     [
-      'the same time in another notation',
+      'the same time in a different notation',
       'create_transfer',
       { ...LOAD, scheduled_for: '2030-01-31T12:00:00.12Z' },
       { ...LOAD, scheduled_for: '2030-01-31T13:00:00.120+01:00' },
     ],
-    ['the amount of a partial capture as text', 'capture_transfer', { amount: 5 }, { amount: '5' }],
+    ['the amount of a partial capture as a string', 'capture_transfer', { amount: 5 }, { amount: '5' }],
     ['limits that limit nothing', 'create_card', {}, { limits: { in: {} }, status: 'active', metadata: {} }],
-    ['a list in another order', 'attach_cases', { case_ids: ['a', 'b'] }, { case_ids: ['b', 'a', 'b'] }],
+    ['a list in a different order', 'attach_cases', { case_ids: ['a', 'b'] }, { case_ids: ['b', 'a', 'b'] }],
     [
-      'numbers as defaults',
+      'a number that is the default',
       'create_webhook',
       { url: 'https://a.example' },
       { url: 'https://a.example', concurrency: 10 },
@@ -42,11 +42,11 @@ describe('the normal form of a body', () => {
   });
 
   test.each<[string, object]>([
-    ['another amount', { ...LOAD, amount: '101' }],
-    ['another type', { ...LOAD, type: 'unload' }],
+    ['a different amount', { ...LOAD, amount: '101' }],
+    ['a different type', { ...LOAD, type: 'unload' }],
     ['a hold', { ...LOAD, capture: 'manual' }],
     ['metadata', { ...LOAD, metadata: { type: 'load' } }],
-    ['an empty value of metadata', { ...LOAD, metadata: { note: '' } }],
+    ['a metadata value that is empty', { ...LOAD, metadata: { note: '' } }],
     ['an unknown field', { ...LOAD, shop: null }],
   ])('differs for %s', (_what, other) => {
     expect(normal('create_transfer', other)).not.toBe(normal('create_transfer', LOAD));

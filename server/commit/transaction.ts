@@ -7,7 +7,7 @@ import { LIMITS } from '../store/connection/session-settings.ts';
 /** Pause between two attempts, so that the conflicting transaction can end. */
 const PAUSE_MILLISECONDS = 20;
 
-/** Returns how long another attempt may take if it fails in the same way, in milliseconds. */
+/** Returns how long another attempt may take if it also fails, in milliseconds. */
 export function timeOfAnotherTry({ sqlState }: StoreFailure): number {
   return sqlState === QUERY_CANCELED ? LIMITS.statement : LIMITS.lock;
 }

@@ -14,7 +14,7 @@ function fingerprint(body: string) {
   return fingerprintOf({ operation: 'create_transfer', params: {}, sent: parseStrictJson(Buffer.from(body)) });
 }
 
-test('accepts a key that version 0.1.0 stored for any form of its body', () => {
+test('accepts a key that version 0.1.0 stored, with any form of the same body', () => {
   const isSameAs = (stored: string, body: string) => isSame({ fingerprint: stored, meaning: null }, fingerprint(body));
   expect(isSameAs(OF_PLAIN, PLAIN)).toBe(true);
   expect(isSameAs(OF_WORDY, WORDY)).toBe(true);

@@ -62,8 +62,8 @@ const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
- * Stops accepting connections. Closing the server resets the connections in the accept backlog. So these are accepted first, until
- * a turn of the event loop accepts none and is too short for another one to arrive.
+ * Stops accepting connections. Closing the server resets the connections in the accept backlog. So these are accepted
+ * first, until a turn of the event loop accepts none and is too short for a new one to arrive.
  */
 async function stopAccepting(
   { connections }: HttpService,

@@ -39,7 +39,7 @@ export function mountSignIn(router: Router, service: HttpService, signIn: SignIn
   mount(router, service, SIGN_IN, async (context, head, query) => {
     const origin = requireTransport(context, head, trustedProxies);
     if (publicUrl !== null && origin !== publicUrl && !query.has('moved')) {
-      // The provider redirects to PUBLIC_URL, where a cookie that another host has set would be missing.
+      // The provider redirects to PUBLIC_URL, where a cookie that was set on a different host would be missing.
       query.set('moved', '1');
       return redirect(`${publicUrl}${SIGN_IN}?${query}`);
     }

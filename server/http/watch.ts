@@ -27,7 +27,10 @@ export async function serveLive(
   if (last !== undefined) await sendReply(service, context, id, last);
 }
 
-/** Returns the reply after one or more waits. Undefined if the caller has disconnected or already has an error response. */
+/**
+ * Returns the reply after one or more waits. Undefined if the caller has disconnected or has already received an error
+ * response.
+ */
 async function waitForReply(
   service: HttpService,
   context: RequestContext,

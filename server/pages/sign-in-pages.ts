@@ -8,7 +8,7 @@ const COMMON = { section: 'console', data: undefined } as const;
 
 /**
  * Returns the page that opens the console after a sign-in. It is a page and not a redirect, because browsers send no
- * SameSite=Strict cookie while they follow redirects from another site.
+ * SameSite=Strict cookie while they follow redirects from a different site.
  */
 export function signedInPage(path: string): Page {
   return {

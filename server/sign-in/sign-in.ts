@@ -183,7 +183,7 @@ async function readIdentity(
   const isComplete = valuesOfClaim(claims, roleClaim).problem === null && claims.name !== undefined;
   if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, providerSession };
   const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch((error: unknown) => {
-    // Entra ID has this endpoint on another host, but sends all claims in the token.
+    // Entra ID has this endpoint on a different host, but sends all claims in the token.
     if (valuesOfClaim(claims, roleClaim).problem === null) return {};
     throw error;
   });

@@ -159,8 +159,8 @@ export const endApproval = statement(
 );
 
 /**
- * Records that an approved change was carried out, in the transaction of the change. Fails (23514) if this is recorded a second
- * time, or if the approval has already ended in another way.
+ * Records that an approved change was carried out, in the transaction of the change. Fails (23514) if this is recorded
+ * a second time, or if the approval has already ended differently.
  */
 export const noteCarriedOut = statement(
   'note_carried_out',

@@ -131,7 +131,7 @@ test('refuses a second restore into the same directory, and changes nothing', as
   const { exitCode, output, errors } = await restore(target, '--to', 'latest');
   expect([exitCode, output]).toEqual([1, '']);
   expect(errors).toBe(
-    `There is a ledger in ${target}/postgresql already, and a restore never writes over one. Set DATA_DIR to a new directory.\n` +
+    `There is already a ledger in ${target}/postgresql, and a restore never writes over one. Set DATA_DIR to a new directory.\n` +
       'Runbook: docs/runbook/restore-refused.md\n',
   );
   expect((await stat(join(target, 'postgresql'))).ino).toBe(before.ino);

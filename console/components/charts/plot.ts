@@ -112,7 +112,7 @@ function withoutRepeats(labels: readonly string[]): string[] {
 
 const DAY_SECONDS = 86_400;
 
-/** Returns the labels of the time axis: times, or dates if each label is on another day. */
+/** Returns the labels of the time axis: times, or dates if each label is on a different day. */
 function timesOf(splits: readonly number[]): string[] {
   const [first = 0, second = 0] = splits;
   const options: Intl.DateTimeFormatOptions =

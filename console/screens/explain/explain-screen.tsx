@@ -190,7 +190,7 @@ type Check = TransferExplanation['checks'][number];
 
 function Explanation({ of: explanation, currency }: { readonly of: TransferExplanation; readonly currency: string }) {
   const { would_succeed, first_failure, result, checks } = explanation;
-  // Balances and limits are in the card's currency, even if the transfer has another one.
+  // Balances and limits are in the card's currency, even if the transfer has a different one.
   const ofCard = cardCurrencyIn(explanation) ?? currency;
   const failed = checks.find(({ outcome }) => outcome === 'failed');
   return (

@@ -78,7 +78,7 @@ function Programs({ programs: { count, data } }: { readonly programs: SwitchPrev
   );
 }
 
-/** Lists settings that already stop the scope, or that still stop it after another setting is restarted. */
+/** Lists settings that already stop the scope, or that will still stop it when the chosen setting is removed. */
 function InForce({
   settings,
   isRestarting,

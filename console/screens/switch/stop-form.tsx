@@ -54,7 +54,7 @@ export function StopForm({
   const scope = scopeOf(choice);
   const what = useWords(choice);
   const loaded = usePreview(scope, restarts);
-  // While another scope is loading, or after loading it failed, the data still belongs to the previous scope.
+  // While a newly chosen scope is loading, or after loading it failed, the data still belongs to the previous scope.
   const preview = isOf(scope, loaded.data) ? loaded : { ...loaded, data: undefined };
   const current = preview.stale ? undefined : preview.data;
   const [problem, setProblem] = useState<string | undefined>(undefined);

@@ -9,7 +9,7 @@ const LATER = aTransferRecord({ ...AT, created_at: '2026-01-31T10:00:07Z', idemp
 it('distinguishes repetitions, separate orders and settled pairs', () => {
   expect(verdictOf([EARLIER, LATER])).toEqual({
     isLikely: true,
-    sentence: 'Probably loaded twice: the same caller sent it again 7 s later, with another idempotency key.',
+    sentence: 'Probably loaded twice: the same caller sent it again 7 s later, with a different idempotency key.',
   });
   const sentence = (earlier: object, later: object) =>
     verdictOf([
@@ -43,7 +43,7 @@ it('judges a chain of repetitions as a whole, without the reversed transfers', (
   expect(verdictOf([EARLIER, { ...LATER, ...reversed }, third])).toEqual({
     isLikely: true,
     sentence:
-      'Probably loaded twice: the same caller sent it again 1 min 57 s later, with another idempotency key. 1 more was reversed.',
+      'Probably loaded twice: the same caller sent it again 1 min 57 s later, with a different idempotency key. 1 more was reversed.',
   });
   expect(verdictOf([EARLIER, { ...LATER, ...reversed }, { ...third, ...reversed }])).toEqual({
     isLikely: false,

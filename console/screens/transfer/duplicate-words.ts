@@ -8,7 +8,7 @@ export type Verdict = {
   readonly sentence: string;
 };
 
-/** The parts of a transfer that distinguish a repetition from another order. */
+/** The fields of a transfer that distinguish a repetition from a separate order. */
 type Compared = Pick<
   TransferRecord,
   | 'type'
@@ -91,7 +91,7 @@ function verdictOfTwo(earlier: Compared, later: Compared): Verdict {
   if (earlier.created_by !== later.created_by) {
     return { isLikely: true, sentence: `Possibly ${twice}: two callers requested it, ${apart} apart.` };
   }
-  const key = later.idempotency_key === null ? 'without an idempotency key' : 'with another idempotency key';
+  const key = later.idempotency_key === null ? 'without an idempotency key' : 'with a different idempotency key';
   return { isLikely: true, sentence: `Probably ${twice}: the same caller sent it again ${apart} later, ${key}.` };
 }
 

@@ -51,7 +51,7 @@ const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 /** Far more than servers need. A larger header may be an attempt to use up the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** After this timeout, the query is sent again, to the same or another name server. */
+/** After this timeout, the query is sent again, to the same name server or a different one. */
 const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
 const NAME_SERVER_TRIES = 3;
 
@@ -322,7 +322,7 @@ class Connector {
     try {
       await once(socket, 'connect', { signal });
       address = socket.remoteAddress ?? null;
-      // Checked before anything is written, because the connection may have gone to another address.
+      // Checked before anything is written, because the connection may have gone to a different address.
       if (address === null || !this.#isAllowed(address, target)) throw addressRefused();
       if (protocol !== 'https:') return socket;
       phase = 'tls';

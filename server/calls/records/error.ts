@@ -53,7 +53,7 @@ export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'c
   return {
     Message: error.message,
     Status: error.status,
-    // An unknown code, from another version, is shown unchanged.
+    // An unknown code, from a different version, is shown unchanged.
     Code: error.code as RefusalCode,
     Type: typeOf(error),
   };

@@ -141,7 +141,7 @@ export const OPERATOR_LIMITS: Kind<OperatorLimits> = {
   },
 };
 
-/** Turns a sentence into the end of another sentence. */
+/** Turns a sentence into a clause that can end another sentence. */
 function asClause(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 }

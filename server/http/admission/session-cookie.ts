@@ -34,11 +34,11 @@ export type SentSession = {
 /**
  * Returns the session of a request if its cookie is accepted.
  *
- * Browsers add the cookie to every request, regardless of the page or link that causes it. So the cookie alone proves nothing, and
- * two more things are required. First, the browser must say that a page of the same origin sent the request (Sec-Fetch-Site, else
- * Origin). Second, the request must have the header Console. No form, link or image can send it, and a page of another origin can
- * send it only after a preflight request, which is always refused. A sandbox without keys ignores a cookie without that header, and
- * returns undefined.
+ * Browsers add the cookie to every request, regardless of the page or link that causes it. So the cookie alone proves nothing,
+ * and two more things are required. First, the browser must say that a page of the same origin sent the request (Sec-Fetch-Site,
+ * else Origin). Second, the request must have the header Console. No form, link or image can send it, and a page with a different
+ * origin can send it only after a preflight request, which is always refused. A sandbox without keys ignores a cookie without
+ * that header, and returns undefined.
  *
  * @throws {Refusal} unauthenticated
  */
@@ -76,7 +76,7 @@ const CLEAR_TEXT =
   "TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions work only on the service's machine, " +
   'called as localhost.';
 
-/** Refuses a new session from another machine without HTTPS, or from a page of another origin: `forbidden`. */
+/** Refuses a new session from another machine without HTTPS, or from a page with a different origin: `forbidden`. */
 export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {
   const transport = transportOf(context, head, trustedProxies);
   if (transport === undefined) throw new Refusal('forbidden', CLEAR_TEXT);

@@ -10,9 +10,9 @@ export type WatchKind = 'stream' | 'wait' | 'transfer';
 export type WatchLimits = Readonly<Record<WatchKind, { readonly perProgram: number; readonly inTotal: number }>>;
 
 /**
- * An open stream costs a connection, some memory, and another read of every event of its program. A program needs one stream for
- * each of its processes. Waits are shorter, and a program may have many waiting clients. Even more clients may wait for their
- * transfers.
+ * An open stream costs a connection, some memory, and an additional read of every event of its program. A program needs
+ * one stream for each of its processes. Waits are shorter, and a program may have many waiting clients. Even more
+ * clients may wait for their transfers.
  */
 export const WATCH_LIMITS: WatchLimits = {
   stream: { perProgram: 10, inTotal: 2_000 },

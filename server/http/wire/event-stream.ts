@@ -58,7 +58,7 @@ class StreamSender {
     this.#ends = ends;
   }
 
-  /** Resolves at the end of the stream, to a comment that tells the reader the reason. */
+  /** Resolves when the stream ends, to a comment with the reason for the reader. */
   async run(): Promise<string> {
     let text = this.#stream.first;
     while (await this.#send(text)) {
@@ -66,7 +66,8 @@ class StreamSender {
         text = await this.#next();
         this.#isFailing = false;
       } catch (error) {
-        // The stream ends, because another try would be refused, too. The reader reconnects and gets the error record.
+        // The stream ends, because another attempt would also be refused. The reader reconnects and gets the error
+        // record.
         if (error instanceof Refusal) return error.message.replaceAll(/\s+/g, ' ');
         text = await this.#pauseAfter(error);
       }

@@ -42,8 +42,8 @@ export function noteResponse(
 }
 
 /**
- * Passes the entry of a closed request to the listener, unless it has been passed already. An entry has not been passed if the
- * caller disconnected, or if a route wrote its response without the functions of this folder.
+ * Passes the entry of a closed request to the listener, unless it has already been passed. An entry has not been passed
+ * if the caller disconnected, or if a route wrote its response without the functions of this folder.
  */
 export function noteUnnoted(listener: Listener, context: RequestContext): void {
   if (listener.onResponse === undefined || context.isNoted) return;

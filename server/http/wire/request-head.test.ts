@@ -16,7 +16,7 @@ test.each([
   ['awaits=5', undefined],
   ['foo="wait=5', undefined],
   ['', undefined],
-])('reads the header Prefer: %s as a wait of %s seconds', (header, seconds) => {
+])('reads Prefer: %j as a wait in seconds: %s', (header, seconds) => {
   expect(readWait(header)).toBe(seconds);
 });
 

@@ -63,7 +63,7 @@ export class Metrics {
     return (...values) => histogram.labels(...values);
   }
 
-  /** Adds a histogram that another part counts. It is read each time the page is rendered. */
+  /** Adds a histogram whose counts are kept elsewhere. It is read each time the page is rendered. */
   shownHistogram({ name, help }: Definition, bounds: readonly number[], read: () => readonly Counted[]): void {
     const metric = {
       name: PREFIX + name,

@@ -136,7 +136,7 @@ async function isReadableBy(path: string, user: ServerUser): Promise<boolean> {
 function describeExisting({ dataDirectory }: Placement): StartupProblem {
   return new StartupProblem(
     'restore-refused',
-    `There is a ledger in ${dataDirectory} already, and a restore never writes over one. Set DATA_DIR to a new directory.`,
+    `There is already a ledger in ${dataDirectory}, and a restore never writes over one. Set DATA_DIR to a new directory.`,
   );
 }
 

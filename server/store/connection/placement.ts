@@ -17,8 +17,8 @@ export const IS_PLACEMENT_IN =
   "(pg_catalog.to_regprocedure(pg_catalog.format('%I.require_place()', $1::text)) is not null)";
 
 /**
- * If the tables are on another node, fails like a write to a standby. Citus would forward the statements of this transaction to
- * that node, and its advisory locks would exclude no other session there.
+ * If the tables are on a different node, fails like a write to a standby. Citus would forward the statements of this
+ * transaction to that node, and its advisory locks would exclude no other session there.
  */
 export const REQUIRE_PLACEMENT = { name: 'require_place', text: 'select require_place()', values: [] };
 

@@ -127,8 +127,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes idle connections now and others when they are released, at most once a second. After a read-only response, the address
-   * may already lead to another server, but open connections stay with the old one.
+   * Closes idle connections now and others when they are released, at most once a second. After a read-only response,
+   * the address may already lead to a different server, but open connections stay with the old one.
    */
   renew(): void {
     const now = performance.now();

@@ -96,7 +96,7 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** Reports that the tables of a placement are on another node, so this node cannot write. */
+/** Reports that the tables of a placement are on a different node, so this node cannot write. */
 export function findPlacementProblem(settings: ConnectionSettings): Promise<string | undefined> {
   const { schema = DEFAULT_SCHEMA } = settings;
   return administer(settings, async (client) => {

@@ -98,8 +98,8 @@ export class Standby {
   }
 
   /**
-   * Returns whether the standby has everything that was visible on this server before the call. False if the standby has not
-   * acknowledged that by `deadline` (`performance.now()`), or if commits now go to another server.
+   * Returns whether the standby has everything that was visible on this server before the call. False if the standby
+   * has not acknowledged that by `deadline` (`performance.now()`), or if commits now go to a different server.
    */
   async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();

@@ -143,9 +143,9 @@ export const updateCounters = statementOfRows(
 );
 
 /**
- * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}. Both see the tables as
- * they were before the statement, so exactly one of them makes each change. An insert with ON CONFLICT could do both. But it
- * writes a lock to the WAL for each row that it updates, and nearly every counter exists already.
+ * Inserts the counters that do not exist yet. It is merged into one statement with {@link updateCounters}. Both see the
+ * tables as they were before the statement, so exactly one of them makes each change. An insert with ON CONFLICT could
+ * do both. But it writes a lock to the WAL for each row that it updates, and nearly every counter already exists.
  */
 export const insertCounters = statementOfRows(
   'insert_counters',
@@ -183,11 +183,11 @@ const FORGET_COUNTERS = statement(
 /**
  * Deletes at most `count` counters that are older than {@link KEPT_COUNTER_DAYS}. Returns their number as `forgotten`.
  *
- * It locks no account, because no transaction can need these rows. They are not read: reads go back {@link READ_DAYS} days, by a
- * clock that is never behind the database's own clock, which this statement uses. Nothing is added to them, because transfers add
- * to the current day. Nothing is subtracted from them, because the counters for the day of an open hold are kept, even if the hold ends
- * late. There are few such old holds, because they should have ended already. Only one process at a time deletes. The others do
- * nothing instead of waiting.
+ * It locks no account, because no transaction can need these rows. They are not read: reads go back {@link READ_DAYS}
+ * days, by a clock that is never behind the database's own clock, which this statement uses. Nothing is added to them,
+ * because transfers add to the current day. Nothing is subtracted from them, because the counters for the day of an
+ * open hold are kept, even if the hold ends late. There are few such old holds, because they should already have ended.
+ * Only one process at a time deletes. The others do nothing instead of waiting.
  */
 export function forgetCounters(count: number): Statement {
   return FORGET_COUNTERS({ count });

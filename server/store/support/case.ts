@@ -183,7 +183,7 @@ export const readMessages = statement(
   `select ${MESSAGE.names} from case_message where case_id = :caseId order by place`,
 );
 
-/** Reads the message in a case that has this id in another system. */
+/** Reads the message in a case that has this id in an external system. */
 export const readExternalMessage = statement(
   'read_external_message',
   { caseId: UUID, externalId: TEXT },

@@ -170,8 +170,8 @@ function streamFrom(
 
 /**
  * Reads events after a position (or number) that a caller has sent. If there are none, the position must be the last one. A later
- * position comes from another service, or the database was restored from a backup. A caller that waited there would miss all events
- * up to that position. An earlier position is refused if the events after it were deleted.
+ * position comes from a different service, or the database was restored from a backup. A caller that waited there would miss all
+ * events up to that position. An earlier position is refused if the events after it were deleted.
  *
  * @throws {Refusal} `<operation>_schema`, events_expired
  */

@@ -120,7 +120,7 @@ function moneyOfFailure(facts: RequestFacts, what: string, now: number): Omit<Re
   const transferId = id === null ? undefined : toWireId('tr', id);
   const advice = operation === null ? '' : howToFindOut(operation, transferId, idempotencyKey ?? undefined);
   const unknown = `${what} Whether money moved is not confirmed: nothing that the request did is stored so far.`;
-  // The message of the error usually contains the advice already.
+  // The message of the error usually already contains the advice.
   return { moneyMoved, sentence: what.includes(advice) ? unknown : `${unknown} ${advice}` };
 }
 

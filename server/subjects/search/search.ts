@@ -74,8 +74,8 @@ const MAX_HOLDERS_EXAMINED = 20_000;
 const MAX_CARDS_OF_HOLDER = 50;
 
 /**
- * search: returns the records that a text may refer to, in all card programs or in one. The statements run one after the other and
- * take turns with other long reads, so a search never holds more than one connection.
+ * search: returns the records that a search term may refer to, in all card programs or in one. The statements run one
+ * after the other and take turns with other long reads, so a search never holds more than one connection.
  */
 export async function search(
   findRequest: FindRequest,
@@ -173,8 +173,8 @@ const SUBJECTS: ReadonlyMap<string, 'transfer' | 'reversal' | 'card'> = new Map(
 ]);
 
 /**
- * Finds the record that was created under an idempotency key. If the request was refused or created another kind of record, finds
- * the key itself.
+ * Finds the record that was created under an idempotency key. If the request was refused or created a different kind of
+ * record, finds the key itself.
  */
 async function findKey({ term, programId, programIds, read }: SearchContext): Promise<readonly Found[]> {
   const key = storedKeyOf(term.text);

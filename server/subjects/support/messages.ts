@@ -56,8 +56,8 @@ function messageOf({ body }: Call<'reply_to_case' | 'answer_case'>): Omit<Messag
 }
 
 /**
- * Adds a message under the lock of its case. If another system sends a message again, with the same id and text, the case is
- * returned unchanged.
+ * Adds a message under the lock of its case. If an external system sends a message again, with the same id and text,
+ * the case is returned unchanged.
  */
 function addMessage(service: Service, call: Call<MessageId>, message: Message): Promise<JsonReply<CaseRecord>> {
   const caseId = caseIdOf(call);

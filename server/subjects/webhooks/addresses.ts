@@ -28,7 +28,7 @@ export type AddressSettings = {
   readonly allowedNetworks: readonly string[];
 };
 
-/** The ports that are allowed in live mode. On other ports, a webhook could reach another kind of service. */
+/** The ports that are allowed in live mode. On other ports, a webhook could reach a different kind of service. */
 const LIVE_PORTS = [443, 8443];
 
 const ADDRESS_PROBLEM =

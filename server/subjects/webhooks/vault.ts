@@ -17,7 +17,7 @@ const HEAD_BYTES = 1 + KEY_ID_BYTES + IV_BYTES + TAG_BYTES;
 export type Vault = {
   /** Encrypts with the first key. The same webhook id is needed for decryption. */
   readonly seal: (text: string, webhookId: string) => Buffer;
-  /** @throws if the text was encrypted with another key, was changed, or belongs to another webhook */
+  /** @throws if the text was encrypted with a different key, was changed, or belongs to a different webhook */
   readonly open: (sealed: Uint8Array, webhookId: string) => string;
 };
 
@@ -161,7 +161,10 @@ export async function requireKeys(database: Database, { read, origin }: WebhookK
   if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
 }
 
-/** Makes the same check at startup. Then everything that is encrypted with another key is encrypted again with the first key. */
+/**
+ * Makes the same check at startup. Then everything that is encrypted with a different key is encrypted again with the
+ * first key.
+ */
 export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
   await requireKeys(database, keys);
   const [first] = keys.read();

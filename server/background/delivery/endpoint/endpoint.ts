@@ -27,7 +27,7 @@ export type DeliveryContext = {
   /** Deletes a row if its event no longer exists. */
   readonly forgetDelivery: (endpoint: Endpoint, row: StoredDelivery) => void;
   readonly stored: () => Promise<void>;
-  /** Called when a read fails. With the next poll, the webhooks that were waiting for the read get another turn. */
+  /** Called when a read fails. With the next poll, the webhooks that were waiting for the read get a new turn. */
   readonly onFailure: (error: unknown) => void;
   /** Called when events before the place `oldest` were deleted without having been sent. */
   readonly onDeleted: (endpoint: Endpoint, oldest: number) => void;
@@ -117,7 +117,10 @@ export class Endpoint {
     if (!this.isDropped) this.#context.queue(this);
   }
 
-  /** Applies a change that a request made. Events in memory are read again, because their texts may have been erased. */
+  /**
+   * Applies a change that a request made. Events in memory are read again, because personal data in them may have been
+   * erased.
+   */
   update(definition: Definition): void {
     this.definition = definition;
     this.health = mergeHealth(definition.health, this.health);

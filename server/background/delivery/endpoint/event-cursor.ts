@@ -71,8 +71,8 @@ export class EventCursor {
     this.#feed.read(from).then(
       (read) => {
         this.#isReading = false;
-        // In the meantime, the cursor has continued with a page that was read for another webhook. The cursor may
-        // already have been notified of new events.
+        // The cursor may have continued in the meantime, with a page that was read for another webhook. It may already have been
+        // notified of new events.
         if (this.places.readTo !== from) return this.#reports.onMore();
         if ('oldest' in read) {
           this.skipTo(read.oldest - 1);
