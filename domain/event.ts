@@ -51,7 +51,7 @@ export const TYPES_AND_GROUPS: readonly string[] = [
   ...new Set(EVENT_TYPES.map((type) => `${type.split('.', 1)[0]}.*`)),
 ];
 
-/** Whether a text is one of {@link TYPES_AND_GROUPS}. */
+/** Whether a string is one of {@link TYPES_AND_GROUPS}. */
 export function isTypeOrGroup(text: string): boolean {
   return TYPES_AND_GROUPS.includes(text);
 }

@@ -9,7 +9,7 @@ function poison(): void {
 
 describe('parseJson', () => {
   it.each(['"', '\n', '\\', 'a"', 'a\t', '"x', '\u0001', '\u0001"', '\ue0000'])(
-    'reads the name %j correctly after a text with a name that begins the same way',
+    'reads the name %j correctly after JSON with a name that begins the same way',
     (name) => {
       poison();
       const text = JSON.stringify({ X: 1, [name]: 2 });

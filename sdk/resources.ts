@@ -37,8 +37,8 @@ export class Events extends EventsResource {
   }
 
   /**
-   * Works like `stream`, and also returns the text of each event as the service sent it: to pass it on unchanged, or to
-   * sign it as the service signs webhooks.
+   * Works like `stream`, and also returns the JSON text of each event as the service sent it: to pass it on unchanged, or to sign
+   * it as the service signs webhooks.
    */
   async *streamWithText(
     options: EventStreamOptions = {},

@@ -77,11 +77,11 @@ export function signedContent(id: string, timestamp: string, body: Uint8Array): 
 }
 
 /**
- * Returns the bytes of a text in Base64, or undefined if it is anything else.
+ * Decodes Base64. Returns undefined for anything else.
  * @internal
  */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
-  // `atob` ignores spaces, and accepts a text without its padding.
+  // `atob` ignores spaces, and accepts Base64 without its padding.
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)) return undefined;
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }

@@ -64,7 +64,9 @@ export function ButtonLink({
   );
 }
 
-/** Copies a text. Browsers allow this only over HTTPS or on localhost. Elsewhere, users select the text themselves. */
+/**
+ * Copies text to the clipboard. Browsers allow this only over HTTPS or on localhost. Elsewhere, users select the text themselves.
+ */
 export function CopyButton({
   text,
   label = 'Copy',

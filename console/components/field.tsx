@@ -100,7 +100,7 @@ export function SelectField({
 }: FieldParts & {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Values with their texts, or values that are also their texts. */
+  /** Values with their labels, or values that are also their labels. */
   readonly options: readonly (string | readonly [value: string, text: string])[];
 }) {
   return (
@@ -193,7 +193,7 @@ export function ProgramField({
 }: {
   readonly value: string;
   readonly onChange: (programId: string) => void;
-  /** The text of the option for no program. */
+  /** The label of the option for no program. */
   readonly without?: string;
 }) {
   const { data } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));

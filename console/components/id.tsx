@@ -42,7 +42,7 @@ export function Id({
 }
 
 /**
- * Shows a text of the service. Each id becomes a link, with the name of the record if it has one, and each time is in local
+ * Shows a sentence from the service. Each id becomes a link, with the name of the record if it has one, and each time is in local
  * time. This is the only place that turns ids in sentences into names.
  */
 export function LinkedText({

@@ -227,7 +227,7 @@ const ACTION_TEXTS: Readonly<Record<string, readonly [label: string, describe: D
   resolve_incident: ['End an incident', describeIncident('ended the incident')],
 };
 
-/** The operator operations for webhooks of all programs use the same texts. */
+/** The operator operations for webhooks of all programs are described in the same words. */
 const nameOf = (action: string): string => action.replace('_operator_', '_');
 
 export function hasDescription(action: string): boolean {

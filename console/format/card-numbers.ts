@@ -2,8 +2,8 @@
 const RUN = /[0-9](?:[^0-9A-Za-z]{0,3}[0-9]){11,}/g;
 
 /**
- * Whether a text contains a card number. The console never sends such a text: the service would refuse it, but only after it
- * has crossed the network. Ids of the service contain long runs of digits but are not card numbers.
+ * Whether some text contains a card number. The console never sends such text: the service would refuse it, but only after it has
+ * crossed the network. Ids of the service contain long runs of digits but are not card numbers.
  */
 export function hasCardNumber(text: string): boolean {
   const plain = text.normalize('NFKC').replaceAll(/\b[a-z]+_[0-9a-f]{32}\b/g, '');
@@ -17,7 +17,7 @@ export function hasCardNumber(text: string): boolean {
 /** The same patterns as in `server/foundation/redaction.ts`: keys, even part of one, and webhook secrets. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})|whsec_[\w+/=-]{8,}/i;
 
-/** Whether a text contains an API key, even a mistyped or truncated one, or a webhook secret. */
+/** Whether some text contains an API key, even a mistyped or truncated one, or a webhook secret. */
 export function hasKey(text: string): boolean {
   return KEY.test(text);
 }

@@ -19,7 +19,7 @@ test('shortens only long ids', () => {
 
 const HEX = '01936f2a3b4c5d6e7f8091a2b3c4d5e6';
 
-test('finds only ids and moments in a text', () => {
+test('finds only ids and moments in a sentence', () => {
   expect(piecesOf(`Transfer tr_${HEX} was refused at 2026-11-22T15:03:16.852Z (req_${HEX}).`)).toEqual([
     { text: 'Transfer ', kind: 'text' },
     { text: `tr_${HEX}`, kind: 'id' },

@@ -105,12 +105,12 @@ export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 
 
 /**
  * Matches ids of the service (a prefix and 32 hexadecimal digits), moments in the format of the API, and ids of cards. The id of
- * a card can be any text, but in sentences the service writes it as card 'employee-7'.
+ * a card can be any string, but in sentences the service writes it as card 'employee-7'.
  */
 const PIECE =
   /(\b(?:tr|rev|req|prog|evt|wh|key|per|dep|wd|case|inc|apr|brk|stl|card)_[0-9a-f]{32}\b|(?<=\bcard )'[\x21-\x7e]{1,255}?'(?=[\s.,:;)]|$)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** Splits a text, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
+/** Splits a sentence, so that each id in it can become a name or a link, and each moment can be in the user's time zone. */
 export function piecesOf(text: string): readonly TextPiece[] {
   return text
     .split(PIECE)

@@ -27,7 +27,7 @@ export function nameOfActor(actor: string): string | undefined {
   return ACTORS.get(actor);
 }
 
-/** Starts a text with a capital letter. */
+/** Capitalizes the first letter. */
 export function sentenceCase(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -87,7 +87,7 @@ export function typesIn(field: string): readonly string[] {
   return field.split(/[\s,]+/).filter((type) => type !== '');
 }
 
-/** Whether the list of attempts accepts a text as a status filter: 404, 5xx, or none. */
+/** Whether the list of attempts accepts a string as a status filter: 404, 5xx, or none. */
 export function isStatusFilter(text: string): boolean {
   return /^(?:[1-5](?:[0-9]{2}|xx)|none)$/.test(text);
 }

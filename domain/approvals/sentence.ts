@@ -17,7 +17,7 @@ export type Described = RuledRequest & {
 
 /**
  * Describes what a request would do, so that it can follow "wants to": `withdraw 25,000.00 USD from the funding of Lumen`. The
- * description contains no text of the caller, because such texts may be about the holder of a card.
+ * description contains no text from the caller, because such text may be about the holder of a card.
  */
 export function describeRequest(request: Described): string {
   const { operation, subject, fields, scopes } = request;

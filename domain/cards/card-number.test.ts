@@ -372,7 +372,7 @@ describe('an idempotency key', () => {
   });
 });
 
-test('looks for card numbers in linear time, even in adversarial texts', () => {
+test('looks for card numbers in linear time, even in adversarial input', () => {
   const hostile = [
     '1',
     '1 ',
@@ -414,7 +414,7 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // If each number were looked for in all accounts, a text that is 64 times as long would take 4,096 times as long. Noise in the
+  // If each number were looked for in all accounts, input that is 64 times as long would take 4,096 times as long. Noise in the
   // measurement stays far below that.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });

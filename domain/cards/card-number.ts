@@ -1,6 +1,6 @@
 import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
-/** Part of a text: `start` is its first character, `end` the first one after it. */
+/** A range of characters: `start` is its first character, `end` the first one after it. */
 export type Span = { readonly start: number; readonly end: number };
 
 export const REDACTED = '[redacted]';
@@ -21,7 +21,7 @@ const SEPARATORS = '\\t\\n\\r .\\-';
  */
 const CANDIDATE = new RegExp(`(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${MAX_SEPARATORS}}[0-9]){${MIN_DIGITS - 1}}`, 'i');
 
-/** Thirteen digits of any kind, anywhere. Most texts that are not ASCII have fewer. */
+/** Thirteen digits of any kind, anywhere. Most non-ASCII text has fewer. */
 const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
 
 /** A number with an exponent, such as 4111111111111111e0. The bounds keep the search linear. */
@@ -72,8 +72,8 @@ type Mantissa = 'none' | 'digits' | 'point';
 
 /**
  * Whether an ASCII text has thirteen digits and contains text that {@link CANDIDATE} or {@link WITH_EXPONENT} could match.
- * Undefined for a text that is not ASCII. This loop is several times faster than those expressions, and it runs for every id, key
- * and field name of a request.
+ * Undefined for non-ASCII text. This loop is several times faster than those expressions, and it runs for every id, key and field
+ * name of a request.
  */
 function isAsciiCandidate(text: string): boolean | undefined {
   let digits = 0;
@@ -112,8 +112,8 @@ function isAsciiCandidate(text: string): boolean | undefined {
 const POINT = 0x2e;
 
 /**
- * Whether a text certainly contains a card number: a match of {@link findCardNumbers} in a range that an issuer uses, but not a
- * telephone number after its plus sign, and not part of a printed bank account number. Such a text is refused. A text that only
+ * Whether some text certainly contains a card number: a match of {@link findCardNumbers} in a range that an issuer uses, but not
+ * a telephone number after its plus sign, and not part of a printed bank account number. Such text is refused. Text that only
  * looks like a card number is stored, but never shown in a message or a log. Takes time linear in the length of the text.
  */
 export function readsAsCardNumber(written: string): boolean {
@@ -166,7 +166,7 @@ function* groupsIn(text: string): Generator<readonly Span[]> {
   }
 }
 
-/** Whether a text contains what looks like a card number (see {@link findCardNumbers}). */
+/** Whether some text contains what looks like a card number (see {@link findCardNumbers}). */
 export function containsCardNumber(text: string): boolean {
   return findCardNumbers(text).length > 0;
 }
@@ -298,7 +298,7 @@ const ISSUER_RANGES: readonly IssuerRange[] = [
 /** First digits of the ranges. No range spans two of them. */
 const FIRST_DIGITS: ReadonlySet<string> = new Set(ISSUER_RANGES.map(({ from }) => from.charAt(0)));
 
-/** Whether any issuer's numbers start with this digit. Checked first, because it rules out most texts. */
+/** Whether any issuer's numbers start with this digit. Checked first, because it rules out most candidates. */
 function isFirstIssuerDigit(digit: string): boolean {
   return FIRST_DIGITS.has(digit);
 }

@@ -16,7 +16,7 @@ export function refuseErasure(cardName: string, card: Pick<Card, 'status'> | und
   return new Refusal('card_not_closed', message, { saw: { card_id: cardName, status: card.status } });
 }
 
-/** Refuses texts for a transfer of the card `cardName`, whose holder was erased. */
+/** Refuses free text for a transfer of the card `cardName`, whose holder was erased. */
 export function refuseTexts(cardName: string): Refusal {
   const message =
     `The holder of the card '${cardName}' was erased, with the texts of its transfers. ` +
@@ -26,13 +26,13 @@ export function refuseTexts(cardName: string): Refusal {
 
 type WireRecord = Readonly<Record<string, unknown>>;
 
-/** The replacement for each text about a holder after an erasure, by its name on the wire. */
+/** The replacement for each field of free text about a holder after an erasure, by its name on the wire. */
 const ERASED: WireRecord = { holder_reference: null, last_four: null, description: null, metadata: {} };
 
 /** Fields of cards, transfers and reversals that can contain data about a holder, by their names on the wire. */
 export const HOLDER_FIELDS: readonly string[] = Object.keys(ERASED);
 
-/** Removes the texts about the card's holder from a record. The fields and their order stay the same. */
+/** Removes the free text about the card's holder from a record. The fields and their order stay the same. */
 export function withoutHolder(record: WireRecord): WireRecord {
   return Object.fromEntries(
     Object.entries(record).map(([name, value]) => [name, Object.hasOwn(ERASED, name) ? ERASED[name] : value]),

@@ -1,4 +1,4 @@
-/** A text whose digits are all ASCII, and the position of each of its characters in the original text. */
+/** Text whose digits are all ASCII, and the position of each of its characters in the original text. */
 export type PlainText = {
   readonly text: string;
   /** Start and end, in the original text, of the character at an index of `text`. */
@@ -24,9 +24,9 @@ const CIRCLED_ZEROS: ReadonlySet<number> = new Set([0x24ff, 0x1f10b, 0x1f10c]);
 const OTHER = '\ufffd';
 
 /**
- * A text as people read it. Digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII digits.
- * Blanks, dashes and dots of every kind become ' ', '-' and '.'. Invisible characters are removed. Takes time linear in the length
- * of the text. An ASCII text is returned unchanged.
+ * Text as people read it. Digits of every script and style (Arabic, mathematical, subscript, circled) become ASCII digits.
+ * Blanks, dashes and dots of every kind become ' ', '-' and '.'. Invisible characters are removed. Takes time linear in the
+ * length of the text. ASCII text is returned unchanged.
  */
 export function withPlainDigits(written: string): PlainText {
   if (!NOT_ASCII.test(written)) return { text: written, startOf: (index) => index, endOf: (index) => index + 1 };
@@ -46,7 +46,7 @@ export function withPlainDigits(written: string): PlainText {
   return { text, startOf: (index) => starts[index] ?? at, endOf: (index) => ends[index] ?? at };
 }
 
-/** Cache of characters, since a text uses few different ones. Cleared when full, at about 100 KB. */
+/** Cache of characters, since most text uses few different ones. Cleared when full, at about 100 KB. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 4_096;
 

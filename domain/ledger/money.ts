@@ -41,8 +41,8 @@ export type AmountReading = { readonly amount: bigint } | { readonly problem: st
 const DIGITS = /^[0-9]{1,19}$/;
 
 /**
- * Reads an amount in minor units (1 to 999,999,999,999) from exactly the text that was sent. Never rounds and never guesses:
- * `85.5`, `"85.50"`, `1e3`, `-0` and `0` are problems, not amounts.
+ * Reads an amount in minor units (1 to 999,999,999,999) from exactly the characters that were sent. Never rounds and never
+ * guesses: `85.5`, `"85.50"`, `1e3`, `-0` and `0` are problems, not amounts.
  */
 export function readAmount(sent: AmountAsSent): AmountReading {
   const shown = sent.quoted ? `"${shorten(sent.source)}"` : shorten(sent.source);

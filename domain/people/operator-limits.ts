@@ -9,8 +9,8 @@ import { Refusal } from '../refusal.ts';
 export type OperatorLimits = ReadonlyMap<string, bigint>;
 
 /**
- * Reads the setting OPERATOR_DAILY_LIMITS, such as `USD 50000.00, JPY 4000000`. Returns the problem as a sentence if the text is
- * invalid.
+ * Reads the setting OPERATOR_DAILY_LIMITS, such as `USD 50000.00, JPY 4000000`. Returns the problem as a sentence if the setting
+ * is invalid.
  */
 export function readOperatorLimits(text: string): OperatorLimits | string {
   const limits = new Map<string, bigint>();

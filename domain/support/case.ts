@@ -26,7 +26,7 @@ export type Side = (typeof SIDES)[number];
 /** Maximum number of messages of a case, so that it stays one page for people and one statement for the database. */
 export const MAX_CASE_MESSAGES = 200;
 
-/** Maximum characters of a text of a case, a message or an incident. */
+/** Maximum number of characters in a text field of a case, a message or an incident. */
 export const MAX_TEXT_CHARACTERS = 4000;
 
 /** For how many days after its resolution a message reopens a case. After that the case is closed. */

@@ -211,11 +211,11 @@ export type StreamReply = { readonly stream: LiveStream };
 export type LiveStream = {
   /** The first text to send. Invalid requests have already been refused. */
   readonly first: string;
-  /** Returns the text to send. Empty if there is nothing new. After a failure, the next call starts at the same position. */
+  /** Returns the next text to send. Empty if there is nothing new. After a failure, the next call starts at the same position. */
   readonly read: () => Promise<string>;
   /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
   readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
-  /** Returns the text to send after some time without other text. */
+  /** Returns the text to send when nothing else has been sent for some time. */
   readonly pulse: () => string;
 };
 

@@ -23,7 +23,7 @@ export async function writeCsv(
   name: string,
   schema: { readonly required?: readonly string[] },
   pages: Pages,
-  /** Whether texts are written unchanged, even if a spreadsheet would take them for formulas. */
+  /** Whether strings are written unchanged, even if a spreadsheet would take them for formulas. */
   isRaw: boolean,
   /** Fields that earlier versions did not have. They are the last columns, so that earlier columns keep their positions. */
   added: readonly string[] = [],
@@ -72,7 +72,7 @@ function csvLine(record: object, columns: readonly string[], isRaw: boolean): st
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const NUMBER = /^-?\d+$/;
 
-/** Returns an empty field for null, JSON for an object, and the text of any other value. */
+/** Returns an empty field for null, JSON for an object, and any other value as a string. */
 function csvField(value: unknown, isRaw: boolean): string {
   if (value === null || value === undefined) return '';
   const stored = typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -76,7 +76,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** Parses the text in one pass. Strings are cut out of the text instead of being built character by character. */
+/** Parses the text in one pass. Strings are sliced out of it instead of being built character by character. */
 class Reader {
   readonly #text: string;
   #at = 0;

@@ -7,7 +7,7 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** A link in the chain of causes, outermost first. `stack` contains only the frames. */
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
-/** Maximum length of a text, in characters. The longest field of any operation is a quarter of this. */
+/** Maximum length of redacted text, in characters. The longest field of any operation is a quarter of this. */
 export const MAX_TEXT_LENGTH = 2_000;
 
 const MAX_STACK_LENGTH = 4_000;
@@ -24,12 +24,12 @@ const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 /** A value that follows the word "password" and a separator. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
-/** Quick checks for whether a text may contain a key or a password. */
+/** Quick check for whether some text may contain a key or a password. */
 const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 
 /**
- * Returns a text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
+ * Returns text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
  * characters. The result is safe for the error log and the log of the process.
  */
 export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
@@ -47,7 +47,7 @@ export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   return truncated(cleaned, most);
 }
 
-/** Returns the first characters of a text. An emoji is one character, although it takes two units of a JavaScript string. */
+/** Returns the first characters of a string. An emoji is one character, although it takes two units of a JavaScript string. */
 function truncated(text: string, most: number): string {
   if (text.length <= most) return text;
   let count = 0;
@@ -69,9 +69,9 @@ function redactEncoded(text: string): string {
 }
 
 /**
- * Converts a value to JSON, and removes secrets from all of its texts as {@link withoutSecrets} does. `budget` limits
- * the total number of characters, and `depth` limits the nesting. A marker replaces the rest. Errors are replaced by
- * their causes. Their other properties are omitted, because PostgreSQL's errors quote rows.
+ * Converts a value to JSON, and removes secrets from all of its strings as {@link withoutSecrets} does. `budget` limits the total
+ * number of characters, and `depth` limits the nesting. A marker replaces the rest. Errors are replaced by their causes. Their
+ * other properties are omitted, because PostgreSQL's errors quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;

@@ -9,7 +9,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 // Kept by: `verifyNotice`
 // Tested by: `server/foundation/signature.test.ts`
 
-/** A message to sign. The body is exactly the text that is sent. */
+/** A message to sign. The body is exactly what is sent. */
 export type SignedMessage = { readonly id: string; readonly sentAt: Date; readonly body: string };
 
 export type SignatureHeaders = {
@@ -35,7 +35,7 @@ const MAX_KEY_BYTES = 64;
 /** The form of a secret, worded to follow "must be" in a message. */
 export const SECRET_RULE = `${SECRET_PREFIX} and ${MIN_KEY_BYTES} to ${MAX_KEY_BYTES} bytes in Base64`;
 
-/** Returns whether a text is a secret of the form {@link SECRET_RULE}. */
+/** Returns whether a string is a secret of the form {@link SECRET_RULE}. */
 export function isSigningSecret(text: string): boolean {
   if (!text.startsWith(SECRET_PREFIX)) return false;
   const key = readSigningKey(text);

@@ -17,7 +17,7 @@ const WELL_FORMED = new RegExp(
   'i',
 );
 
-/** Removes the user names and passwords of URLs from a text, so that it is safe to print. */
+/** Removes the user names and passwords of URLs from some text, so that it is safe to print. */
 export function withoutUrlCredentials(text: string): string {
   return text.includes('://') && text.includes('@') ? hide(text, MAX_USER_INFO_LENGTH) : text;
 }
@@ -51,7 +51,7 @@ function shownParameters(parameters: string): string {
     .join('&');
 }
 
-/** Hides the text between a :// and the last @ of its line, which is at most `most` characters away. */
+/** Hides everything between a :// and the last @ of its line, which is at most `most` characters away. */
 function hide(text: string, most: number): string {
   let shown = '';
   let copied = 0;

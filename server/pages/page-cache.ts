@@ -8,8 +8,8 @@ const compress = promisify(gzip);
 export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
 
 /**
- * Compresses a text and gives it a tag. The default is the usual compression, because the best one takes more than
- * twice as long.
+ * Compresses a string and gives it a tag. The default is the usual compression, because the best one takes more than twice as
+ * long.
  */
 export async function storedBody(content: string | Buffer, options: ZlibOptions = {}): Promise<StoredBody> {
   const bytes = Buffer.from(content);

@@ -96,7 +96,7 @@ export type PageContext = {
 export type Page = {
   readonly title: string;
   readonly section: 'console' | 'errors' | 'events' | 'docs' | 'guides' | 'home' | 'search';
-  /** The text of the search, on a page with results. */
+  /** The search term, on a page with results. */
   readonly query?: string;
   /** A sentence for search engines and link previews. */
   readonly description: string;
@@ -220,7 +220,7 @@ function entries(
   return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`, list))];
 }
 
-/** Renders a text of the contract, with its backticks replaced by code elements. */
+/** Renders a sentence of the contract, with its backticks replaced by code elements. */
 export function withCode(text: string): readonly Html[] {
   return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

@@ -9,7 +9,7 @@ export type PageResponse = {
     | 'application/json; charset=utf-8'
     | 'image/svg+xml'
     | 'image/x-icon';
-  /** Content that clients may cache, with its entity tag, or a text that must not be cached. */
+  /** Content that clients may cache, with its entity tag, or a string that must not be cached. */
   readonly body: Promise<StoredBody> | string;
   /** Whether a body that is stored for the URL of the service had to be rendered for this request. */
   readonly isRendered?: boolean;

@@ -53,7 +53,7 @@ const ICON_ICO = Buffer.from(
 
 export type PageRequest = {
   readonly parameters: Readonly<Record<string, string>>;
-  /** The text of the search, the query parameter `q`. Empty if there is none. */
+  /** The search term, from the query parameter `q`. Empty if there is none. */
   readonly search: string;
   readonly accept: string | undefined;
   /** The URL of this service as its caller sees it: scheme, host and port. Undefined if the Host is not usable. */
@@ -269,8 +269,8 @@ function showGuide(request: ParsedRequest, name: string): PageResponse {
 const URL_PLACE = 'https://url.invalid';
 
 /**
- * Returns a function that creates the text of the OpenAPI document with the URL of this service. The document is composed only
- * once, because that takes a long time.
+ * Returns a function that creates the OpenAPI document as text, with the URL of this service. The document is composed only once,
+ * because that takes a long time.
  */
 function openApiOf({ mode, keyless }: PageHost): (url: string) => string {
   let text: string | undefined;

@@ -24,7 +24,7 @@ export type ServerSetup = {
 
 export type ServerProcess = {
   child: ChildProcess;
-  /** Resolves when the process has ended or could not be started, to a text that says how. Never rejects. */
+  /** Resolves when the process has ended or could not be started, to a sentence that says how. Never rejects. */
   exited: Promise<string>;
 };
 
@@ -88,7 +88,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
-    // The details of a failed statement quote the row, and rows contain customers' texts. So details must not be logged.
+    // The details of a failed statement quote the row, and rows contain text that customers wrote. So details must not be logged.
     log_error_verbosity: 'terse',
     log_parameter_max_length_on_error: '0',
     lc_messages: 'C',

@@ -298,8 +298,8 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Reads the end of the text that was appended to a file since it had a given size. If the file was emptied in the meantime, reads
- * the end of the whole file.
+ * Reads the end of what was appended to a file since it had a given size. If the file was emptied in the meantime, reads the end
+ * of the whole file.
  */
 async function readTail(path: string, sizeBefore: number): Promise<string> {
   try {

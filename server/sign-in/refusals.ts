@@ -6,7 +6,7 @@ import { ProviderOutage } from './door.ts';
 
 const MAX_QUOTED = 200;
 
-/** Quotes a text from the provider, on one line and with printable characters only. */
+/** Quotes text from the provider, on one line and with printable characters only. */
 export function quote(text: unknown): string {
   const printable = String(text).replaceAll(/[\p{C}\s]+/gu, ' ');
   return `'${printable.slice(0, MAX_QUOTED)}'`;

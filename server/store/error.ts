@@ -146,7 +146,7 @@ const LIST_ERRORS = statementVariants({
 });
 
 /**
- * Reads a page of errors, newest first. The text contains only the conditions in use, so that each combination has its own plan.
+ * Reads a page of errors, newest first. The SQL contains only the conditions in use, so that each combination has its own plan.
  * Codes are looked up one by one, each for at most one page. For "any of these codes, sorted by time", PostgreSQL would read and
  * sort all errors of these codes.
  */

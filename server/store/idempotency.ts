@@ -194,7 +194,7 @@ const FORGET_BODIES_ABOUT = statement(
 );
 
 /**
- * Deletes the bodies of first responses about a subject that belongs to no card program, because they contain texts that were
+ * Deletes the bodies of first responses about a subject that belongs to no card program, because they contain text that was
  * erased.
  */
 export function forgetBodiesAbout(subjectId: string, operations: readonly string[]): Statement {

@@ -32,7 +32,7 @@ function arrayOf<Value>({ element }: Column<Value>, values: readonly (Value | nu
 }
 
 describe('a statement with named parameters', () => {
-  test('numbers each parameter once, in the order of the text, and ignores casts, quotes and comments', () => {
+  test('numbers each parameter once, in order of appearance, and ignores casts, quotes and comments', () => {
     const find = statement(
       'find',
       { first: TEXT, secondOne: BIGINT },
@@ -47,7 +47,7 @@ describe('a statement with named parameters', () => {
     });
   });
 
-  test('throws when the module is loaded if the text and the parameters do not match', () => {
+  test('throws when the module is loaded if the SQL and the parameters do not match', () => {
     expect(() => statement('one', { a: TEXT }, 'select :a, :b')).toThrow('the statement one has no parameter :b');
     expect(() => statement('two', { a: TEXT, b: TEXT }, 'select :a')).toThrow('does not use its parameter b');
   });

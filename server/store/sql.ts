@@ -166,7 +166,7 @@ export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
   };
 }
 
-/** Rows as one parameter. In the text, they are a relation with columns. */
+/** Rows as one parameter. In the SQL, they are a relation with columns. */
 export type Rows<Set extends ColumnSet> = { readonly rowsOf: Columns<Set> };
 
 export type ParameterSet = { readonly [name: string]: Column<unknown> | Rows<ColumnSet> };
@@ -200,8 +200,8 @@ export const wordList = (words: readonly string[]): string => words.map((one) =>
 const TOKEN = /--[^\n]*|'(?:[^']|'')*'|(?<!:):([a-z][A-Za-z0-9]*)/g;
 
 /**
- * Matches the text after a parameter if that text adds, subtracts, multiplies or divides by an `integer` literal. PostgreSQL would
- * then treat the parameter as an `integer`, and a larger value would fail with "out of range".
+ * Matches the SQL after a parameter if it adds, subtracts, multiplies or divides by an `integer` literal. PostgreSQL would then
+ * treat the parameter as an `integer`, and a larger value would fail with "out of range".
  */
 const BESIDE_A_NUMBER = /^\s*[-+*/]\s*\d+(?![.\d])/;
 
@@ -256,8 +256,8 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
 }
 
 /**
- * Creates a statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if the
- * text and the parameters do not match.
+ * Creates a statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if
+ * the SQL and the parameters do not match.
  */
 export function statement<Parameters extends ParameterSet>(
   name: string,
@@ -270,7 +270,7 @@ export function statement<Parameters extends ParameterSet>(
   return (values) => bind(compiled, values);
 }
 
-/** Creates a statement whose text depends on the request. Each text has a name, and is compiled on first use. */
+/** Creates a statement whose SQL depends on the request. Each variant has a name, and is compiled on first use. */
 export function statementVariants<Parameters extends ParameterSet>(
   parameters: Parameters,
 ): (name: string, text: () => string, values: ValuesOf<Parameters>) => Statement {
@@ -286,7 +286,7 @@ function bind({ name, text, send }: Compiled, values: Readonly<Record<string, un
   return { name, text, values: send.map((sent) => sent.write(values[sent.name])) };
 }
 
-/** Creates a statement about many rows. In the text, they are the relation `:sent`. */
+/** Creates a statement about many rows. In the SQL, they are the relation `:sent`. */
 export function statementOfRows<Set extends ColumnSet>(
   name: string,
   columns: Columns<Set>,

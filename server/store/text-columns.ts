@@ -3,7 +3,8 @@
 // Tested by: `test/store/erasure/text-columns.test.ts` (PostgreSQL's catalog), `test/api/erasure` (a name in each column)
 
 /**
- * The rule for a text column: its possible content, its redaction, how long it is kept, and which step of an erasure removes it.
+ * The rule for a column of text: its possible content, its redaction, how long it is kept, and which step of an erasure removes
+ * it.
  */
 export type TextRule = {
   /** The author of the text. `service` writes only its own words, codes, ids, hashes and encrypted bytes. */
@@ -28,7 +29,7 @@ export type TextRule = {
 };
 
 const SERVICE: TextRule = { from: 'service', secrets: 'none', kept: 'record', erasedBy: null };
-/** Ids and names that callers choose, and texts that are not about a card. */
+/** Ids and names that callers choose, and text that is not about a card. */
 const NAME: TextRule = { from: 'caller', secrets: 'refuse', kept: 'record', erasedBy: null };
 const OPERATOR: TextRule = { from: 'operator', secrets: 'refuse', kept: 'record', erasedBy: null };
 /** References and codes. */
@@ -43,7 +44,7 @@ const CASE: TextRule = { from: 'caller', secrets: 'redact', kept: 'ERROR_RETENTI
 const PERSON: TextRule = { from: 'provider', secrets: 'none', kept: 'record', erasedBy: null };
 const NOTE: TextRule = { ...CASE, from: 'operator', erasedBy: 'transfers' };
 
-/** The columns, by table, whose texts are written only by the service. */
+/** The columns, by table, whose text is written only by the service. */
 const OF_SERVICE: Readonly<Record<string, string>> = {
   account: 'currency kind',
   api_key: 'public_part scopes secret_hash',
@@ -90,7 +91,7 @@ const OF_SERVICE: Readonly<Record<string, string>> = {
   webhook_state: 'status status_reason',
 };
 
-/** The columns, by table, whose texts may come from others. */
+/** The columns, by table, whose text may come from others. */
 const OF_OTHERS: Readonly<Record<string, Readonly<Record<string, TextRule>>>> = {
   api_key: { name: OPERATOR },
   approval: {

@@ -89,7 +89,7 @@ export function ConfirmDialog({
   readonly pending?: boolean;
   readonly disabled?: boolean;
   readonly error?: Error | undefined;
-  /** The text of the button that changes nothing. Set it if "Cancel" could be mistaken for the action. */
+  /** The label of the button that changes nothing. Set it if "Cancel" could be mistaken for the action. */
   readonly dismiss?: string;
   readonly onConfirm: () => void;
   readonly onClose: () => void;

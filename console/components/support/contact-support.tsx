@@ -122,7 +122,7 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
   );
 }
 
-/** Opens a case. If the request already has an open case, the text is added to that case as a message. */
+/** Opens a case. If the request already has an open case, adds the text to that case as a message instead. */
 async function openCase(api: TransferService, body: CreateCaseBody, options: KeyedCallOptions): Promise<CaseRecord> {
   const found = await api.cases.create(body, options);
   if (found.response.status === 201 || body.text === undefined) return found;

@@ -76,7 +76,7 @@ type EditParts = {
   readonly onClose: () => void;
 };
 
-/** Changes the texts and the codes of an incident. Affected callers are notified. */
+/** Changes the wording and the codes of an incident. Affected callers are notified. */
 export function EditIncidentDialog({ incident, onDone, onClose }: EditParts) {
   const { incident_id: id, title, public_text, internal_text, codes } = incident;
   const [before] = useState({ title, public_text, internal_text: internal_text ?? '', codes: codes.join(' ') });

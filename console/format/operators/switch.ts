@@ -17,7 +17,7 @@ export function scopeText(
   return `${kindText(type)}${where}${programId === null ? '' : ` for ${programName}`}`;
 }
 
-/** Returns a text that is unique to the scope of a setting. */
+/** Returns a string that is unique to the scope of a setting. */
 export function settingKey({
   program_id: programId,
   type,

@@ -66,7 +66,7 @@ export function responseText(
   return status === 'open' || status === 'waiting' ? `no response for ${since(now)}` : 'not answered';
 }
 
-/** Describes a case in a few words, without quoting its texts: `create_transfer failed: card lost`. */
+/** Describes a case in a few words, without quoting what people wrote: `create_transfer failed: card lost`. */
 export function subjectOf({
   operation,
   code,

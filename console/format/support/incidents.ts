@@ -41,7 +41,7 @@ export function incidentsOfSwitch(
   );
 }
 
-/** The fields of a new incident, as texts of a form. */
+/** The fields of a new incident, as typed into a form. */
 export type IncidentDraft = {
   readonly title: string;
   readonly public_text: string;

@@ -26,7 +26,7 @@ describe('a case', () => {
     expect(responseText({ created_at: CREATED, first_response_at, status }, NOW)).toBe(text);
   });
 
-  test('tells each side whose turn it is', () => {
+  test('shows each side whose turn it is', () => {
     expect([statusOf('open', 'support'), statusOf('open', 'caller')]).toEqual(['open', 'with support']);
     expect([statusOf('waiting', 'support'), statusOf('waiting', 'caller')]).toEqual([
       'waiting for the caller',
@@ -42,7 +42,7 @@ describe('a case', () => {
     expect(urgentText([answered, waiting], 2)).toBe('At least 2 urgent cases are open, 1 of them without a response.');
   });
 
-  test('is described without quoting its texts', () => {
+  test('is described without quoting what people wrote', () => {
     const none = { operation: null, code: null, request_id: null, transfer_id: null };
     expect(subjectOf({ ...none, operation: 'create_transfer', code: 'card_lost' })).toBe(
       'create_transfer failed: card lost',

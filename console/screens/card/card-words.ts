@@ -111,8 +111,8 @@ export function metadataText(metadata: Readonly<Record<string, string>>): string
 }
 
 /**
- * Returns the change that turns metadata into the text of a form. A string sets a pair, null removes it, and unchanged
- * pairs are left out. Returns undefined if a line is not a pair.
+ * Returns the change that turns metadata into what a form contains. A string sets a pair, null removes it, and unchanged pairs
+ * are left out. Returns undefined if a line is not a pair.
  */
 export function readMetadataChange(
   before: Readonly<Record<string, string>>,

@@ -20,7 +20,9 @@ type Parts = {
   readonly onDone: (text: string) => void;
 };
 
-/** Shows the messages of a case, oldest first, with the buttons to reply, resolve and close. All texts are plain text. */
+/**
+ * Shows the messages of a case, oldest first, with the buttons to reply, resolve and close. Everything is shown as plain text.
+ */
 export function Conversation({ record, onDone }: Parts) {
   const { can } = useSession();
   const [open, setOpen] = useState<'resolve' | 'close' | undefined>(undefined);
@@ -62,7 +64,7 @@ export function Conversation({ record, onDone }: Parts) {
   );
 }
 
-/** Shows a text with its line breaks, never as markup. */
+/** Shows text with its line breaks, never as markup. */
 export function Text({
   text,
   none = 'This text was erased.',

@@ -20,7 +20,7 @@ import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { OUTCOMES } from '../../format/support/cases.ts';
 import { IncidentCases } from './incident-cases.tsx';
 
-/** Shows an incident: the texts for callers, the notes for operators, and its cases. */
+/** Shows an incident: the messages for callers, the notes for operators, and its cases. */
 export function IncidentScreen({ parameters }: { readonly parameters: Parameters }) {
   const state = useIncident(parameters.incident_id ?? '');
   const [done, setDone] = useState('');

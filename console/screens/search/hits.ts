@@ -93,7 +93,7 @@ export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind'
   return { kind: group.kind, hit };
 }
 
-/** Whether a text is the id of a request. The request screen finds successful and failed requests. */
+/** Whether a search term is the id of a request. The request screen finds successful and failed requests. */
 export function isRequestId(text: string): boolean {
   return /^req_[0-9a-f]{32}$/.test(text);
 }

@@ -12,7 +12,7 @@ import { searchOwnProgram } from './search-own-program.ts';
 const CARD_NUMBER =
   'This looks like a card number. It was not sent. Search for the last four digits or the id of the card.';
 
-/** Returns the problem of a text to search for, or undefined if it can be sent. */
+/** Returns the problem with a search term, or undefined if it can be sent. */
 export function problemOf(text: string): string | undefined {
   if (hasCardNumber(text)) return CARD_NUMBER;
   return text.trim().length > 255 ? 'Enter at most 255 characters.' : undefined;
@@ -20,13 +20,13 @@ export function problemOf(text: string): string | undefined {
 
 export const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
-/** Shorter texts match too many names. */
+/** Shorter terms match too many names. */
 const MIN_LENGTH = 3;
 
 /** Long runs of digits. A half-typed card number has no valid check digit, but must not be sent either. */
 const LONG_DIGITS = /\d(?:[ -]?\d){6,}/;
 
-/** Whether a text can be sent while it is being typed. */
+/** Whether a search term can be sent while it is being typed. */
 export function isSearchable(text: string): boolean {
   const plain = text.replaceAll(/\b[a-z]+_[0-9a-f]*/g, '');
   return text.length >= MIN_LENGTH && problemOf(text) === undefined && !LONG_DIGITS.test(plain);
@@ -39,10 +39,10 @@ export function hrefOfHit(kind: Group['kind'], hit: Hit): string | undefined {
   return hrefTo(path, hit.program_id === null ? {} : { program: hit.program_id });
 }
 
-/** The screens of cases and incidents also work for callers who can't search, and a search does not find the others. */
+/** The screens of cases and incidents also work for callers who can't search. A search does not find breaks and settlement files. */
 const WITH_SCREEN = /^(?:case|inc|brk|stl)_[0-9a-f]{32}$/;
 
-/** Searches for a text. A request, a case, an incident, a break or a settlement file opens at once, as does any other single hit. */
+/** Runs a search. A request, a case, an incident, a break or a settlement file opens at once, as does any other single hit. */
 export function openSearch(text: string): void {
   const q = text.trim();
   const path = isRequestId(q) || WITH_SCREEN.test(q) ? pathOf(q) : undefined;
@@ -71,7 +71,7 @@ export function useFound(query: SearchQuery | undefined): OperationState<SearchR
 
 export const DEBOUNCE_MILLISECONDS = 300;
 
-/** Returns a text after typing has paused for a moment. */
+/** Returns the typed text once typing has paused for a moment. */
 export function useDebounced(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

@@ -34,7 +34,7 @@ test.each([
   );
 });
 
-test('does not redact a short value, which could be part of any text', () => {
+test('does not redact a short value, which could occur in any response', () => {
   expect(redactAnswer('room b12 is full', headers)).toBe('room b12 is full');
 });
 

@@ -149,7 +149,7 @@ const MAX_SECONDS = 1_000_000;
 export function readRetryAfter(text: string | null, now: number): number | null {
   const trimmed = text?.trim() ?? '';
   if (/^[0-9]{1,10}$/.test(trimmed)) return Math.min(Number(trimmed), MAX_SECONDS) * 1000;
-  // Date.parse also accepts texts that are not HTTP dates, such as a number.
+  // Date.parse also accepts strings that are not HTTP dates, such as a number.
   if (!/^[A-Za-z]{3,9},? /.test(trimmed)) return null;
   const moment = Date.parse(trimmed);
   return Number.isNaN(moment) ? null : Math.max(0, moment - now);
@@ -163,7 +163,7 @@ const REDACTED = '[redacted]';
 /** Maximum number of characters of an answer that are stored. */
 const MAX_LENGTH = 1_024;
 
-/** Minimum length of a redacted value. A shorter value could be part of any text. */
+/** Minimum length of a redacted value. A shorter value could occur in any response. */
 const MIN_SECRET_LENGTH = 6;
 
 /** Returns the stored part of an answer, without the webhook's secrets and headers, because a receiver may repeat them. */

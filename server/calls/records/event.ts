@@ -15,8 +15,8 @@ export const EVENT_VERSION = 'v0.1';
 export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
 
 /**
- * Writes an event as JSON text. `data` is the text that was stored with the event. Parsing and writing it again could change it,
- * and every reader of the event must get the same bytes.
+ * Writes an event as JSON text. `data` is the JSON text that was stored with the event. Parsing and writing it again could change
+ * it, and every reader of the event must get the same bytes.
  */
 export function writeEvent(event: WrittenEvent): string {
   return `{${fieldsOf(event)}}`;

@@ -76,7 +76,10 @@ function toMoment(time: number | null): string | null {
 let lastTime = 0;
 let lastTimeText = new Date(lastTime).toISOString();
 
-/** Formats the time of a record. The transfers of a group usually have the same time, so the text is kept for the next one. */
+/**
+ * Formats the time of a record. The transfers of a group usually have the same time, so the formatted time is kept for the next
+ * one.
+ */
 function formatTime(time: number): string {
   if (time !== lastTime) {
     lastTimeText = new Date(time).toISOString();

@@ -48,12 +48,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   return configuration;
 }
 
-/** The text of a setting (empty if it is not set), its name for messages, and the file that it was read from. */
+/** The value of a setting as text (empty if it is not set), its name for messages, and the file that it was read from. */
 type Source = { readonly text: string; readonly origin: string; readonly file: string | null };
 
 /**
- * Returns the text of the variable. A secret may also be in the file that the variable with `_FILE` names. Containers and systemd
- * pass secrets as files, because more programs can see the environment of a process.
+ * Returns the value of the variable. A secret may also be in the file that the variable with `_FILE` names. Containers and
+ * systemd pass secrets as files, because more programs can see the environment of a process.
  */
 function sourceOf(
   { name, mayBeInFile }: Pick<Setting, 'name' | 'mayBeInFile'>,

@@ -46,7 +46,7 @@ export type Setting = {
   readonly kind: Kind<unknown>;
   /** The default, described for people. An empty text if there is none. */
   readonly fallback: string;
-  /** Returns the value if the setting is not set. If omitted, the text of the default is parsed like any other. */
+  /** Returns the value if the setting is not set. If omitted, the default is parsed like any other value. */
   readonly unset?: (earlier: Earlier) => unknown;
   readonly purpose: string;
   /** Whether the value must not appear in any output or message. */
@@ -57,7 +57,7 @@ export type Setting = {
   readonly readBy: 'service' | 'commands';
   /** Whether `start --help` also lists it. */
   readonly isInHelp?: true;
-  /** Formats the value for `config`, if the result differs from the text that was set. */
+  /** Formats the value for `config`, if the result differs from the value that was set. */
   readonly show?: (value: never) => string;
 };
 

@@ -11,8 +11,8 @@ export type Kind<Value> = {
   /** The allowed values, with the unit, worded to follow "must be" in a message. Also used in docs/configuration.md. */
   readonly allowed: string;
   /**
-   * Returns the value for a text that is not empty. Undefined if the text is not allowed. To give a more specific reason, throws
-   * the error that `refuse` creates from the end of a sentence.
+   * Returns the value for a string that is not empty. Undefined if the string is not allowed. To give a more specific reason,
+   * throws the error that `refuse` creates from the end of a sentence.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };
@@ -98,7 +98,7 @@ export const ORIGIN: Kind<string> = {
   },
 };
 
-/** The text is kept unchanged, because the same URL with a slash at the end is a different issuer. */
+/** The URL is kept unchanged, because the same URL with a slash at the end is a different issuer. */
 export const ISSUER: Kind<string> = {
   allowed:
     'the https:// URL of a provider, exactly as its discovery document spells it, such as https://login.example.com/realms/cards',

@@ -43,7 +43,7 @@ test('every page has the same sections', () => {
 
 test('the source contains every message that the index quotes', () => {
   const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
-  // Joins texts that the source splits over several lines.
+  // Joins strings that the source splits over several lines.
   const text = code
     .map(read)
     .join('\n')

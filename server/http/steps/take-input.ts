@@ -192,7 +192,7 @@ function unsupported(id: OperationId, header: string): Refusal {
 /**
  * Refuses a request with a card number in its path, query, headers or body before the operation starts. So a card number is never
  * stored, not even as an idempotency key. The caller's Request-Id is not checked: it is never stored, and `clientRequestId` never
- * returns one with a card number. Operations that receive texts of processors redact card numbers in their bodies instead.
+ * returns one with a card number. Operations that receive text from processors redact card numbers in their bodies instead.
  *
  * @throws {Refusal} card_number_refused, or invalid_amount if the amount is also invalid
  */

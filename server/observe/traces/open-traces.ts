@@ -186,8 +186,8 @@ export class ReportingExporter implements SpanExporter {
 }
 
 /**
- * Returns a replacement for the exporter's error about a status, because that error contains the text of the answer, which must not
- * be logged.
+ * Returns a replacement for the exporter's error about a status, because that error contains the body of the response, which must
+ * not be logged.
  */
 function causeOf(error: Error): Error {
   return 'code' in error && typeof error.code === 'number'

@@ -135,12 +135,11 @@ function subjectOf(type: EventType): string {
 }
 
 /**
- * Matches the parts of a text that are shown as code: text in backticks, names of types, operations and fields, and fields with a
- * value.
+ * Matches everything that is shown as code: text in backticks, names of types, operations and fields, and fields with a value.
  */
 const NAMES = /(`[^`]+`|\b[a-z]+\.[a-z_]+\b|\b[a-z]+(?:_[a-z]+)+\b|"[a-z_]+": "?[a-z]+"?)/;
 
-/** Renders a text of the catalogue with its names as code. The names are also links, unless the whole row is a link. */
+/** Renders a sentence of the catalogue with its names as code. The names are also links, unless the whole row is a link. */
 export function withNames(text: string, hasLinks = true): readonly Html[] {
   return text.split(NAMES).map((part, at) => {
     if (at % 2 === 0) return html`${part}`;

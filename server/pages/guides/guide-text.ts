@@ -79,13 +79,13 @@ export function headingIds(): (text: string) => string {
   };
 }
 
-/** The text below one heading of a guide. For the text before the first heading, `section` and `id` are undefined. */
+/** The text below one heading of a guide. For text before the first heading, `section` and `id` are undefined. */
 export type GuideText = {
   readonly section: string | undefined;
   readonly id: string | undefined;
   /** The prose below the heading, without listings. */
   readonly text: string;
-  /** Its first paragraph. Empty if the text begins with a list or a table. */
+  /** Its first paragraph. Empty if the section begins with a list or a table. */
   readonly lead: string;
 };
 

@@ -118,7 +118,7 @@ function operationEntry(id: OperationId): SearchEntry {
   };
 }
 
-/** Other names for operations, for words that their texts do not contain. */
+/** Other names for operations, for words that their descriptions do not contain. */
 const ALSO_CALLED: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   create_transfer: [
     'load a card',

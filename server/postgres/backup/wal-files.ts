@@ -48,7 +48,7 @@ export function segmentAt(position: bigint): number {
   return Number(position / BigInt(SEGMENT_BYTES));
 }
 
-/** Returns the earlier timelines of a timeline, oldest first, from the text of its history file. */
+/** Returns the earlier timelines of a timeline, oldest first, from the content of its history file. */
 export function parseHistory(text: string): readonly Branch[] {
   return text.split('\n').flatMap((line) => {
     const [, timeline, high, low] = HISTORY_LINE.exec(line) ?? [];

@@ -19,7 +19,7 @@ import {
   word,
 } from '../sql.ts';
 
-/** Replaces the erased texts of an error. The trigger `error_of_erased_card` uses the same text. */
+/** Replaces the erased message of an error. The trigger `error_of_erased_card` uses the same message. */
 const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';
 
 /** Sorts before all other ids. */
@@ -175,7 +175,7 @@ export const eraseHolderOfCard = statement(
 
 /**
  * Locks the account of a card. Every change to a transfer of the card locks this account, or fails if the account's version was
- * raised. So an earlier decision cannot write texts after they were erased.
+ * raised. So an earlier decision cannot write free text after it was erased.
  */
 export const lockAccountOfCard = statement(
   'lock_account_of_card',
@@ -224,7 +224,7 @@ const LOCK_TRANSFERS_OF_CARD = statement(
 
 /**
  * Locks the next transfers from or to a card against changes of their metadata, in the order of their ids. Each row has the
- * `transfer_id`, and in `has_texts` whether the transfer has texts.
+ * `transfer_id`, and in `has_texts` whether the transfer has free text.
  */
 export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
   return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });
@@ -232,7 +232,7 @@ export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardEr
 
 const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
 
-/** Removes the texts of locked transfers. Everything else is kept. */
+/** Removes the free text of locked transfers. Everything else is kept. */
 export const eraseTransfers = statement(
   'erase_transfers',
   TRANSFERS,
@@ -345,7 +345,7 @@ export const writePayloads = statement(
       and event.created_at >= found.created_at and event.created_at < found.before`,
 );
 
-/** Removes the stored responses of webhook receivers to events, because they may quote the texts. */
+/** Removes the stored responses of webhook receivers to events, because they may quote erased text. */
 export const eraseAnswers = statement(
   'erase_webhook_answers',
   { eventIds: many(UUID) },
@@ -382,7 +382,7 @@ const ERASE_ERRORS = statement(
 );
 
 /**
- * Erases the texts of errors about a card whose holder was erased, among the next `count` errors of the program. See {@link
+ * Erases the free text of errors about a card whose holder was erased, among the next `count` errors of the program. See {@link
  * toErasedErrors}.
  */
 export function eraseErrors({ programId, cursor }: CardErasure, count: number): Statement {

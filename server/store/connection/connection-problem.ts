@@ -46,7 +46,7 @@ function findHostProblem(settings: ConnectionSettings, mustBePrivate: boolean): 
     return 'DATABASE_URL has an empty parameter host. Remove it, or set it to the host of the database.';
   }
   if (isOfThisMachine(client.host)) return undefined;
-  // May be a boolean, options of Node's TLS, or a text that `pg` did not understand. The types of `pg` allow only the boolean.
+  // May be a boolean, options of Node's TLS, or a string that `pg` did not understand. The types of `pg` allow only the boolean.
   const tls: unknown = client.ssl;
   const mode = parameters.get('sslmode');
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);

@@ -23,8 +23,8 @@ type Own = {
 };
 
 /**
- * Returns the usual transfer at the time of its event: completed immediately, and without texts. The fields are in the order of a
- * sent record.
+ * Returns the usual transfer at the time of its event: completed immediately, and without free text. The fields are in the order
+ * of a sent record.
  */
 function usualTransfer(own: Own) {
   const { transfer_id, program_id, card_id, type, amount, currency, request_id } = own;
@@ -157,7 +157,7 @@ function unpackKey(packed: string | null): string | null {
   return packed?.startsWith('=') ? packed.slice(1) : unpack('', packed);
 }
 
-/** Returns the JSON text of a payload at the time of the event, from any stored form. */
+/** Returns a payload at the time of the event as JSON text, from any stored form. */
 export function fullPayload(stored: string, origin: PayloadOrigin): string {
   if (!stored.startsWith('[')) return stored;
   const { programId, subjectId } = origin;

@@ -31,7 +31,7 @@ const FIND_BY_NAME = statement(
   ),
 );
 
-/** Finds cards whose wire id begins with a text of visible ASCII. The shortest ids come first. */
+/** Finds cards whose wire id begins with a string of visible ASCII characters. The shortest ids come first. */
 export function findCardsByName(programIds: readonly string[], start: string, count: number): Statement {
   return FIND_BY_NAME({ programIds, start, count });
 }
@@ -86,7 +86,7 @@ const FIND_BY_PART_OF_HOLDER = statement(
 );
 
 /**
- * Finds the newest cards whose holder reference contains a text, ignoring case. No index finds the middle of a text. So this
+ * Finds the newest cards whose holder reference contains a string, ignoring case. No index finds the middle of a string. So this
  * searches the references that begin with it, and the first `maxExamined` references in index order.
  */
 export function findCardsByPartOfHolder(

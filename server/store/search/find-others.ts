@@ -35,7 +35,7 @@ const FIND_PROGRAMS = statement(
     order by lower(name) = lower(:text) desc, program_id desc limit :count`,
 );
 
-/** Finds the programs whose name contains a text. If the text is empty, finds all programs. */
+/** Finds the programs whose name contains a string. If the string is empty, finds all programs. */
 export function findPrograms(programIds: readonly string[], text: string, count: number): Statement {
   return FIND_PROGRAMS({ programIds, text, count });
 }
@@ -170,7 +170,7 @@ const FIND_KEYS_BY_NAME = statement(
     order by key_id desc limit :count`,
 );
 
-/** Finds the newest API keys whose name contains a text. If a program is given, the keys must be bound to it. */
+/** Finds the newest API keys whose name contains a string. If a program is given, the keys must be bound to it. */
 export function findKeysByName(text: string, programId: string | null, count: number): Statement {
   return FIND_KEYS_BY_NAME({ text, programId, count });
 }

@@ -30,7 +30,10 @@ const FORGET_TEXTS = statement(
     select count(*) as forgotten from done`,
 );
 
-/** Removes the texts of at most `count` cases that were closed `days` days ago or earlier. Returns their number as `forgotten`. */
+/**
+ * Removes the free text of at most `count` cases that were closed `days` days ago or earlier. Returns their number as
+ * `forgotten`.
+ */
 export function forgetTextsOfCases(days: number, count: number): Statement {
   return FORGET_TEXTS({ days, count });
 }
@@ -62,8 +65,8 @@ const ERASE_TEXTS = statement(
 );
 
 /**
- * Removes the texts of cases about a card whose holder was erased, among the next `count` cases of a program. See {@link
- * toLastCase}. A text that was written after the request to erase is kept.
+ * Removes the free text of cases about a card whose holder was erased, among the next `count` cases of a program. See {@link
+ * toLastCase}. Text that was written after the request to erase is kept.
  */
 export function eraseTextsOfCases(erasure: CardErasure, count: number): Statement {
   const { programId, cardId, requestedAt, cursor: after } = erasure;

@@ -46,7 +46,7 @@ const CASE = columns({
   closedAt: nullable(DATE),
 });
 
-/** A case without its texts. */
+/** A case without its free text. */
 export type SupportCase = RowOf<typeof CASE.columns>;
 
 const QUEUED = columns({ ...CASE.columns, summary: nullable(TEXT) });
@@ -62,12 +62,12 @@ const WHOLE = columns({
   snapshot: nullable(json<object>('json')),
 });
 
-/** A case with its texts, but without its messages. */
+/** A case with its free text, but without its messages. */
 export type WholeCase = RowOf<typeof WHOLE.columns>;
 
 const NEW = columns({
   ...WHOLE.columns,
-  /** The cards that the request or the transfer names. If the holder of one of them is erased, the texts are erased too. */
+  /** The cards that the request or the transfer names. If the holder of one of them is erased, the free text is also erased. */
   cardNames: many(TEXT),
 });
 
@@ -128,7 +128,7 @@ const CHANGED = CASE.pick(
   'closedAt',
 );
 
-/** Updates all changeable columns of locked cases, except the texts. */
+/** Updates all changeable columns of locked cases, except the free text. */
 export const updateCases: (changed: readonly SupportCase[]) => Statement = statementOfRows(
   'update_cases',
   CHANGED,
@@ -172,7 +172,7 @@ const HAS_TEXTS = statement(
   'update support_case set has_texts = true where case_id = :caseId and not has_texts',
 );
 
-/** Notes that a locked case has texts again, so that they will be removed later. */
+/** Notes that a locked case has free text again, so that it will be removed later. */
 export function noteTexts(caseId: string): Statement {
   return HAS_TEXTS({ caseId });
 }

@@ -89,7 +89,7 @@ export function listTransfers(programId: string, filter: TransferFilter, chunk: 
   });
 }
 
-/** The properties that determine the text of a list. */
+/** The properties that determine the SQL of a list. */
 type Variant = {
   readonly route: Route;
   readonly order: Chunk['order'];
@@ -97,7 +97,7 @@ type Variant = {
   readonly isFiltered: boolean;
 };
 
-/** Returns the name of a text. Each text needs its own name, and PostgreSQL compares only the first 63 characters. */
+/** Returns the name of a variant. Each variant needs its own name, and PostgreSQL compares only the first 63 characters. */
 function nameOf({ order, route, isTimed, isFiltered }: Variant): string {
   const verb = order === 'newest_first' ? 'list_transfers' : 'export_transfers';
   const more = isTimed ? 'in_time' : isFiltered ? 'scan' : '';

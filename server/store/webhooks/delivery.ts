@@ -170,7 +170,7 @@ export async function deleteOldDeliveries(database: Database, days: number): Pro
 
 /**
  * Stores a request to send an event to a webhook immediately, outside the order of its cursor. If a resend is still waiting, it
- * starts again. `body` is the text of an event that is not stored.
+ * starts again. `body` is an event that is not stored, as JSON text.
  */
 export const requestDelivery = statement(
   'request_webhook_delivery',

@@ -48,8 +48,8 @@ export type ErasureSettings = {
   readonly maxErrors: number;
   readonly maxCases: number;
   /**
-   * Pause between the two rounds. It is longer than any work that may still have the texts, such as a request to a webhook or an
-   * error that is about to be stored.
+   * Pause between the two rounds. It is longer than any work that may still hold the erased text, such as a request to a webhook
+   * or an error that is about to be stored.
    */
   readonly settleMilliseconds: number;
   /** Pause of an erasure after a failure. */
@@ -144,8 +144,8 @@ async function run<Name extends string>(
 }
 
 /**
- * Erases the texts of transfers and their reversals. Locks the account of the card first, so that a group that has read the old
- * texts cannot commit them.
+ * Erases the free text of transfers and their reversals. Locks the account of the card first, so that a group that has read the
+ * old text cannot commit it.
  */
 function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const { programId } = erasure;
@@ -165,7 +165,7 @@ function eraseTexts(database: Database, erasure: CardErasure, settings: ErasureS
       ids.length === 0
         ? []
         : [eraseTransfers(named), eraseMetadata(named), eraseReversals(named), raiseVersionOfCard(erasure)];
-    // Operators may have written notes even about a transfer without texts.
+    // Operators may have written notes even about a transfer without free text.
     const all = { ...erasure, transferIds: transfers.map((row) => row.transfer_id as string) };
     const notes = [eraseNotesOfAttempts(all), eraseNotesOfBreaks(all), expireApprovalsAbout(all)];
     return {
@@ -192,7 +192,7 @@ function eraseEvents(database: Database, erasure: CardErasure, settings: Erasure
   });
 }
 
-/** Returns the event without the texts about the holder, or undefined if it is not about the card. */
+/** Returns the event without the free text about the holder, or undefined if it is not about the card. */
 function rewritten(
   event: FoundEvent,
   cardName: string,
@@ -203,7 +203,7 @@ function rewritten(
   return { event: { ...event, payload }, isChanged: payload !== event.payload };
 }
 
-/** Erases the texts of stored errors. A trigger does this for errors that are stored later (migration 0021). */
+/** Erases the free text of stored errors. A trigger does this for errors that are stored later (migration 0021). */
 function eraseErrorTexts(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {
   const load = { errors: eraseErrors(erasure, settings.maxErrors) };
   return run(database, erasure, load, ({ errors: found }) => {
@@ -214,7 +214,7 @@ function eraseErrorTexts(database: Database, erasure: CardErasure, settings: Era
 }
 
 /**
- * Erases the texts of cases. A trigger has already erased the cases that name the card (migration 0039). This step finds all
+ * Erases the free text of cases. A trigger has already erased the cases that name the card (migration 0039). This step finds all
  * others, including cases that were written while the trigger ran.
  */
 function eraseCases(database: Database, erasure: CardErasure, settings: ErasureSettings): Promise<Batch> {

@@ -55,7 +55,7 @@ function refusalOf(finding: Finding): Refusal {
   return finding.refusal;
 }
 
-describe('does not redact texts of the service that look like a card number', () => {
+describe('does not redact what the service wrote, even if it looks like a card number', () => {
   test('in checks: amounts and the use of a limit', () => {
     fc.assert(
       fc.property(balances, balances, (balance, limit) => {
@@ -123,7 +123,7 @@ describe('does not redact texts of the service that look like a card number', ()
   });
 });
 
-test.each(CARD_NUMBERS)('redacts the card number %s in texts from a caller, but not as a balance', (number) => {
+test.each(CARD_NUMBERS)('redacts the card number %s in text from a caller, but not as a balance', (number) => {
   const saw = { reference: number, card_id: `card ${number}`, taken_by: null, balance: BigInt(number) };
   const entry = entryOf({
     saw,

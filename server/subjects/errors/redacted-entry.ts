@@ -42,7 +42,7 @@ export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 /** Maximum number of characters in all fields of a request together. A marker replaces the rest. */
 export const MAX_REQUEST_LENGTH = 16_000;
 
-/** Approximate memory of an entry, not counting its texts. */
+/** Approximate memory of an entry, not counting its strings. */
 const FIXED_BYTES = 600;
 
 /**
@@ -128,7 +128,7 @@ const SEARCHED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Redacts search terms, texts that people write in a case or a note, and the processor's token of a card. They do not name a card,
+ * Redacts search terms, text that people write in a case or a note, and the processor's token of a card. They do not name a card,
  * so the erasure of a card holder could not find them.
  */
 function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {

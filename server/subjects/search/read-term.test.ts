@@ -22,7 +22,7 @@ describe('readTerm', () => {
     expect(readTerm(text)).toMatchObject({ id: undefined, cardName: text });
   });
 
-  test('does not read a text with spaces or non-ASCII letters as a card name', () => {
+  test('does not read a term with spaces or non-ASCII letters as a card name', () => {
     for (const text of ['employee 7', 'Zoë']) expect(readTerm(text).cardName).toBeUndefined();
   });
 

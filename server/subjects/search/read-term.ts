@@ -7,12 +7,12 @@ export type TermAmount = { readonly amount: number; readonly currencies: readonl
 
 export type Term = {
   readonly text: string;
-  /** An id with a known prefix. If it is set, the text cannot mean anything else. Ids of cards are in `cardName`. */
+  /** An id with a known prefix. If it is set, the term cannot mean anything else. Ids of cards are in `cardName`. */
   readonly id: { readonly prefix: IdentifierPrefix; readonly inner: string } | undefined;
   /** The id of a card, or a prefix of such an id. */
   readonly cardName: string | undefined;
   readonly lastFour: string | undefined;
-  /** The hash that finds a card. The text is either this hash itself or the card's token at the processor. */
+  /** The hash that finds a card. The term is either this hash itself or the card's token at the processor. */
   readonly tokenHash: string;
   /** The possible amounts: one for each number of decimals that currencies have. */
   readonly amounts: readonly TermAmount[];

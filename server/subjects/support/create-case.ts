@@ -37,7 +37,7 @@ type Subject = Pick<SupportCase, 'requestId' | 'transferId' | 'operation' | 'cod
   readonly cardNames: readonly string[];
 };
 
-/** Maximum length of the beginning of a text that the queue shows, in characters. */
+/** Maximum length of the beginning of the case's text that the queue shows, in characters. */
 const MAX_SUMMARY = 200;
 
 /**

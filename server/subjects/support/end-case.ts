@@ -52,7 +52,7 @@ export function afterResolution(before: SupportCase, outcome: Outcome, now: numb
   return { ...before, status: 'resolved', outcome, firstResponseAt, resolvedAt: at, updatedAt: at };
 }
 
-/** close_case: returns the closed case. It never opens again, and its texts are removed after some time. */
+/** close_case: returns the closed case. It never opens again, and its free text is removed after some time. */
 export async function closeCase(service: Service, call: Call<'close_case'>): Promise<Reply<'close_case'>> {
   const caseId = caseIdOf(call);
   const programId = programOf(call);

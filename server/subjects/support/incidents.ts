@@ -110,7 +110,10 @@ function readCodes(call: Call<'create_incident' | 'update_incident'>, codes: rea
   throw schemaRefusal(call, `'codes' has '${codes[unknown]}', which is not an error code.`, `/codes/${unknown}`);
 }
 
-/** update_incident: returns the incident with new texts or codes. Card programs get an event if the change is visible to them. */
+/**
+ * update_incident: returns the incident with its new wording or codes. Card programs get an event if the change is visible to
+ * them.
+ */
 export async function updateIncident(
   service: Service,
   call: Call<'update_incident'>,

@@ -19,7 +19,7 @@ import { wireOrNull } from './find-case.ts';
 
 const shown = (moment: Date | null): string | null => moment?.toISOString() ?? null;
 
-/** Returns a case as defined by the contract, without its texts. */
+/** Returns a case as defined by the contract, without its free text. */
 export function toCaseRecord(one: SupportCase): CaseRecord {
   const { lastMessageId, lastMessageSide: from } = one;
   return {
@@ -80,7 +80,7 @@ export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
   return { ...toCaseRecord(one), summary: one.summary };
 }
 
-/** Returns a case with its texts, and the snapshot as support sees it. */
+/** Returns a case with its free text, and the snapshot as support sees it. */
 export function withTexts(one: WholeCase, messages: readonly CaseMessage[]) {
   return {
     ...toCaseRecord(one),

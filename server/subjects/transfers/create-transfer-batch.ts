@@ -148,7 +148,7 @@ class Row {
   }
 
   /**
-   * Returns the outcome of a created transfer as JSON text. Throws the error of a failed row. The text contains the transfer
+   * Returns the outcome of a created transfer as JSON text. Throws the error of a failed row. The outcome contains the transfer
    * exactly as stored, so that a replay equals the first response byte for byte.
    */
   show(service: TransferService, call: BatchCall): Shown | Promise<Shown> {

@@ -39,7 +39,7 @@ export function replayOf(stored: StoredResponse, fingerprint: Fingerprint): Outc
 type MoneyReply<Record> = JsonReply<Record> & Moved;
 
 /**
- * Returns the reply with a transfer. Throws the refusal. If the text is no longer stored, a replay shows the current transfer.
+ * Returns the reply with a transfer. Throws the refusal. If the stored JSON is gone, a replay shows the current transfer.
  * `moneyMoved` describes the request, so a replay has the same value as the first response. It can be a function that derives the
  * value from the shown record ({@link movedBy}).
  */

@@ -109,7 +109,7 @@ function readPlace(text: string): Place {
     const host = decodeURIComponent(name);
     if (host !== '' && !host.includes('@')) return { host, port };
   } catch {
-    // The text has a % that does not begin an escaped character.
+    // The string has a % that does not begin an escaped character.
   }
   throw new HostListProblem(`DATABASE_URL names several hosts, and one of them cannot be read. ${FORM}`);
 }
