@@ -15,22 +15,27 @@ const SAFE: ReplicationFacts = {
 test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
   ['one synchronous standby', {}, 'yes', /^A commit is acknowledged once a synchronous standby has it on disk\.$/],
   ['synchronous_commit remote_apply', { synchronousCommit: 'remote_apply' }, 'yes', /on disk\.$/],
-  ['FIRST of a list', { standbyNames: 'FIRST 1 (a, b)' }, 'yes', /once a synchronous/],
+  ['FIRST with a list', { standbyNames: 'FIRST 1 (a, b)' }, 'yes', /once a synchronous/],
   [
-    'ANY of a list',
+    'ANY with a list',
     { standbyNames: 'ANY 2 (a, b, c)', standbyList: [quorum, quorum, quorum] },
     'yes',
     /once 2 synchronous standbys have it/,
   ],
-  ['an old list with a number', { standbyNames: '2(a,b)', standbyList: [sync, sync] }, 'yes', /once 2 /],
+  ['a number and a list, in the older syntax', { standbyNames: '2(a,b)', standbyList: [sync, sync] }, 'yes', /once 2 /],
   [
-    'any name',
+    'a star, which matches any name',
     { standbyNames: '*' },
     'yes',
     /on disk\. synchronous_standby_names has a \*, so any program that receives the WAL/,
   ],
-  ['any name of a list', { standbyNames: 'ANY 1 ("*", b)', standbyList: [quorum] }, 'yes', /has a \*/],
-  ['a name with a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],
+  [
+    'ANY with a list that contains a star',
+    { standbyNames: 'ANY 1 ("*", b)', standbyList: [quorum] },
+    'yes',
+    /has a \*/,
+  ],
+  ['a name that contains a star', { standbyNames: '"a*"' }, 'yes', /on disk\.$/],
   [
     'no name of a standby',
     { standbyNames: '' },
@@ -52,7 +57,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
     'no',
     /does not survive a power loss of both machines/,
   ],
-  ['no right to see the standbys', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
+  ['no privilege to see the standbys', { standbyList: null }, 'unknown', /GRANT pg_monitor/],
   [
     'a managed server without a name',
     { standbyNames: '', managedBy: 'Amazon RDS' },

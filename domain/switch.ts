@@ -50,7 +50,7 @@ export function allAtConnector(
     .sort((left, right) => width(left) - width(right));
 }
 
-/** Whether a setting disables its scope at `now`. A setting past its end does not. */
+/** Whether a setting disables its scope at `now`. A setting whose `until` has passed does not. */
 export function isInForce({ disabled, until }: Pick<SwitchSetting, 'disabled' | 'until'>, now: number): boolean {
   return disabled && (until === null || until > now);
 }

@@ -81,7 +81,7 @@ const platformWarn: Warn = (message) => globalThis.console.warn(message);
  * or an InvalidArgument. The first three report whether money moved. An export resolves to its chunks of text, with the
  * same `response`. The loop over them throws an IncompleteResponse if the response is cut off.
  *
- * Keep one client for the whole program: it has no state, and calls can run at the same time.
+ * Use one client for the whole process: it has no state, and calls can run at the same time.
  *
  * @example
  * const service = new TransferService({ baseUrl: process.env.TRANSFER_SERVICE_URL, key: process.env.TRANSFER_SERVICE_KEY });

@@ -189,9 +189,9 @@ const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
 };
 
 /**
- * An operator's request was accepted, and is waiting for the approval of a second person (status 202). Nothing has changed yet, and no
- * money moved. Only operators get it, and only if the approval policy has a rule about the request. The same request with the same
- * idempotency key returns its result once it is approved.
+ * An operator's request was accepted, and is waiting for the approval of a second person (status 202). Nothing has changed yet,
+ * and no money moved. Only operators get it, and only if the approval policy has a rule about the request. The same request with
+ * the same idempotency key returns its result once it is approved.
  */
 export class AwaitsApproval extends Error implements FailedCall {
   readonly approval: ApprovalRecord;
@@ -203,7 +203,7 @@ export class AwaitsApproval extends Error implements FailedCall {
   readonly headers: Headers;
 
   constructor(approval: ApprovalRecord, { requestId, idempotencyKey, attempts, headers }: ResponseDetails) {
-    super(`The request waits for an approval: ${approval.approval_id}, ${approval.status}.`);
+    super(`The request is waiting for an approval: ${approval.approval_id}, ${approval.status}.`);
     this.name = 'AwaitsApproval';
     this.approval = approval;
     this.requestId = requestId;

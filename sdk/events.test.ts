@@ -7,7 +7,7 @@ import type {
   UnknownEvent,
 } from './generated/operations.ts';
 
-/** Handles an event as a program would. The compiler checks the type of each `data`. */
+/** Handles an event as an application would. The compiler checks the type of each `data`. */
 function react(event: TransferServiceEvent): string {
   switch (event.type) {
     case 'transfer.completed':

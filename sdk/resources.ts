@@ -22,15 +22,15 @@ export class Events extends EventsResource {
   }
 
   /**
-   * Returns the events of the card program as they happen, for `for await`: each event once, in order. The loop survives
-   * restarts of the service and lost connections. It ends only when you leave it, or abort the signal.
+   * Returns the events of the card program as they happen, for `for await`: each event once, in order. The loop survives restarts
+   * of the service and lost connections. It ends only when you break out of it or abort the signal.
    *
-   * To survive a restart of your own program too, store the `position` of each event together with the result of processing
+   * To survive a restart of your own process as well, store the `position` of each event together with the result of processing
    * it. Then begin with the last position as `after`.
    *
-   * Throws a RequestError with the code `events_expired` if events after `after` are no longer stored, an EventGap if the
-   * service left out an event, and the errors of any call. Once connected, it throws only errors that a retry cannot
-   * resolve, such as a revoked key.
+   * Throws a RequestError with the code `events_expired` if events after `after` are no longer stored, an EventGap if the service
+   * left out an event, and the errors of any call. Once connected, it throws only errors that a retry cannot resolve, such as a
+   * revoked key.
    */
   async *stream(options: EventStreamOptions = {}): AsyncGenerator<TransferServiceEvent, void, undefined> {
     for await (const { event } of this.streamWithText(options)) yield event;
@@ -87,7 +87,7 @@ async function beginning(
 }
 
 /**
- * The scope to disable, the reason and the end: the whole service, a card program, one of its transfer types, or a
+ * The scope to disable, why, and until when. The scope is the whole service, a card program, one of its transfer types, or a
  * connector.
  */
 export type DisableBody = Omit<ChangeSwitchBody, 'disabled' | 'reason'> & { readonly reason: string };

@@ -15,7 +15,7 @@ test('finds the screen of a path, and decodes its parameters', () => {
   }
 });
 
-test('all screens have distinct paths and letters, and each screen without parameters has a group', () => {
+test('gives all screens distinct paths and letters, and each screen without parameters a group', () => {
   const paths = ROUTES.map(({ path }) => path);
   const letters = ROUTES.flatMap(({ letter }) => letter ?? []);
   expect(new Set(paths).size).toBe(paths.length);

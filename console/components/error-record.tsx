@@ -22,7 +22,8 @@ import { Id, LinkedText } from './id.tsx';
 
 /**
  * Shows a failed call: what happened, its code with a link to the catalogue, the request with a link to its screen, and whether
- * money moved. Buttons open a case about it, or copy everything for a ticket. A request that waits for an approval has not failed.
+ * money moved. Buttons open a case about it, or copy everything for a ticket. A request that is waiting for an approval has not
+ * failed.
  */
 export function ErrorRecord({
   error,

@@ -33,7 +33,7 @@ test('stores nothing if no person is signed in', () => {
   expect(stored.get(NAME)).toContain(PERSON);
 });
 
-test('when it starts, the console removes values that are 10 minutes old, and keeps newer ones', () => {
+test('removes values that are 10 minutes old when the console starts, and keeps newer ones', () => {
   removeOldForms();
   keepForms(PERSON);
   vi.advanceTimersByTime(10 * 60_000);
@@ -44,7 +44,7 @@ test('when it starts, the console removes values that are 10 minutes old, and ke
   expect(stored.has(NAME)).toBe(false);
 });
 
-test('the console starts even if the storage is blocked', () => {
+test('does not prevent the console from starting if the storage is blocked', () => {
   const refuse = () => {
     throw new Error('The operation is insecure.');
   };

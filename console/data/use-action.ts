@@ -95,8 +95,8 @@ export function isOutdated(thrown: unknown): boolean {
 }
 
 /**
- * Whether a failure is final, so that the next try is a new request with a new key. A request that waits for an approval counts
- * as final too: once it is carried out, the same input is a new request.
+ * Whether a failure is final, so that the next try is a new request with a new key. A request that is waiting for an approval
+ * counts as final too: once it is carried out, the same input is a new request.
  */
 function isFinal(thrown: unknown): boolean {
   if (thrown instanceof AwaitsApproval) return true;

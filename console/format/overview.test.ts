@@ -47,7 +47,7 @@ const figures = (requests: number, failed: number, refused = 0) => {
 };
 const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
 
-test('the first line agrees with the figures below it', () => {
+test('says the same in the first line as in the figures below it', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const health = (minute: object, others = 0) =>
     healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
@@ -76,7 +76,7 @@ test('the first line agrees with the figures below it', () => {
   );
 });
 
-test('the first line says whether the service works', () => {
+test('says in the first line whether the service works', () => {
   const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
   const process = { alive: true };
   const health = (more: object, processes: readonly object[] | null = [process]) =>

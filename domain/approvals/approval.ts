@@ -30,7 +30,7 @@ export type Identity = {
   readonly behind: readonly string[];
 };
 
-/** The maker of a request, with their current rights. */
+/** The maker of a request, with their current permissions. */
 export type Maker = Identity & {
   /** Null if the maker may still send the request, otherwise the reason, as the end of a sentence. */
   readonly lost: string | null;

@@ -101,11 +101,11 @@ describe('a text that does not look like a card number', () => {
     ['twenty digits', '41111111111111111111'],
     ['a letter before it', 'x4111111111111111'],
     ['a letter after it', '4111111111111111x'],
-    ['an amount of minor units', '999999999999'],
+    ['an amount in minor units', '999999999999'],
     ['a moment', '2030-01-31T12:00:00.000Z'],
     ['digits far apart', '4111    1111    1111    1111'],
     ['the inner id of the demo program', '01900000-0000-7000-8000-0000000000de'],
-    ['an id of digits only', 'tr_41111111111111114111111111111111'],
+    ['an id with only digits', 'tr_41111111111111114111111111111111'],
   ])('is neither found nor redacted: %s, %s', (_, text) => {
     expect(findCardNumbers(text)).toEqual([]);
     expect(redactCardNumbers(text)).toBe(text);
@@ -225,11 +225,11 @@ describe('a refused number', () => {
       (at: number) => new Date(1.6e12 + at * 86_413_000).toISOString().replaceAll(/[T:]/g, ' '),
     ],
     ['an amount', (at: number) => String(999_999_999_999 - at)],
-    ['an invoice of a day', (at: number) => `INV-20261121-${String(at).padStart(6, '0')}`],
+    ['an invoice number with a date', (at: number) => `INV-20261121-${String(at).padStart(6, '0')}`],
     ['a telephone number', (at: number) => `+49 151 ${String(10_000_000 + at * 7919)}`],
     ['a UUID', () => randomUUIDv7()],
-    ['an id of the service', () => toWireId('tr', randomUUIDv7())],
-    ['an address of a machine', (at: number) => `192.168.${at % 256}.${(at * 7) % 256}`],
+    ['an id from the service', () => toWireId('tr', randomUUIDv7())],
+    ['the address of a machine', (at: number) => `192.168.${at % 256}.${(at * 7) % 256}`],
   ])('is never %s', (_, make) => {
     const refused = Array.from({ length: 5_000 }, (__, at) => make(at)).filter(readsAsCardNumber);
     expect(refused).toEqual([]);

@@ -203,7 +203,7 @@ function groupsFrom(text: string, start: number): readonly Span[] {
 
 type Run = Span & { readonly digits: number };
 
-/** Digits doubled by Luhn's formula: 16 counts as 1 + 6. */
+/** Digits after doubling, as in the Luhn algorithm: 16 counts as 1 + 6. */
 const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
 
 /**

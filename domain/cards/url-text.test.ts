@@ -9,7 +9,7 @@ describe('a card number in a URL is found', () => {
     ['unencoded', `https://a.example/${NUMBER}`],
     ['in quotes', `https://a.example/?card=%22${NUMBER}%22`],
     ['with encoded spaces', 'https://a.example/4532%200151%201283%200366'],
-    ['with pluses for spaces', 'https://a.example/?card=4532+0151+1283+0366'],
+    ['with a plus for each space', 'https://a.example/?card=4532+0151+1283+0366'],
     ['with encoded pluses', 'https://a.example/?card=4532%2B0151%2B1283%2B0366'],
     ['with encoded dashes', 'https://a.example/4532%2D0151%2d1283%2D0366'],
     ['with spaces that are encoded twice', 'https://a.example/4532%25200151%25201283%25200366'],

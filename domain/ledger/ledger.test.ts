@@ -183,10 +183,10 @@ describe('a posting', () => {
     ['more than the balance', { ...movement, amount: 101n }],
     ['held money', { ...movement, source: { ...source, held: 1n } }],
     ['within one account', { ...movement, destination: source }],
-    ['into another currency', { ...movement, destination: account('b', 'funding', 0n, 'EUR') }],
-    ['into another program', { ...movement, destination: { ...destination, programId: 'other' } }],
+    ['into a different currency', { ...movement, destination: account('b', 'funding', 0n, 'EUR') }],
+    ['into a different program', { ...movement, destination: { ...destination, programId: 'other' } }],
     ['past the largest balance', { ...movement, destination: account('b', 'funding', MAXIMUM_BALANCE) }],
-  ])('of %s is a broken invariant, not a refusal', (_what, broken) => {
+  ])('is a broken invariant, not a refusal: %s', (_what, broken) => {
     expect(() => post(broken)).toThrow(LedgerViolation);
   });
 });
@@ -245,7 +245,7 @@ describe('the switch', () => {
     ['allows a load while a connector of other cards is disabled', setting({ connectorId: 'increase' }), false],
     ['allows a load once the setting has ended', setting({ until: 1000 }), false],
     ['refuses a load until the setting ends', setting({ until: 1001 }), true],
-    ['allows a load after the service was enabled again', setting({ disabled: false }), false],
+    ['allows a load after the service is enabled again', setting({ disabled: false }), false],
   ])('%s', (_what, switched, refused) => {
     const world = new World(1000n, [0n]);
     world.switches = [switched];

@@ -80,7 +80,7 @@ describe('currencies', () => {
     expect(formatMoney(amount, currency)).toBe(text);
   });
 
-  test('the table has codes of three capital letters and the exponents of the standard', () => {
+  test('has codes of three capital letters, and the exponents from ISO 4217', () => {
     expect(Object.keys(CURRENCY_EXPONENTS).length).toBeGreaterThan(150);
     for (const [code, exponent] of Object.entries(CURRENCY_EXPONENTS)) {
       expect(code).toMatch(/^[A-Z]{3}$/);

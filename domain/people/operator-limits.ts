@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts';
 // Kept by: `countMovement`, under the lock of the person's name
 // Tested by: `domain/people/operator-limits.test.ts`, `test/api/operator-limits.test.ts`
 
-/** The most that one person may withdraw and reverse in a day, in minor units by currency. Other currencies have no limit. */
+/** The maximum that one person may withdraw and reverse in a day, in minor units by currency. Other currencies have no limit. */
 export type OperatorLimits = ReadonlyMap<string, bigint>;
 
 /**

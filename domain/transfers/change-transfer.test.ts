@@ -64,7 +64,7 @@ function resultOf(plan: TransferPlan | Refusal): string {
   return plan instanceof Refusal ? plan.code : plan.transfer.status;
 }
 
-test('a hold expires at its end and not before, and only while it is pending', () => {
+test('a hold expires at its expires_at and not before, and only while it is pending', () => {
   const end = CREATED + MINUTE;
   const hold = created({ capture: 'manual', expiresAt: end });
   expect(resultOf(decideExpiry(hold, viewAt(end - 1)))).toBe('invalid_transfer_status');
@@ -79,7 +79,7 @@ test.each([
   ['waits until it is due', MINUTE - 1, [], 'invalid_transfer_status'],
   ['is held when it is due', MINUTE, [], 'pending'],
   ['waits while the service is disabled', MINUTE, [DISABLED], 'service_disabled'],
-  ['expires if its hold would be over', 2 * MINUTE, [], 'expired'],
+  ['expires if its hold would already have expired', 2 * MINUTE, [], 'expired'],
   ['expires even while the service is disabled', 2 * MINUTE, [DISABLED], 'expired'],
 ] as const)('a scheduled hold %s', (_, later, switches, result) => {
   const times = { scheduledFor: CREATED + MINUTE, expiresAt: CREATED + 2 * MINUTE };

@@ -96,8 +96,9 @@ function attemptOf(transfer: Transfer, { connectorId }: Card): Pick<TransferPlan
 function hold(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
   const { source, destination } = placeHold(ends, transfer.amount);
   const [first] = counts;
-  if (first === undefined) throw new Error('a hold needs a day it counts on');
-  if (transfer.capture === 'manual' && transfer.expiresAt === null) throw new Error('a hold for a caller needs an end');
+  if (first === undefined) throw new Error('a hold needs a day on which it counts');
+  if (transfer.capture === 'manual' && transfer.expiresAt === null)
+    throw new Error('a hold for a caller needs expires_at');
   return {
     transfer,
     event: 'transfer.pending',

@@ -84,7 +84,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     "No money has moved: 10.00 USD is held on the program's funding for the card 'card_1' until 2026-02-07T09:00:00.000Z, unless it is captured or canceled earlier.",
   ],
   [
-    'held past its end',
+    'held past its expires_at',
     HELD,
     AFTER_END,
     'no',

@@ -183,7 +183,7 @@ export function foresee(
   return { status, moneyMoved: 'unknown', sentence: `${held}.${order}` };
 }
 
-/** The end of a sentence about an order in a sandbox: the behavior that its adapter is asked for. */
+/** Returns the last clause of a sentence about an order in a sandbox: the behavior that the adapter is asked for. */
 function told(connectorId: string, behavior: string | undefined): string {
   return behavior === undefined ? '' : `; '${connectorId}' is told to behave as '${behavior}'`;
 }
@@ -294,7 +294,8 @@ function movedLate(facts: MoneyFacts): MoneySummary | undefined {
 
 function expiredSentence(facts: MoneyFacts): string {
   const end = momentOf(facts.expiresAt);
-  // A scheduled transfer that waited past its end never held anything, but the stored record does not show whether this one did.
+  // A scheduled transfer that was still waiting at its expires_at never held anything, but the stored record does not show
+  // whether that happened here.
   if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing is held.`;
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }

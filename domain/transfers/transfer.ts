@@ -214,21 +214,21 @@ export function statusOf(
   return terms.capture === 'manual' || card.connectorId !== null ? 'pending' : 'completed';
 }
 
-/** Whether a transfer waits for its card's processor: only such a hold is captured automatically. */
+/** Whether a transfer is waiting for its card's processor: only such a hold is captured automatically. */
 export function waitsForProcessor({ status, capture }: Pick<Transfer, 'status' | 'capture'>): boolean {
   return status === 'pending' && capture === 'automatic';
 }
 
 /**
- * Whether the processor may know more about the money of a transfer than its status shows: while the transfer waits, and after it
- * has ended, since the processor may have contradicted the end.
+ * Whether the processor may know more about the money of a transfer than its status shows: while the transfer is waiting, and
+ * after it has failed or completed, since the processor may have contradicted that outcome.
  */
 export function dependsOnProcessor(transfer: Pick<Transfer, 'status' | 'capture'>): boolean {
   const hasEnded = transfer.status === 'failed' || transfer.status === 'completed';
   return waitsForProcessor(transfer) || (hasEnded && transfer.capture === 'automatic');
 }
 
-/** The status of a transfer at a moment. A hold past its end counts as expired, even before that is written. */
+/** The status of a transfer at a moment. A hold counts as expired from its `expires_at` on, even before that is stored. */
 export function statusAt(transfer: Pick<Transfer, 'status' | 'expiresAt'>, now: number): TransferStatus {
   const isOver = transfer.status === 'pending' && transfer.expiresAt !== null && transfer.expiresAt <= now;
   return isOver ? 'expired' : transfer.status;

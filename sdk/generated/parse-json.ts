@@ -5,7 +5,7 @@
  * sequence, if an earlier text had a name that begins with the same characters. After `{"X":1,"\\":2}` it reads the name `"` in
  * `{"X":1,"\"":2}` as a backslash (nodejs/node issue 63785). This function reads each such name alone.
  *
- * Unlike the reader of requests it refuses nothing that `JSON.parse` accepts, because stored text has to stay readable.
+ * Unlike the reader of requests, it refuses nothing that `JSON.parse` accepts, because stored text has to stay readable.
  *
  * @throws {SyntaxError} The text is not JSON.
  */

@@ -78,7 +78,7 @@ type Outcome<Record> = JsonReply<Record> | Refusal | Forgotten;
 /**
  * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is executed, and its
  * response is stored in the same transaction as its effects. Later requests get the same response again. The lock on the key
- * serializes concurrent requests: the second one finds the response of the first.
+ * serializes concurrent requests: the second request finds the response to the first.
  */
 export async function transactUnderKey<Id extends OperationId, Name extends string>(
   { database }: { readonly database: Database },

@@ -252,7 +252,7 @@ function describeUse(shownAs: string, owner: LockOwner | undefined): string {
     const advice = 'Stop it first, or set DATA_DIR to another directory.';
     return `The data directory ${shownAs} is in use by ${who}. ${advice}`;
   }
-  return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
+  return `The data directory ${shownAs} is in use by ${who}, which is running the command ${task}. Try again when the command has finished.`;
 }
 
 /** Returns the problem if a lock cannot be taken although no process holds it. `path` is the lock file. */

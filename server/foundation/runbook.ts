@@ -96,8 +96,8 @@ export function runbookPath(page: RunbookPage): string {
 
 /**
  * Returns the line after the message of a problem, which leads to its page. A reader in a terminal or a log has one of three
- * installations. The first is a clone, usually with the service started from its root. The second is the package, which may be
- * anywhere. The third is a container, whose files cannot be opened.
+ * installations: a clone, usually with the service started from its root; the package, which may be anywhere; or a container,
+ * whose files cannot be opened.
  */
 export function runbookLine(page: RunbookPage, directory = process.cwd(), isClone = IS_CLONE): string {
   const path = runbookPath(page);

@@ -22,7 +22,7 @@ export type PageResponse = {
 
 /**
  * Returns whether the Accept header prefers HTML to JSON, as it does in browsers. A header that accepts everything, as curl and
- * most programs send it, gets JSON.
+ * most clients send it, gets JSON.
  */
 export function prefersPage(accept: string | undefined): boolean {
   return prefersToJson(accept, ['text/html', 'application/xhtml+xml']);

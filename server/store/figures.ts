@@ -44,7 +44,7 @@ export type YesterdayFigures = {
   /** Card programs whose day was checked, and whose day did not add up. */
   readonly checked: number;
   readonly notAddingUp: number;
-  /** The first {@link MAX_NAMED_PROGRAMS} of the latter, by name. Ids are inner UUIDs. */
+  /** The first {@link MAX_NAMED_PROGRAMS} whose day did not add up, by name. Ids are inner UUIDs. */
   readonly named: readonly { readonly programId: string; readonly name: string; readonly day: string }[];
 };
 
@@ -64,7 +64,7 @@ const LEDGER = columns({
   fundingLow: NUMBER,
   /** Keys that the command `operator-key` has created on the host in the last hour. */
   hostKeys: NUMBER,
-  /** Age of the oldest request that waits for an approval. */
+  /** Age of the oldest request that is waiting for an approval. */
   approvalPendingSeconds: nullable(NUMBER),
   /** The last verification of the books, or null before the first. */
   booksVerifiedAt: nullable(TIME),
@@ -352,7 +352,7 @@ const SERVER = columns({
   maxWalSenders: NUMBER,
   /** `synchronous_commit` in the sessions of the service. */
   synchronousCommit: TEXT,
-  /** The standbys by name. Null if the user lacks the right to see them. */
+  /** The standbys by name. Null if the user lacks the privilege to see them. */
   standbyList: nullable(json<readonly StandbyFigures[]>('json')),
   /** The managed service that runs the server. It is recognized by a role that only its servers have. */
   managedBy: nullable(TEXT),
@@ -394,11 +394,11 @@ const READ_SERVER_FIGURES: Statement = {
   values: [],
 };
 
-/** Begins a transaction as the user of the database, which may have rights that the role of the service lacks. */
+/** Begins a transaction as the user of the database, which may have privileges that the role of the service lacks. */
 const AS_USER = 'begin read only; set local role none';
 
 /**
- * Reads the server's figures about itself. It does not use the role of the service, because the rights of the database's user
+ * Reads the server's figures about itself. It does not use the role of the service, because the privileges of the database's user
  * decide whether the server shows its standbys.
  */
 export async function readServerFigures(database: Database): Promise<ServerFigures> {

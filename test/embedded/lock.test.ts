@@ -63,7 +63,7 @@ test('names the command that uses the directory', async () => {
   const directory = await makeDirectory();
   const lock = await lockDataDirectory(directory, directory, 'verify-books');
   await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
-    `The data directory ./data is in use by process ${process.pid}, which runs the command verify-books. ` +
+    `The data directory ./data is in use by process ${process.pid}, which is running the command verify-books. ` +
       'Try again when the command has finished.',
   );
   lock.release();

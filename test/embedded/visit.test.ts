@@ -39,7 +39,7 @@ test('starts and stops a server if no service is running, and refuses a service 
   const visited = await visit(directory);
   expect(await serverOf(visited)).toEqual([{ works: true }]);
   const service = await runOwner('start', directory);
-  expect(service.message).toContain(`process ${process.pid}, which runs the command verify-books. Try again`);
+  expect(service.message).toContain(`process ${process.pid}, which is running the command verify-books. Try again`);
   await visited.close();
   await expect(serverOf(visited)).rejects.toThrow('ENOENT');
   expect((await runOwner('start', directory)).won).toBe(true);

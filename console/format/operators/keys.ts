@@ -33,7 +33,7 @@ const HOLDERS: Readonly<Partial<Record<KeyScope, string>>> = {
   'funding:write': 'a treasurer',
 };
 
-/** Returns who can call an operation, to tell callers who can't: `an operator`. */
+/** Returns who can call an operation, for a message to callers who can't: `an operator`. */
 export function whoMay(operation: OperationId): string {
   const { scope } = OPERATIONS[operation];
   return (scope === null ? undefined : HOLDERS[scope]) ?? 'an administrator';

@@ -46,7 +46,7 @@ export function ApprovalsScreen() {
         rowKey={({ approval_id }) => approval_id}
         href={hrefOf}
         empty={
-          <Empty title={status === 'pending' ? 'Nothing waits for an approval' : 'No approvals'}>
+          <Empty title={status === 'pending' ? 'Nothing is waiting for approval' : 'No approvals'}>
             The approval policy says which requests need one. <a href="/guides/approvals">Approvals</a> explains it.
           </Empty>
         }

@@ -15,7 +15,7 @@ type Verification = {
   readonly at: string;
 };
 
-/** Verifies the whole log, portion by portion, and shows its last position and hash, for the user to note elsewhere. */
+/** Verifies the whole log in batches, and shows its last position and hash, for the user to note elsewhere. */
 export function VerifyChain() {
   const [found, setFound] = useState<Verification | undefined>(undefined);
   const [isRunning, setRunning] = useState(false);

@@ -53,7 +53,7 @@ export function IncidentScreen({ parameters }: { readonly parameters: Parameters
       <Loaded state={state}>
         {(found) =>
           found === null ? (
-            <Empty title="There is no such incident">It does not exist or does not affect your card program.</Empty>
+            <Empty title="Incident not found">It does not exist or does not affect your card program.</Empty>
           ) : (
             <IncidentContent shown={found} onDone={onDone} />
           )

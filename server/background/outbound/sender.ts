@@ -120,7 +120,7 @@ export async function readBody(
   return { bodyStart: decodeStart(Buffer.from(text), maxKeptBytes), body };
 }
 
-/** Decodes the first bytes. A character that is cut off at their end is omitted. */
+/** Decodes the first bytes. A character that is cut off at the end is omitted. */
 function decodeStart(bytes: Uint8Array, maxBytes: number): string {
   return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }

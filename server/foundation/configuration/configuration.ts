@@ -53,7 +53,7 @@ type Source = { readonly text: string; readonly origin: string; readonly file: s
 
 /**
  * Returns the value of the variable. A secret may also be in the file that the variable with `_FILE` names. Containers and
- * systemd pass secrets as files, because more programs can see the environment of a process.
+ * systemd pass secrets as files, because the environment of a process can be seen more widely.
  */
 function sourceOf(
   { name, mayBeInFile }: Pick<Setting, 'name' | 'mayBeInFile'>,

@@ -13,7 +13,7 @@ test('shows every setting once, in the order of the table', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test('accepts the shown value of a setting, unless it is a secret', () => {
+test('accepts each setting in the form in which it is shown, unless it is a secret', () => {
   const set = {
     MODE: 'live',
     SUPPORT_CONTACT: 'help@bank.test',
@@ -103,7 +103,7 @@ describe('sign-in with an OpenID provider', () => {
     expect(oidcRoles?.map(({ value }) => value)).toEqual(['ada@bank.test', 'lin@bank.test']);
   });
 
-  test('needs every setting with an issuer, and allows none without an issuer', () => {
+  test('requires the other sign-in settings if the issuer is set, and allows none without it', () => {
     const { OIDC_ISSUER, ...others } = complete;
     expect(() => readConfiguration({ OIDC_ISSUER })).toThrow(
       'OIDC_ISSUER is set, so these settings must be set too: OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES, PUBLIC_URL.',

@@ -96,8 +96,8 @@ async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(terminal, 'close').then(() => null);
   try {
-    // On a terminal, Ctrl-C and Ctrl-D reject the promise of the question. On a pipe, the promise never settles when
-    // the input ends, so this waits for the end of the input too.
+    // On a terminal, Ctrl-C and Ctrl-D reject the promise of the question. On a pipe, the promise never settles when the input
+    // ends, so this also waits for the input to end.
     const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => null), ended]);
     if (answer === null) process.stderr.write('\n');
     return /^y(es)?$/i.test(answer?.trim() ?? '');

@@ -62,7 +62,7 @@ async function ownerOf(port: number): Promise<{ readonly processId: string; read
   return undefined;
 }
 
-/** Returns only the program and its script. Other arguments can be secrets, and people share the output of `doctor`. */
+/** Returns only the executable and its script. Other arguments can be secrets, and people share the output of `doctor`. */
 function programOf([program = '', script = '']: readonly string[]): string {
   return (/^[\w./@-]+\.(?:py|rb|[cm]?[jt]s)$/.test(script) ? `${program} ${script}` : program).slice(0, 80);
 }

@@ -61,7 +61,7 @@ test('the index of messages has every page that a startup problem names', () => 
   expect([...named].filter((page) => !found.has(page))).toEqual([]);
 });
 
-test('the runbook line is right in a clone, in another folder, and in the package or a container', () => {
+test('the runbook line is right in a clone, in a different folder, and in the package or a container', () => {
   const path = resolve(root, 'docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', root)).toBe('Runbook: docs/runbook/disk-full.md');
   expect(runbookLine('disk-full', '/')).toBe(`Runbook: ${path}`);

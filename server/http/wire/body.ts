@@ -81,7 +81,7 @@ function tooSlow(): Refusal {
   return new Refusal('request_timeout', 'The body did not arrive in time.');
 }
 
-/** Reads a body. Resolves to true at its end. After `maxBytes`, resolves to false, and the rest is discarded. */
+/** Reads a body. Resolves to true when it is complete. After `maxBytes`, resolves to false, and the rest is discarded. */
 function readToEnd(context: RequestContext, maxBytes: number, take: (chunk: Buffer) => void): Promise<boolean> {
   const { request, response, connection } = context;
   return new Promise((resolve, reject) => {

@@ -76,7 +76,7 @@ export type WrittenReply = {
   readonly replayed: boolean | undefined;
 };
 
-/** A request that waits for an approval is accepted, but nothing is changed yet. */
+/** A request that is waiting for an approval has been accepted, but has changed nothing yet. */
 const WAITS = { status: 202, location: undefined, etag: undefined } as const;
 
 /**

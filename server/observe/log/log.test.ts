@@ -11,7 +11,7 @@ test('writes time, level, event, sentence and fields', () => {
   expect(text).toBe('2030-01-31T09:00:00.000Z info  service_ready: the service accepts requests port=8080\n');
 });
 
-test('writes no sentence in the line of a request', () => {
+test('omits the sentence in the line of a request', () => {
   const text = asText(line({ event: 'request', method: 'POST', status: 201 }), NO_TERMINAL);
   expect(text).toBe('2030-01-31T09:00:00.000Z info  request method=POST status=201\n');
 });

@@ -67,8 +67,8 @@ export function countCommits(metrics: Metrics): CommitObserver {
 }
 
 /**
- * After this time without a report, the requests in the last report have ended. Each has a time limit of 15 seconds, and the thread
- * reports its end a second later. A crashed thread reports nothing.
+ * After this time without a report, the requests in the last report have ended. Each has a time limit of 15 seconds, and the
+ * thread reports within a second that it has ended. A crashed thread reports nothing.
  */
 const MAX_REPORT_AGE_MILLISECONDS = 30_000;
 

@@ -77,7 +77,10 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     'host_keys_recent',
     'Operator keys that the command operator-key on the host created in the last hour, according to the audit log.',
   );
-  const approval = gauge('approval_oldest_pending_seconds', 'Age of the oldest request that waits for an approval.');
+  const approval = gauge(
+    'approval_oldest_pending_seconds',
+    'Age of the oldest request that is waiting for an approval.',
+  );
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
   const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
@@ -151,7 +154,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   const waits = gauge('synchronous_replication', 'Whether commits wait for a standby, 1 or 0.');
   const standbys = metrics.gauge({
     name: 'standbys',
-    help: 'Standbys that are connected, standbys that commits wait for (synchronous), and how many of those must confirm a commit (required). Absent without the right to see standbys (pg_monitor).',
+    help: 'Standbys that are connected, standbys that commits wait for (synchronous), and how many of those must confirm a commit (required). Absent without the privilege to see standbys (pg_monitor).',
     labels: ['kind'],
   });
   const survives = gauge(
@@ -160,11 +163,11 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
   );
   const lag = gauge(
     'replication_lag_bytes',
-    'WAL that the slowest standby has not replayed yet. Absent without the right to see standbys.',
+    'WAL that the slowest standby has not replayed yet. Absent without the privilege to see standbys.',
   );
   const lateness = gauge(
     'replication_lag_seconds',
-    'Time that the slowest standby took to replay the latest writes, 0 if all are up to date. Absent without the right to see standbys.',
+    'Time that the slowest standby took to replay the latest writes, 0 if all are up to date. Absent without the privilege to see standbys.',
   );
   const archives = gauge('archiving', 'Whether the database server archives its WAL, 1 or 0.');
   const failed = gauge(
@@ -182,7 +185,7 @@ function showServer(metrics: Metrics): (figures: ServerFigures) => void {
     const { answer } = survivalOf(figures, false);
     if (answer === 'unknown') survives.remove();
     else survives.set(answer === 'yes' ? 1 : 0);
-    // Without the right to see standbys, 0 would be wrong.
+    // Without the privilege to see standbys, 0 would be wrong.
     if (figures.standbyList !== null) {
       standbys('connected').set(figures.standbyList.length);
       standbys('synchronous').set(figures.standbyList.filter(isSynchronous).length);

@@ -10,8 +10,8 @@ import { anchorOf, breakable, listing, type Page, type PageContext, withCode } f
 const { IdempotencyKey, ProgramId, CaseId, ClientRequestId, SandboxProvoke } = REQUEST_HEADERS;
 
 const CONTENT_TYPE =
-  '`application/json`, or for a PATCH `application/merge-patch+json`. Not needed with curl, as in the examples. Some programs ' +
-  'send `text/plain` unless told otherwise, which is refused.';
+  '`application/json`, or for a PATCH `application/merge-patch+json`. Not needed with curl, as in the examples. Some clients ' +
+  'send `text/plain` by default, which is refused.';
 
 /** Returns the first page of the reference: the parts that all requests have in common, and a list of the operations. */
 export function referencePage(context: PageContext): Page {

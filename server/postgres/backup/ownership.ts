@@ -118,7 +118,7 @@ export async function claimBackupDirectory(
     host: hostname(),
     dataDirectory,
     // Only the job of the service reports that the owner is alive. A command must leave no report, because other processes would
-    // wait for its end.
+    // wait for it to expire.
     seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,

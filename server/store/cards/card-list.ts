@@ -151,8 +151,8 @@ export function listCards(programId: string, filter: CardFilter, chunk: CardChun
 }
 
 /**
- * SQL: the cards on a route, from the end of the previous chunk. Because the ids are bounded at both ends, the planner chooses the
- * route's index even before it has statistics of the table.
+ * SQL: the cards on a route, from the end of the previous chunk. Because the ids have a lower and an upper bound, the planner
+ * chooses the route's index even before it has statistics of the table.
  */
 function along({ lead, condition = '', isByName, isByPair }: Route, isLater: boolean): string {
   if (isByPair) {

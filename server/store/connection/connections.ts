@@ -33,7 +33,7 @@ type Address =
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
 /**
- * The database role of a connection. migrations/0005_row_level_security.sql grants its rights. `application` serves the
+ * The database role of a connection. migrations/0005_row_level_security.sql grants its privileges. `application` serves the
  * requests of card programs, and sees only the rows of the programs that it has named. `background` is for operators and
  * background jobs, and sees all programs. `authentication` finds the caller of a request.
  */
@@ -187,8 +187,8 @@ export class Connections {
 }
 
 /**
- * Runs work on the schema and the roles, on a separate connection, without time limits and with the rights of the user itself.
- * Throws the error of `pg` if it cannot connect.
+ * Runs work on the schema and the roles, on a separate connection, without time limits and with the privileges of the user
+ * itself. Throws the error of `pg` if it cannot connect.
  */
 export function administer<Result>(
   settings: ConnectionSettings,

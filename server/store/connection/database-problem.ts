@@ -172,7 +172,7 @@ async function findAccessProblem(
     );
   }
   if (usable) return undefined;
-  // Lists all rights that a new ledger needs, so that the user can ask for them all at once.
+  // Lists all privileges that a new ledger needs, so that the user can ask for them all at once.
   if (!isInstalled) return findMissingRights(client, schema);
   return new StartupProblem(
     'database-rights',

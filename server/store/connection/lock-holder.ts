@@ -63,7 +63,7 @@ export async function readTableUser(client: pg.ClientBase): Promise<string | und
   return `${describeSession(found)} uses the table ${found.table}${since}`;
 }
 
-/** Describes a session. Only a superuser can see the program of another user. */
+/** Describes a session. Only a superuser can see the application name of another user's session. */
 export function describeSession({ process, program, user }: Holder): string {
   const who = [program, user && `user ${user}`].filter((part) => part !== null).join(', ');
   return `PostgreSQL process ${process}${who === '' ? '' : ` (${who})`}`;

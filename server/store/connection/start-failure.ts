@@ -12,7 +12,7 @@ import {
 } from './failure.ts';
 
 /**
- * Classes of SQLSTATEs whose cause an operator can fix. They concern the server, its settings or the rights of the user:
+ * Classes of SQLSTATEs whose cause an operator can fix. They concern the server, its settings or the privileges of the user:
  * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output, corrupted
  * data. Any other class during startup is a bug in the service, and is reported with its stack.
  */

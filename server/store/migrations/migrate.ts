@@ -43,10 +43,9 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 }
 
 /**
- * Applies the missing migrations, one process at a time, and returns their names. It can be run again after a failure or a
- * crash.
+ * Applies the missing migrations, one process at a time, and returns their names. It can be run again after a failure or a crash.
  * Throws {@link StartupProblem} if this program cannot run on the schema, an applied migration was edited, the user of the
- * database lacks the right to migrate, or the tables are in use for too long.
+ * database lacks the privileges to migrate, or the tables are in use for too long.
  */
 export async function migrate(settings: ConnectionSettings, options: MigrateOptions = {}): Promise<readonly string[]> {
   const apply = async (client: pg.ClientBase): Promise<readonly string[]> => {

@@ -56,7 +56,7 @@ export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof 
 export type AttemptFilter = {
   readonly eventId: string | null;
   readonly succeeded: boolean | null;
-  /** A range of statuses, with both ends inclusive. `none` means attempts without a response. */
+  /** A range of statuses, including both bounds. `none` means attempts without a response. */
   readonly status: { readonly from: number; readonly to: number } | 'none' | null;
   /** The earliest start of an attempt (inclusive). */
   readonly from: Date | null;

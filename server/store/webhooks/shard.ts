@@ -44,8 +44,8 @@ export const renewShards = statement(
 );
 
 /**
- * SQL: whether a lease has ended. If its end is further ahead than its length, it is from before the database's clock was set back.
- * Twice the length is allowed, so that a small correction of the clock does not end a lease in use.
+ * SQL: whether a lease has ended. A lease that ends later than its length from now is from before the database's clock was set
+ * back. Twice the length is allowed, so that a small correction of the clock does not end a lease in use.
  */
 const HAS_ENDED = `(owner is null
       or expires_at not between statement_timestamp() and statement_timestamp() + 2 * make_interval(secs => :seconds))`;

@@ -263,7 +263,7 @@ export function eventOf(
   return insertEvents(batchId, [event], now, call);
 }
 
-/** Inserts the audit log entry for an end that was not caused by a request. */
+/** Inserts the audit log entry for an approval that ended without a request. */
 export function auditOfEnd({ approvalId, programId }: ShownApproval, details: object): Statement {
   const subjectId = toWireId('apr', approvalId);
   return auditOther('end_approval', { actor: 'service', programId, subjectId, details: JSON.stringify(details) });

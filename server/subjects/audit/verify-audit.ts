@@ -67,8 +67,8 @@ export async function verifyAudit(database: Database, expected?: string): Promis
 const ENTRIES_PER_REQUEST = 1000;
 
 /**
- * verify_audit: verifies a portion of the chain, starting after the entry `after`. A client that begins without `after` and
- * continues with each `next_after` verifies the whole log.
+ * verify_audit: verifies a batch of entries of the chain, starting after the entry `after`. A client that begins without `after`
+ * and continues with each `next_after` verifies the whole log.
  */
 export async function verifyAuditPortion(service: Service, call: Call<'verify_audit'>): Promise<Reply<'verify_audit'>> {
   const { after = 0 } = call.query;
@@ -80,7 +80,7 @@ export async function verifyAuditPortion(service: Service, call: Call<'verify_au
   return { record };
 }
 
-/** Verifies up to `count` entries after the entry `after`, which is read again for comparison with the first one. */
+/** Verifies up to `count` entries after the entry `after`, which is read again because the first of them must follow it. */
 export async function verifyPortion(database: Database, after: number, count: number): Promise<AuditPortion> {
   const head = await readHead(database);
   const from = after === 0 ? BEFORE_ALL_ENTRIES : BigInt(after);
@@ -88,7 +88,7 @@ export async function verifyPortion(database: Database, after: number, count: nu
   const entries = rows.map(toAuditEntry);
   const base = after > 0 && entries[0]?.position === from ? entries.shift() : undefined;
   const walk = new ChainWalk({ base });
-  // The last entry of the previous portion is now missing.
+  // The last entry of the previous batch is now missing.
   if (after > 0 && base === undefined) walk.next = from;
   for (const entry of entries) walk.take(entry, head?.position);
   const isLast = rows.length <= count;

@@ -62,7 +62,7 @@ describe('readTerm', () => {
     ['75 USD  Priya', 'Priya', 7500],
     ['Priya 75 USD', 'Priya', 7500],
     ['employee 7', 'employee', 700],
-  ])('reads %s as a name with an amount', (text, part, usd) => {
+  ])('reads %s as a name and an amount', (text, part, usd) => {
     const { ofHolder, amounts } = readTerm(text);
     expect(amounts).toEqual([]);
     expect(ofHolder?.part).toBe(part);

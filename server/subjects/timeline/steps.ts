@@ -308,7 +308,7 @@ function waitStep(wait: Wait, { events, attempts }: TimelineFacts): readonly Pla
   const begunAt = event.begunAt.getTime();
   const order = Math.max(begunAt, wait.failingSince ?? begunAt, ...tried);
   const webhookId = toWireId('wh', wait.webhookId);
-  const text = `${event.type} waits for the webhook ${webhookId}, which is ${stateOf(wait)}.`;
+  const text = `${event.type} is waiting for the webhook ${webhookId}, which is ${stateOf(wait)}.`;
   const ids = { event_id: toWireId('evt', event.eventId), event_type: event.type, webhook_id: webhookId };
   return [place(order, order === begunAt ? event.createdAt.getTime() : order, 'webhook_waiting', text, ids)];
 }

@@ -69,7 +69,7 @@ export type DueRound = { readonly settled: number; readonly failed: number; read
 
 /**
  * Releases expired holds and executes scheduled transfers that are due. Several processes can do this at once, and a caller's
- * request can be first. The second one finds the transfer's new status and changes nothing.
+ * request can be first. Any later attempt finds the transfer's new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
   // The statements run one after the other, so that an idle process needs only one connection.

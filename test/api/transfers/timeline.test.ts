@@ -246,7 +246,7 @@ describe('get_transfer_timeline', () => {
       for (const wait of waits) expect(wait).toMatchObject({ event_id, event_type });
       const text = waits.find(({ webhook_id }) => webhook_id === paused.webhook_id)?.text;
       const state = `which is paused: it has failed since ${failing_since}, and its oldest event is sent again at 2`;
-      expect(text).toContain(`transfer.completed waits for the webhook ${paused.webhook_id}, ${state}`);
+      expect(text).toContain(`transfer.completed is waiting for the webhook ${paused.webhook_id}, ${state}`);
       expect(waits.find(({ webhook_id }) => webhook_id === disabled.webhook_id)?.text).toMatch(/which is disabled: /);
       expect(timeline.truncated).toEqual([]);
     }

@@ -472,7 +472,7 @@ describe('an incident', () => {
     await foreign.getByRole('link', { name: 'Transfers fail' }).waitFor();
     expect(await foreign.getByText('Balances are late').count()).toBe(0);
     await foreign.goto(`/console/incident/${incident.incident_id}`);
-    await foreign.getByText('There is no such incident').waitFor();
+    await foreign.getByText('Incident not found').waitFor();
   });
 
   test("is offered after a stop with the stop's reason, and can be ended after the restart", async () => {

@@ -92,7 +92,7 @@ export class Hosts {
     return describeRefusals(this.#all.map((host) => this.#refusals.get(host) ?? noResponse(host)));
   }
 
-  /** Calls a listener each time a different host comes into use. Returns a function that ends the calls. */
+  /** Calls a listener each time a different host comes into use. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
