@@ -5,9 +5,10 @@ import { readRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { type FoundSession, findSession, noteSessionUses, toFoundSession } from '../../store/session.ts';
 
-// Invariant: A session is refused in every process within a second after it ends. It can end because its key was revoked, has
-// expired or was rolled, because its person was blocked, or because it is idle or too old Kept by: this file; the key is locked
-// when a session begins (`manage-sessions.ts`) Tested by: `test/security/sessions.test.ts`, `verification/mutants/sessions.ts`
+// Invariant: A session is refused in every process within a second after it ends. It can end because its key was revoked, has expired
+//   or was rolled, because its person was blocked, or because it is idle or too old
+// Kept by: this file; the key is locked when a session begins (`manage-sessions.ts`)
+// Tested by: `test/security/sessions.test.ts`, `verification/mutants/sessions.ts`
 
 /** How long a session is accepted from the cache, in milliseconds. After that, an ended session is refused everywhere. */
 const CACHED_MILLISECONDS = 1000;
