@@ -38,7 +38,7 @@ export function PendingApproval({
   if (id === undefined) return null;
   return (
     <p class="approval-notice" role="status">
-      A request about this is waiting for a second person. <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
+      A second person must approve a request about this. <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
     </p>
   );
 }
