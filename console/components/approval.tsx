@@ -38,7 +38,8 @@ export function PendingApproval({
   if (id === undefined) return null;
   return (
     <p class="approval-notice" role="status">
-      A second person must approve a request about this. <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
+      A request about this is waiting for the approval of a second person.{' '}
+      <a href={hrefTo(pathOf(id) ?? '')}>Open it</a>
     </p>
   );
 }
