@@ -5,6 +5,7 @@ import type {
   SettlementFileRecord,
 } from '../../../sdk/client.ts';
 import { formatAmount, formatCount } from '../amounts.ts';
+import { formatDuration } from '../times.ts';
 import { formatNumber } from './switch.ts';
 
 type Status = ProcessorAttemptRecord['status'];
@@ -138,7 +139,7 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
   },
   missing_in_ledger: {
     word: 'settled, but not in the books',
-    meaning: 'A settlement file has a line about an order that the service never made.',
+    meaning: 'A settlement file has a line whose id and reference fit no order in the books.',
   },
   duplicate: {
     word: 'settled twice',
@@ -155,6 +156,11 @@ export const BREAK_KINDS: Readonly<Record<BreakRecord['kind'], { readonly word: 
       'Orders should be in a settlement file by now, but none has arrived, or the numbers of the files have a gap. The break closes when the files arrive.',
   },
 };
+
+/** Says how old a break is: `3 h 20 min`. */
+export function ageText(seconds: number): string {
+  return formatDuration(Math.max(1, seconds) * 1000);
+}
 
 type Booking = BreakRecord['bookings'][number];
 

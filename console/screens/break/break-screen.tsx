@@ -18,8 +18,7 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { BREAK_KINDS, meaningOf, orderOf, statementOf } from '../../format/operators/processors.ts';
-import { formatDuration } from '../../format/times.ts';
+import { ageText, BREAK_KINDS, meaningOf, orderOf, statementOf } from '../../format/operators/processors.ts';
 import { CloseDialog } from '../processors/breaks.tsx';
 import { readTransfer } from '../transfer/read-transfer.ts';
 import { Timeline } from '../transfer/timeline.tsx';
@@ -111,7 +110,7 @@ function Facts({ found }: { readonly found: BreakRecord }) {
             name: found.attempt_id === null ? 'Amount' : 'Amount of the order',
             value: <Money amount={amount} currency={currency} />,
           },
-          { name: at === null ? 'Open for' : 'Found before', value: formatDuration(age * 1000) },
+          { name: at === null ? 'Open for' : 'Found before', value: ageText(age) },
         ]}
       />
       <Details
@@ -231,7 +230,7 @@ function Transfer({ found: { transfer_id: id, program_id: programId } }: { reado
   );
   return (
     <Section title="What the books say">
-      {id === null && <p>The books have no transfer for this.</p>}
+      {id === null && <p>The break names no transfer.</p>}
       {id !== null && !isReadable && <Id id={id} programId={programId} />}
       {isReadable && (
         <Loaded state={state}>

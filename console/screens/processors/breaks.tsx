@@ -20,8 +20,8 @@ import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { BREAK_KINDS, bookingChoices, statementOf } from '../../format/operators/processors.ts';
-import { formatDuration, formatUtc } from '../../format/times.ts';
+import { ageText, BREAK_KINDS, bookingChoices, statementOf } from '../../format/operators/processors.ts';
+import { formatUtc } from '../../format/times.ts';
 
 const PAGE_ROWS = 20;
 const POLL_MILLISECONDS = 5_000;
@@ -137,7 +137,7 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
     cell: ({ age_seconds: age, created_at: at }) => (
       <time class="moment" dateTime={at} title={formatUtc(at)}>
         <span class="phone-only">Age </span>
-        {formatDuration(age * 1000)}
+        {ageText(age)}
       </time>
     ),
   },

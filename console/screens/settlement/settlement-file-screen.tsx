@@ -106,6 +106,7 @@ function FileContent({
           ],
           ['Connector', file.connector_id],
           ['Lines', formatCount(file.line_count)],
+          file.sequence_number !== null && ['Sequence number', file.sequence_number],
           [
             'Imported',
             <>

@@ -69,7 +69,16 @@ export function SettlementScreen() {
 const hrefOf = ({ file_id: id }: SettlementFileRecord): string => hrefTo(`/console/settlement/${id}`);
 
 const COLUMNS: readonly Column<SettlementFileRecord>[] = [
-  { title: 'File', onPhone: 'title', cell: (file) => <a href={hrefOf(file)}>{file.name}</a> },
+  {
+    title: 'File',
+    onPhone: 'title',
+    cell: (file) => (
+      <>
+        <a href={hrefOf(file)}>{file.name}</a>
+        {file.sequence_number !== null && <span class="quiet"> No. {file.sequence_number}</span>}
+      </>
+    ),
+  },
   {
     title: 'Status',
     onPhone: 'value',

@@ -130,12 +130,13 @@ describe('settlement files', () => {
 
   test('shows how far a file is while it arrives, and names the role that can withdraw it', async () => {
     const sha256 = createHash('sha256').update(crypto.randomUUID()).digest('hex');
-    const about = { connector_id: 'simulator', name: 'half.csv', sha256, line_count: 2 };
+    const about = { connector_id: 'simulator', name: 'half.csv', sha256, line_count: 2, sequence_number: 17 };
     const { file_id: fileId } = await client().settlementFiles.create(about);
     const { line } = await settledLoad();
     await client().settlementFiles.addLines(fileId, { first_line: 1, lines: [line] });
     const page = await openConsole(`/console/settlement/${fileId}`, { role: 'support' });
     await page.getByRole('progressbar', { name: '1 of 2 lines have arrived' }).waitFor();
+    await page.locator('.details').getByText('17', { exact: true }).waitFor();
     await page.getByText('To withdraw the file or close a break, ask a treasurer.').waitFor();
     expect(await page.getByRole('button', { name: /^(?:Withdraw|Close)/ }).count()).toBe(0);
     await client().settlementFiles.addLines(fileId, { first_line: 2, lines: [(await settledLoad()).line] });
