@@ -91,7 +91,7 @@ ${strong('Exit codes:')}
      service is not ready
   4  no response, or an incomplete one
   5  the output cannot be written
-  6  accepted, but not done: it waits for the approval of a second person
+  6  accepted, but not done: it is waiting for the approval of a second person
 
 ${strong('Examples:')}
   ${command} doctor

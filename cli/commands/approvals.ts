@@ -13,7 +13,9 @@ type Reason = { readonly reason?: string };
 
 /** Adds `approvals list | get | approve | reject | withdraw | policy | set-policy`. */
 export const addApprovals: AddCommands = (program, context) => {
-  const approvals = program.command('approvals').description('requests that wait for the approval of a second person');
+  const approvals = program
+    .command('approvals')
+    .description('requests that are waiting for the approval of a second person');
   addList<ApprovalRecord, Filters>(approvals, context, {
     name: 'list',
     description: 'list the requests that wait or waited for an approval',

@@ -170,7 +170,7 @@ export const RESOURCES = {
   trialBalance: 'The trial balance of the ledger; for operators.',
   keys: 'API keys; for operators.',
   sessions: 'Console sessions, and who is calling.',
-  approvals: 'Requests that wait for the approval of a second person, and the rules about them; for operators.',
+  approvals: 'Requests that are waiting for the approval of a second person, and the rules about them; for operators.',
   people: 'People who have signed in to the console; for operators.',
   access: 'What keys and people can do; for operators.',
   audit: 'The audit log; for operators.',

@@ -945,7 +945,9 @@ export class SessionsResource {
   }
 }
 
-/** Requests that wait for the approval of a second person, and the rules about them; for operators. */
+/**
+ * Requests that are waiting for the approval of a second person, and the rules about them; for operators.
+ */
 export class ApprovalsResource {
   readonly #send: Send;
 

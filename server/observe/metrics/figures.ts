@@ -225,7 +225,7 @@ function showDisks(metrics: Metrics, directories: Readonly<Record<string, string
 export function showSupport(metrics: Metrics): (figures: SupportFigures) => void {
   const open = metrics.gauge({
     name: 'cases_open',
-    help: 'Cases that wait for support, by the urgency of the error and the severity set by the caller.',
+    help: 'Cases that are waiting for support, by the urgency of the error and the severity set by the caller.',
     labels: ['urgency', 'severity'],
   });
   const unanswered = metrics.gauge({
