@@ -67,6 +67,7 @@ const BREAK_COLUMNS: readonly Column<BreakRecord>[] = [
   'found',
   'transfer_id',
   { heading: 'bookings', show: bookingsOf },
+  { heading: 'proposed', show: ({ proposed_attempt_ids: ids }) => (ids.length === 0 ? null : ids.join(', ')) },
 ];
 
 const CONNECTOR_OPTION = { flag: '--connector <connector_id>', help: 'filter by connector' } as const;
@@ -170,7 +171,7 @@ function addBreaks(program: Command, context: CommandContext): void {
   addCommand<CloseBreakBody>(breaks, context, {
     name: 'close <break_id>',
     argument: BREAK_ID,
-    description: 'close a break, and book its difference; for operators',
+    description: 'close a break, and book its difference or settle its orders; for operators',
     options: {
       note: { flag: '--note <text>', help: 'what you found and did', required: true },
       book_against: {
@@ -182,6 +183,11 @@ function addBreaks(program: Command, context: CommandContext): void {
         flag: '--amount <amount>',
         help: 'the amount in `bookings` of the break, in minor units; with --against',
         read: readWholeNumber,
+      },
+      attempt_ids: {
+        flag: '--attempts <attempt_ids>',
+        help: 'the orders that the line of a missing_in_ledger settles, separated by commas',
+        read: (text) => text.split(','),
       },
     },
     run: async (session, body, breakId) => {

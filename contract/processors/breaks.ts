@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { BOOK_AGAINST, BREAK_KINDS } from '../../domain/processors/break.ts';
 import { ORDER_KINDS } from '../../domain/processors/order.ts';
-import { LINE_STATUSES } from '../../domain/processors/settlement.ts';
+import { LINE_STATUSES, MAX_NAMED_ORDERS } from '../../domain/processors/settlement.ts';
 import { operation } from '../operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_ATTEMPT_ID, EXAMPLE_LATER, EXAMPLE_TRANSFER_ID } from '../samples.ts';
 import {
@@ -15,6 +15,7 @@ import {
   limit,
   literals,
   moment,
+  needs,
   nullable,
   pageOf,
   refuseEmpty,
@@ -35,6 +36,9 @@ const BreakLine = Type.Object({
   fee: Amount('Fee of the processor'),
   status: literals(LINE_STATUSES, 'settled: the order was carried out; reversed: it was undone later'),
   settled_on: Type.String({ format: 'date', description: 'Day of the settlement' }),
+  settled_attempt_ids: Type.Array(Type.String(), {
+    description: 'The attempts that the line settles because a person named them; empty if there are none',
+  }),
 });
 
 const BOOKED_ACCOUNTS = [...BOOK_AGAINST, 'suspense'] as const;
@@ -73,6 +77,11 @@ export const BreakRecord = Type.Object({
     'Who closed it: id of the API key or the person, `sandbox`, or `service` if the service found that it is resolved; null while it is open',
   ),
   note: textOrNull('What was found and done; null while it is open, and once it is erased'),
+  proposed_attempt_ids: Type.Array(Type.String(), {
+    description:
+      'Up to 5 approved attempts that the line of an open `missing_in_ledger` could be about. No file has settled them, they have the ' +
+      'direction, amount and currency of the line, and were approved in the 5 days up to `settled_on`. Newest first; empty in other breaks',
+  }),
   booked_against: nullable(
     literals(BOOK_AGAINST, 'The account that the difference was last booked against; null if it was not'),
   ),
@@ -101,10 +110,23 @@ export const CloseBreakBody = Type.Object(
       ),
     ),
     amount: Type.Optional(amountSent('The amount of that entry; the request is refused if the difference has changed')),
+    attempt_ids: Type.Optional(
+      Type.Array(idText('pat', 'An attempt'), {
+        minItems: 1,
+        maxItems: MAX_NAMED_ORDERS,
+        description:
+          'Only for a `missing_in_ledger` with one line: the attempts that the line settles, 1 to 100. Each must be approved and in no ' +
+          'settlement file, and have the direction and currency of the line. Their amounts must sum to its amount. They are settled ' +
+          'by the file of the line until it is withdrawn',
+      }),
+    ),
   },
   {
-    ...checkedTogether({ dependentRequired: { book_against: ['amount'], amount: ['book_against'] } }),
-    ...refuseEmpty({ book_against: 'to book nothing', amount: 'to book nothing' }),
+    ...checkedTogether({
+      dependentRequired: { book_against: ['amount'], amount: ['book_against'] },
+      not: needs('attempt_ids', 'book_against'),
+    }),
+    ...refuseEmpty({ book_against: 'to book nothing', amount: 'to book nothing', attempt_ids: 'to settle nothing' }),
   },
 );
 
@@ -122,6 +144,7 @@ export const EXAMPLE_BREAK = {
   expected: 'failed',
   found: 'approved',
   settlement_lines: [],
+  proposed_attempt_ids: [],
   age_seconds: 3600,
   booked_against: null,
   bookings: BOOK_AGAINST.map((from) => ({ book_against: from, from, to: 'suspense', amount: 1000 })),
@@ -166,7 +189,7 @@ export const BREAKS = [
     id: 'close_break',
     method: 'POST',
     path: `${PATH}/{break_id}/close`,
-    summary: 'Close a break, and book its difference, once',
+    summary: 'Close a break, and book its difference or settle its orders, once',
     reach: 'operator',
     scope: 'funding:write',
     body: CloseBreakBody,

@@ -9,6 +9,8 @@ export type Described = RuledRequest & {
   readonly destination: string | null;
   /** The account that a break is booked against. */
   readonly against: string | null;
+  /** The number of orders that the line of a break settles. */
+  readonly orders: number | null;
   /** The type of a transfer. */
   readonly type: string | null;
   /** The name of the card program. */
@@ -45,12 +47,17 @@ export function describeRequest(request: Described): string {
     case 'resolve_attempt':
       return `resolve the attempt ${subject}`;
     case 'close_break':
-      return `close the break ${subject}${request.against === null ? '' : ` and book ${money} against the ${request.against} account`}`;
+      return `close the break ${subject}${closingOf(request, money)}`;
     case 'change_approval_policy':
       return 'change the rules for approvals';
     default:
       return `call ${operation}`;
   }
+}
+
+function closingOf({ against, orders }: Described, money: string): string {
+  if (orders !== null) return ` and mark ${orders} ${orders === 1 ? 'order' : 'orders'} as settled`;
+  return against === null ? '' : ` and book ${money} against the ${against} account`;
 }
 
 function transferOf({ type, subject, destination }: Described, money: string, program: string): string {

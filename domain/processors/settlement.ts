@@ -84,6 +84,15 @@ export const MAX_BATCH_ORDERS = 10_000;
 /** Maximum number of orders of such a line whose outcome is unknown. Each gets an answer before the line is counted. */
 export const MAX_BATCH_ANSWERS = 500;
 
+/** Maximum number of orders that a person can name for one line. */
+export const MAX_NAMED_ORDERS = 100;
+
+/** Maximum number of orders that are proposed for a line without an order. */
+export const MAX_PROPOSALS = 5;
+
+/** For how many days before a line's day of settlement an order with its amount is proposed. Most processors settle within three. */
+export const PROPOSAL_DAYS = 5;
+
 /** An order of a batch, which is a line about several orders. */
 export type BatchOrder = InBooks &
   Pick<
@@ -125,7 +134,7 @@ export function batchProblem(
   orders: readonly BatchOrder[],
   isAnswer: boolean,
 ): string | undefined {
-  if (line.status === 'reversed') return 'a person must compare a reversal of several orders';
+  if (line.status === 'reversed') return 'a reversal settles no orders';
   if (orders.length > MAX_BATCH_ORDERS) return 'there are more than 10,000 such orders';
   const unknown = orders.filter(needsAnswer).length;
   if (isAnswer && unknown > MAX_BATCH_ANSWERS) return `the outcome of ${unknown} orders is unknown`;

@@ -482,6 +482,8 @@ export type BreakRecord = {
     readonly status: 'settled' | 'reversed';
     /** Day of the settlement. */
     readonly settled_on: string;
+    /** The attempts that the line settles because a person named them; empty if there are none. */
+    readonly settled_attempt_ids: readonly string[];
   }[];
   /** How long ago it was found, in seconds. */
   readonly age_seconds: number;
@@ -496,6 +498,12 @@ export type BreakRecord = {
   readonly closed_by: string | null;
   /** What was found and done; null while it is open, and once it is erased. */
   readonly note: string | null;
+  /**
+   * Up to 5 approved attempts that the line of an open `missing_in_ledger` could be about. No file has settled
+   * them, they have the direction, amount and currency of the line, and were approved in the 5 days up to
+   * `settled_on`. Newest first; empty in other breaks.
+   */
+  readonly proposed_attempt_ids: readonly string[];
   /** The account that the difference was last booked against; null if it was not. */
   readonly booked_against: 'funding' | 'clearing' | 'loss' | null;
   /** The ways to book the difference; empty if it has been booked or is not known. */
@@ -990,6 +998,12 @@ export type CloseBreakBody = {
    * 1 to 999,999,999,999: a JSON integer, or its digits as a string.
    */
   readonly amount?: Amount;
+  /**
+   * Only for a `missing_in_ledger` with one line: the attempts that the line settles, 1 to 100. Each must be
+   * approved and in no settlement file, and have the direction and currency of the line. Their amounts must sum
+   * to its amount. They are settled by the file of the line until it is withdrawn.
+   */
+  readonly attempt_ids?: readonly string[] | undefined;
 };
 
 /** The body of close_day. */
@@ -5299,9 +5313,9 @@ export type Operations = {
     readonly reply: BreakRecord;
   };
   /**
-   * close_break: Close a break, and book its difference, once. Requires an operator key. Error codes:
-   * `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`, `limit_exceeded`,
-   * `unknown_close_break`.
+   * close_break: Close a break, and book its difference or settle its orders, once. Requires an operator key.
+   * Error codes: `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`,
+   * `limit_exceeded`, `unknown_close_break`.
    */
   readonly close_break: {
     readonly call: {

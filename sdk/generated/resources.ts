@@ -527,9 +527,9 @@ export class BreaksResource {
   }
 
   /**
-   * close_break: Close a break, and book its difference, once. Requires an operator key. Error codes:
-   * `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`, `limit_exceeded`,
-   * `unknown_close_break`.
+   * close_break: Close a break, and book its difference or settle its orders, once. Requires an operator key.
+   * Error codes: `close_break_schema`, `invalid_amount`, `break_not_found`, `insufficient_funds`,
+   * `limit_exceeded`, `unknown_close_break`.
    */
   close(breakId: string, body: CloseBreakBody, options?: CallOptions): Promise<WithResponse<BreakRecord>> {
     return this.#send('close_break', { params: { break_id: breakId }, body, options });

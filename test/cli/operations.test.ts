@@ -101,6 +101,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
     shows:
       "  posting  10.00 USD moved from the program's funding to the card 'card_active'.\nLikely a duplicate of this transfer: tr_twin\n",
   },
+  close_break: { sends: { note: 'settled', attempt_ids: ['pat_1', 'pat_2'] }, shows: 'closed_by:' },
   list_likely_duplicates: { shows: 'seconds_apart  earlier  ' },
   get_transfer: { reply: TRANSFER, shows: 'metadata.order:  17\n' },
   list_transfers: {

@@ -46,7 +46,9 @@ import { readStatement, readStatementLines } from '../../server/store/ledger/sta
 import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countOrders, countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
+import { listBreaks, readBreak } from '../../server/store/processors/break.ts';
 import { type AttemptFilter, searchAttempts } from '../../server/store/processors/read-attempts.ts';
+import { lockBatchOrders } from '../../server/store/processors/settlement-file.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findCreated, findEvents, readClockMoves } from '../../server/store/requests/find-request.ts';
 import {
@@ -116,6 +118,8 @@ const WITHIN_SECONDS = { from: new Date(Date.now() - 607_000), to: new Date(Date
 const OF_REQUEST = { requestId: after, subjects: ['tr_x'] };
 
 const MOVEMENT_PAIR = { reference: null, metadata: { name: 'shop', value: '7' } };
+
+const EVERY_BREAK = { isClosed: false, kind: null, connectorId: null, programId: null, file: null };
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
@@ -196,6 +200,9 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs by metadata', listPrograms({ name: 'shop', value: '7' }, null, 20)],
   ['get_day', readDayBounds({ programId: PROGRAM, timeZone: 'UTC', day: null })],
   ['get_day, its accounts', readAccountsOfDay({ programId: PROGRAM, ...lastDay })],
+  ['get_break', readBreak({ breakId: after })],
+  ['list_breaks', listBreaks(EVERY_BREAK, null, 20)],
+  ['close_break with orders', lockBatchOrders({ connectorId: 'bank', attemptIds: [after] })],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
   ['export_funding_movements', exportFundingMovements(PROGRAM, after, LAST_ID, 1000)],

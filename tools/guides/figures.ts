@@ -4,6 +4,7 @@ import { MAX_BATCH_ROWS } from '../../contract/transfers.ts';
 import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import { MAX_METADATA_PAIRS } from '../../domain/metadata.ts';
 import { MAX_RETRY_AFTER_SECONDS } from '../../domain/processors/order.ts';
+import { PROPOSAL_DAYS } from '../../domain/processors/settlement.ts';
 import { MAX_CASE_MESSAGES, REOPENING_DAYS } from '../../domain/support/case.ts';
 import {
   DEFAULT_HOLD_MILLISECONDS,
@@ -72,6 +73,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
   [MAX_APPROVAL_HOURS / 24, 'bodies until the request has ended, at most {} days'],
   [MAX_RETRY_AFTER_SECONDS, '3,600 seconds; up to {}, which is'],
   [MAX_RETRY_AFTER_SECONDS / 86_400, '{} days | `retry_after_seconds` of the attempt'],
+  [PROPOSAL_DAYS, 'were approved in the {} days'],
   [MAX_SCHEDULE_MILLISECONDS / DAY, '`scheduled_for` can be up to {} days ahead'],
   [
     KEPT_COUNTER_DAYS,

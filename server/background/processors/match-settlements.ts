@@ -170,7 +170,7 @@ async function compareClaimed(
       writeLineOutcomes({ fileId, sent: compared.map(outcomeOf) }),
       ...compared.flatMap(batchOf).map((batch) => writeBatch({ fileId, ...batch })),
       ...portionsOf(settled).flatMap((sent) => [
-        markSettled({ fileId, sent }),
+        markSettled({ fileId, acceptedAt: null, sent }),
         settleMissing({ connectorId, attemptIds: sent.map(({ attemptId }) => attemptId) }),
       ]),
       ...breaksOf(file, compared),

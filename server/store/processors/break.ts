@@ -1,7 +1,7 @@
 import type { AttemptKind, AttemptStatus } from '../../../domain/processors/attempt.ts';
 import type { BookAgainst, BreakKind, Difference } from '../../../domain/processors/break.ts';
 import type { OrderKind } from '../../../domain/processors/order.ts';
-import type { LineStatus } from '../../../domain/processors/settlement.ts';
+import { type LineStatus, MAX_PROPOSALS, PROPOSAL_DAYS } from '../../../domain/processors/settlement.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { ACCOUNT } from '../ledger/account.ts';
 import {
@@ -70,28 +70,49 @@ export type BreakLine = {
   readonly fee: string;
   readonly status: LineStatus;
   readonly settledOn: string;
+  /** The attempts that a person has accepted as settled by the line, in order. Null if there are none. */
+  readonly attemptIds: readonly string[] | null;
 };
 
-const LINES = columns({ lines: json<readonly BreakLine[]>('json') });
+const LINES = columns({
+  lines: json<readonly BreakLine[]>('json'),
+  /** Approved attempts that the only line could be about. */
+  proposedIds: json<readonly string[]>('json'),
+});
 
 /** SQL: the lines that the text `found` of a break names, as `inFile` writes them. */
 const LINES_OF_FOUND = `select coalesce(json_agg(json_build_object(
       'file', 'stl_' || named.parts[2], 'number', line_number, 'sentAttemptId', sent_attempt_id,
       'processorReference', processor_reference, 'kind', kind, 'amount', amount::text, 'currency', currency, 'fee', fee::text,
-      'status', status, 'settledOn', settled_on
+      'status', status, 'settledOn', settled_on,
+      'attemptIds', case when outcome = 'missing_in_ledger' then attempt_ids end
     ) order by named.at), '[]') as lines
     from regexp_matches(processor_break.found, '\\(line ([0-9]{1,8}) of stl_([0-9a-f]{32})\\)', 'g')
       with ordinality as named (parts, at)
     join settlement_line on file_id = named.parts[2]::uuid and line_number = named.parts[1]::integer`;
 
-const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*, lines
+/** SQL: the newest attempts with the connector, direction and amount of an open break's only line, approved in the days before. */
+const PROPOSED = `select coalesce(json_agg(attempt_id), '[]') as proposed_ids from (
+      select attempt_id from processor_attempt
+      where processor_break.kind = 'missing_in_ledger' and closed_at is null and json_array_length(lines) = 1
+        and lines -> 0 ->> 'status' = 'settled' and lines -> 0 ->> 'attemptIds' is null
+        and processor_attempt.connector_id = processor_break.connector_id and processor_attempt.currency = processor_break.currency
+        and processor_attempt.kind = lines -> 0 ->> 'kind' and processor_attempt.amount = processor_break.amount
+        and status = 'approved' and settlement_file_id is null
+        and updated_at >= ((lines -> 0 ->> 'settledOn')::date - ${PROPOSAL_DAYS})::timestamp at time zone 'UTC'
+        and updated_at < ((lines -> 0 ->> 'settledOn')::date + 1)::timestamp at time zone 'UTC'
+        and corrected_amount = 0 and (contradicted_at is null or contradiction_settled_at is not null)
+      order by updated_at desc, attempt_id limit ${MAX_PROPOSALS}
+    ) as near`;
+
+const SELECT = `select ${BREAK.of('processor_break')}, service_now() as now, attempt.*, lines, proposed_ids
     from processor_break left join lateral (
       select kind as attempt_kind, status as attempt_status, amount as attempt_amount, late_approval_at, corrected_amount
       from processor_attempt
       where processor_attempt.program_id = processor_break.program_id and processor_attempt.attempt_id = processor_break.attempt_id
       limit 1
     ) as attempt on true
-    cross join lateral (${LINES_OF_FOUND}) as said`;
+    cross join lateral (${LINES_OF_FOUND}) as said cross join lateral (${PROPOSED}) as proposal`;
 
 /** A difference between a processor and the books. Ids are inner UUIDs. */
 export type Break = RowOf<typeof BREAK.columns> & Pick<Difference, 'attempt'> & RowOf<typeof LINES.columns>;

@@ -302,6 +302,14 @@ export const readBatchOrders = statement(
     where line.file_id = :fileId and line.line_number = :lineNumber order by orders.attempt_id`,
 );
 
+/** Locks and reads the orders of a connector that a person names for a line, in order. */
+export const lockBatchOrders = statement(
+  'lock_batch_orders',
+  { connectorId: TEXT, attemptIds: many(UUID) },
+  `select ${ORDERS} from processor_attempt where connector_id = :connectorId and attempt_id = any (:attemptIds)
+    order by attempt_id for no key update`,
+);
+
 export const toBatchOrder: (row: Row) => BatchOrder = BATCH_ORDER.read;
 
 /** Stores the attempts that a line settles. Null if it settles none. */
@@ -379,11 +387,14 @@ export const settleMissing = statement(
     where connector_id = :connectorId and attempt_id = any (:attemptIds) and kind = 'missing_in_file'`,
 );
 
-/** Notes on locked attempts that a file has settled them, with the fee of the line that did, in minor units. */
+/**
+ * Notes on locked attempts that a file has settled them, with the fee of the line that did, in minor units. `acceptedAt` is null
+ * unless a person named the attempts.
+ */
 export const markSettled = statement(
   'mark_attempts_settled',
-  { fileId: UUID, sent: rows(SETTLED) },
-  `update processor_attempt set settlement_file_id = :fileId, settlement_fee = sent.fee from :sent
+  { fileId: UUID, acceptedAt: nullable(TIME), sent: rows(SETTLED) },
+  `update processor_attempt set settlement_file_id = :fileId, settlement_fee = sent.fee, accepted_at = :acceptedAt from :sent
     where processor_attempt.program_id = sent.program_id and processor_attempt.attempt_id = sent.attempt_id
       and settlement_file_id is null`,
 );
@@ -430,7 +441,7 @@ export const unmarkSettled = statement(
       where processor_break.program_id = ordered.program_id and processor_break.attempt_id = ordered.attempt_id
         and kind = 'missing_in_file'
     )
-    update processor_attempt set settlement_file_id = null, settlement_fee = null from ordered
+    update processor_attempt set settlement_file_id = null, settlement_fee = null, accepted_at = null from ordered
     where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id
     returning processor_attempt.attempt_id`,
 );

@@ -288,7 +288,7 @@ const RESOLVED = `select min(case resolving.kind when 'contradiction' then resol
 
 /**
  * Reads the orders of a program over a day, for connectors that have at least one file. A file settles its orders when it has
- * been compared, so a day that is over does not change. An order whose approval came after its file is settled when it is
+ * been compared, or when a person has accepted them, so a day that is over does not change. An order whose approval came after its file is settled when it is
  * approved. Orders from before the first file count only if a file has them.
  */
 export const readSettlementsOfDay = statement(
@@ -304,8 +304,11 @@ export const readSettlementsOfDay = statement(
       select processor_attempt.*, case when matched_at is not null then greatest(matched_at, updated_at) end,
         case when matched_at < :endsAt then settlement_fee end
       from settlement_file join processor_attempt on settlement_file_id = file_id
-      where program_id = :programId and (matched_at is null or matched_at >= :beginsAt)
+      where program_id = :programId and accepted_at is null and (matched_at is null or matched_at >= :beginsAt)
         and (processor_attempt.status = 'approved' and updated_at < :endsAt or matched_at < :endsAt)
+      union all
+      select processor_attempt.*, accepted_at, case when accepted_at < :endsAt then settlement_fee end
+      from processor_attempt where program_id = :programId and accepted_at >= :beginsAt and updated_at < :endsAt
     ), dated as (
       -- Other orders have only a fee.
       select connector_id, currency, kind, case when status = 'approved' and updated_at < :endsAt then amount end as amount, fee,

@@ -110,13 +110,20 @@ export async function summaryOf(run: Run, call: AnyCall, request: RuledRequest):
   const program = programId === null ? null : await readRecord(run, { ...call, params }, 'get_program');
   const { program_id: _, ...others } = call.params;
   const [inPath] = Object.values(others);
-  const { card_id: card, destination_card_id: destination, type, book_against: against } = call.body ?? {};
+  const {
+    card_id: card,
+    destination_card_id: destination,
+    type,
+    book_against: against,
+    attempt_ids: orders,
+  } = call.body ?? {};
   return describeRequest({
     ...request,
     subject: inPath ?? (typeof card === 'string' ? card : null),
     destination: typeof destination === 'string' ? destination : null,
     type: typeof type === 'string' ? type : null,
     against: typeof against === 'string' ? against : null,
+    orders: Array.isArray(orders) ? orders.length : null,
     program: typeof program?.name === 'string' ? program.name : null,
   });
 }

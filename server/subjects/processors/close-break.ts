@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { MAX_NOTE_CHARACTERS } from '../../../contract/processors/attempts.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import { type Booking, bookingsOf } from '../../../domain/processors/break.ts';
+import { type BatchOrder, batchInWords, batchProblem, feesOf } from '../../../domain/processors/settlement.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readOptionalAmount } from '../../calls/fields.ts';
@@ -18,6 +20,7 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { insertPostings, toAccount, updateAccounts } from '../../store/ledger/account.ts';
 import {
   type Break,
+  type BreakLine,
   closeBreak as closeStatement,
   createLossAccount,
   lockAccountsOfBreak,
@@ -25,11 +28,24 @@ import {
   readBreak,
   toBreak,
 } from '../../store/processors/break.ts';
+import {
+  lockBatchOrders,
+  lockBreaksOfAttempts,
+  lockSettlementFile,
+  markSettled,
+  type SettlementFile,
+  settleMissing,
+  toBatchOrder,
+  toSettlementFile,
+  writeBatch,
+} from '../../store/processors/settlement-file.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutHolderValues } from '../audit/audit.ts';
 
 /** A UUID that no break has. It is looked up instead of a malformed id. */
 const NO_BREAK = '00000000-0000-0000-0000-000000000000';
+
+const NO_ATTEMPT = NO_BREAK;
 
 type CloseCall = Call<'close_break'>;
 
@@ -45,8 +61,9 @@ export async function getBreak({ database }: Service, { params }: Call<'get_brea
 // Tested by: `test/api/processors/breaks.test.ts`
 
 /**
- * close_break: returns the closed break. If the caller names an account, the break's difference is booked against it. A break
- * that is already closed keeps its first note, unless this request books its difference.
+ * close_break: returns the closed break. If the caller names an account, the break's difference is booked against it. If the caller
+ * names orders, the line of the break settles them. A break that is already closed keeps its first note, unless this request books
+ * its difference or settles its orders.
  */
 export async function closeBreak(service: Service, call: CloseCall): Promise<Reply<'close_break'>> {
   const { note, book_against: against, amount: sent } = call.body;
@@ -55,6 +72,7 @@ export async function closeBreak(service: Service, call: CloseCall): Promise<Rep
     const message = "'book_against' and 'amount' belong together: send both, or neither to book nothing.";
     throw schemaRefusal(call, message, against === undefined ? '/book_against' : '/amount');
   }
+  if (call.body.attempt_ids !== undefined) return settleOrders(service, call, breakId, call.body.attempt_ids);
   const amount = readOptionalAmount(sent);
   const load = { ...(await loadAccounts(service, call, breakId)), breaks: lockBreak({ breakId }) };
   return transact<Reply<'close_break'>, keyof typeof load>(service.database, call.deadline, load, (loaded, batchId) => {
@@ -81,6 +99,95 @@ export async function closeBreak(service: Service, call: CloseCall): Promise<Rep
     ];
     return { result: { record, moneyMoved: posted === undefined ? 'no' : 'yes' }, writes };
   });
+}
+
+// Invariant: A person's decision settles orders by one line, once, and only while they sum to it and no other line has settled them
+// Kept by: the locks of the file, the orders and the break, held while they are compared
+// Tested by: `test/api/processors/batches.test.ts`
+
+/** Closes the break of a line that no order was found for, and marks the named orders as settled by that line. */
+async function settleOrders(
+  service: Service,
+  call: CloseCall,
+  breakId: string,
+  sentIds: readonly string[],
+): Promise<Reply<'close_break'>> {
+  if (call.body.book_against !== undefined) {
+    const message = "Send either 'attempt_ids', to settle orders, or 'book_against', to book the difference.";
+    throw schemaRefusal(call, message, '/attempt_ids');
+  }
+  const known = requireBreak(call.params.break_id, await readRows(service.database, readBreak({ breakId }))).found;
+  const fileId = fromWireId('stl', lineOf(call, known).file) ?? '';
+  const { connectorId } = known;
+  const attemptIds = [...new Set(sentIds.map((id) => fromWireId('pat', id) ?? NO_ATTEMPT))].sort();
+  // In the order of the job that compares files.
+  const load = {
+    files: lockSettlementFile({ fileId }),
+    others: lockBreaksOfAttempts({ connectorId, attemptIds }),
+    orders: lockBatchOrders({ connectorId, attemptIds }),
+    breaks: lockBreak({ breakId }),
+  };
+  return transact<Reply<'close_break'>, keyof typeof load>(service.database, call.deadline, load, (loaded) => {
+    const { found, now } = requireBreak(call.params.break_id, loaded.breaks);
+    const line = lineOf(call, found);
+    if (isDeepStrictEqual(line.attemptIds, attemptIds)) {
+      return { result: { record: toBreakRecord(found, now), moneyMoved: 'no' }, writes: [] };
+    }
+    const [file] = loaded.files.map(toSettlementFile);
+    const orders = loaded.orders.map(toBatchOrder);
+    const missing = sentIds.find((id) => !orders.some(({ attemptId }) => toWireId('pat', attemptId) === id));
+    const reason =
+      whyNotSettled(line, file) ??
+      (missing === undefined ? undefined : `'${missing}' is not an order of the connector '${connectorId}'.`) ??
+      whyNotEqual(line, orders);
+    if (reason !== undefined) throw schemaRefusal(call, reason, '/attempt_ids');
+    const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
+    const fees = feesOf(
+      BigInt(line.fee),
+      orders.map(({ amount }) => amount),
+    );
+    const closed = {
+      ...found,
+      closedAt: now,
+      closedBy: actorOf(call.caller),
+      resolution,
+      lines: [{ ...line, attemptIds }],
+    };
+    const record = toBreakRecord(closed, now);
+    const details = JSON.stringify(withoutHolderValues(record));
+    const sent = orders.map((order, index) => ({ ...order, fee: fees[index] ?? 0n }));
+    const writes = [
+      writeBatch({ fileId, lineNumber: line.number, attemptIds }),
+      markSettled({ fileId, acceptedAt: now, sent }),
+      settleMissing({ connectorId, attemptIds }),
+      closeStatement(closed, 0n),
+      ...auditOf(call, { programId: null, subjectId: record.break_id, details }),
+    ];
+    return { result: { record, moneyMoved: 'no' }, writes };
+  });
+}
+
+/** The line that a break is about. Throws the refusal if the break is not about a line, or about several. */
+function lineOf(call: CloseCall, { kind, lines: [line, ...others] }: Break): BreakLine {
+  if (kind === 'missing_in_ledger' && line !== undefined && others.length === 0) return line;
+  const message =
+    kind === 'missing_in_ledger' && line !== undefined
+      ? 'Several lines have caused this break, so orders cannot be settled with it. Close it with a note.'
+      : "Only a break 'missing_in_ledger' that a line of a settlement file has caused can settle orders. Omit 'attempt_ids'.";
+  throw schemaRefusal(call, message, '/attempt_ids');
+}
+
+function whyNotSettled({ file: id, attemptIds }: BreakLine, file: SettlementFile | undefined): string | undefined {
+  if (file === undefined || toWireId('stl', file.fileId) !== id)
+    return 'The break is about another line now. Read it again.';
+  if (file.withdrawnAt !== null) return `The settlement file '${id}' was withdrawn, so it settles no orders.`;
+  return attemptIds === null ? undefined : 'The line of this break has already settled other orders.';
+}
+
+function whyNotEqual(line: BreakLine, orders: readonly BatchOrder[]): string | undefined {
+  const compared = { ...line, amount: BigInt(line.amount) };
+  const problem = batchProblem(compared, orders, false);
+  return problem === undefined ? undefined : `You named ${batchInWords(compared, orders)}, but ${problem}.`;
 }
 
 function withBooking(found: Break, { against, correction }: Booking): Break {

@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { DayRecord } from '../../../contract/days.ts';
+import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
-import { type Line, lineOf, type Status, useSettlements } from './settlements.ts';
+import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
 // Tests lines of settlement files that pay several orders in one sum.
 
-const { client, createFile, add, show, withdraw, match, settle, breaksOf, attempt, cutConnections } =
+const { ledger, client, createFile, add, show, withdraw, match, settle, breaksOf, attempt, cutConnections } =
   await useSettlements();
 
 const wireId = ({ attemptId }: Pick<Attempt, 'attemptId'>): string => toWireId('pat', attemptId);
@@ -104,12 +107,7 @@ test.each<[string, readonly Status[], object, RegExp]>([
     /and the line has 20.00 EUR: pat_[0-9a-f]{32} is in USD$/,
   ],
   ['a declined order', ['approved', 'declined'], {}, /: pat_[0-9a-f]{32} is declined$/],
-  [
-    'a reversal',
-    ['approved', 'approved'],
-    { status: 'reversed' },
-    /: a person must compare a reversal of several orders$/,
-  ],
+  ['a reversal', ['approved', 'approved'], { status: 'reversed' }, /: a reversal settles no orders$/],
 ])('settles none of several orders if the line has %s', async (_name, statuses, change, expected) => {
   const reference = newReference();
   const orders = await batch(reference, statuses);
@@ -199,4 +197,222 @@ test('settles and takes back a batch with more orders than one statement changes
   await match(cutConnections);
   expect((await marks(orders)).filter(({ file, fee }) => file === null && fee === null)).toHaveLength(orders.length);
   expect(await show(fileId)).toMatchObject({ status: 'withdrawn', lines_examined: 1 });
+});
+
+const close = (breakId: string, orders: readonly Pick<Attempt, 'attemptId'>[], more: object = {}) =>
+  bodyOf<BreakRecord>(
+    ledger.call(
+      'close_break',
+      { note: 'Their advice of the payment.', attempt_ids: orders.map(wireId), ...more },
+      { params: { break_id: breakId } },
+    ),
+  );
+
+const get = (breakId: string) => bodyOf<BreakRecord>(ledger.call('get_break', {}, { params: { break_id: breakId } }));
+
+const PARAMETERS = { code: 'close_break_schema', field: '/attempt_ids' };
+
+/** Imports a line about an unknown order, and returns its break. */
+async function unknownLine(amount: number, more: object = {}) {
+  const file = await settle([lineAbout(newReference(), amount, more)]);
+  const [found] = await breakOf(file.file_id);
+  if (found === undefined) throw new Error('the line has no break');
+  return { file, found };
+}
+
+const approvedAt = (orders: readonly Attempt[], time: string) =>
+  client.query('update processor_attempt set updated_at = $2 where attempt_id = any ($1)', [
+    orders.map(({ attemptId }) => attemptId),
+    time,
+  ]);
+
+test('settles the orders that a person names for a line, once, until its file is withdrawn', async () => {
+  const orders = await batch(newReference(), ['approved', 'approved']);
+  const { file, found } = await unknownLine(2000, { fee: 9 });
+  const closed = await close(found.break_id, orders);
+  const ids = orders.map(wireId).sort();
+  expect(closed).toMatchObject({
+    note: 'Their advice of the payment.',
+    closed_by: 'sandbox',
+    proposed_attempt_ids: [],
+  });
+  expect(closed.settlement_lines).toMatchObject([{ settled_attempt_ids: ids }]);
+  expect(await marks(orders)).toMatchObject([
+    { file: file.file_id, fee: '4' },
+    { file: file.file_id, fee: '5' },
+  ]);
+  expect(await close(found.break_id, [...orders].reverse(), { note: 'Again.' })).toMatchObject({
+    note: closed.note,
+    closed_at: closed.closed_at,
+  });
+  const audit = "select details from audit_entry where action = 'close_break' and subject_id = $1";
+  const { rows } = await client.query(audit, [found.break_id]);
+  expect(rows).toHaveLength(1);
+  expect(JSON.parse(rows[0].details)).toMatchObject({ settlement_lines: [{ settled_attempt_ids: ids }] });
+  const other = await batch(newReference(), ['approved', 'approved']);
+  expect(await refusal(close(found.break_id, other))).toMatchObject({
+    ...PARAMETERS,
+    message: 'The line of this break has already settled other orders.',
+  });
+  expect((await settle([lineOf(orders[0] as Attempt)])).outcomes).toMatchObject({ duplicate: 1 });
+  await withdraw(file.file_id);
+  await match();
+  expect(await marks(orders)).toMatchObject([UNMARKED, UNMARKED]);
+  expect((await get(found.break_id)).settlement_lines).toMatchObject([{ settled_attempt_ids: [] }]);
+  expect(await refusal(close(found.break_id, orders))).toMatchObject({
+    ...PARAMETERS,
+    message: `The settlement file '${file.file_id}' was withdrawn, so it settles no orders.`,
+  });
+});
+
+test('reopens the break of a withdrawn file that is imported again, and closes the break of an order that was in no file', async () => {
+  const [order] = (await batch(newReference(), ['approved'])) as [Attempt];
+  const lines = [lineAbout(newReference(), 1000)];
+  const first = await settle(lines);
+  const [found] = await breakOf(first.file_id);
+  await close(found?.break_id ?? '', [order]);
+  await withdraw(first.file_id);
+  await match();
+  await client.query(
+    `insert into processor_break (break_id, kind, connector_id, program_id, attempt_id, transfer_id, amount, currency, expected,
+        found, stated_amount, created_at)
+      select gen_random_uuid(), 'missing_in_file', connector_id, program_id, attempt_id, transfer_id, amount, currency, status,
+        'in no settlement file', 0, now() from processor_attempt where attempt_id = $1`,
+    [order.attemptId],
+  );
+  const second = await settle(lines);
+  const [again] = await breakOf(second.file_id);
+  expect(again).toMatchObject({ break_id: found?.break_id, closed_at: null });
+  await close(again?.break_id ?? '', [order]);
+  expect(await marks([order])).toMatchObject([{ file: second.file_id }]);
+  const missing = await breaksOf('missing_in_file', { status: 'closed' });
+  expect(missing.filter(({ attempt_id: id }) => id === wireId(order))).toMatchObject([
+    { closed_by: 'service', note: 'A settlement file has the order.', bookings: [] },
+  ]);
+});
+
+test('proposes approved orders of the amount, currency and direction of a line, and none that are settled or too old', async () => {
+  const orders = await batch(newReference(), ['approved', 'approved', 'declined', 'approved']);
+  const [near, nearer, , old] = orders as [Attempt, Attempt, Attempt, Attempt];
+  const pulled = await batch(newReference(), ['approved'], 'unload');
+  // No other order was approved in this month.
+  await approvedAt([near], '2026-06-26T00:00:00Z');
+  await approvedAt([nearer, ...pulled], '2026-06-30T23:59:59Z');
+  await approvedAt([old], '2026-06-24T23:59:59Z');
+  const { found } = await unknownLine(1000, { settled_on: '2026-06-30' });
+  expect(found.proposed_attempt_ids).toEqual([wireId(nearer), wireId(near)]);
+  expect((await unknownLine(1001, { settled_on: '2026-06-30' })).found.proposed_attempt_ids).toEqual([]);
+  // A file settles the order before the person accepts it.
+  await settle([lineOf(nearer)]);
+  expect((await get(found.break_id)).proposed_attempt_ids).toEqual([wireId(near)]);
+  expect(await refusal(close(found.break_id, [nearer]))).toEqual({
+    ...PARAMETERS,
+    message: `You named 1 order, in all 10.00 USD, and the line has 10.00 USD, but ${wireId(nearer)} is already settled.`,
+  });
+  expect(await close(found.break_id, [near])).toMatchObject({ proposed_attempt_ids: [] });
+});
+
+test('refuses orders that a line cannot have settled, and names the first problem and both sums', async () => {
+  const orders = await batch(newReference(), ['approved', 'approved', 'declined', 'unknown']);
+  const [first, second, declined, unknown] = orders as [Attempt, Attempt, Attempt, Attempt];
+  const [pulled] = (await batch(newReference(), ['approved'], 'unload')) as [Attempt];
+  const { found } = await unknownLine(2000);
+  const why = async (named: readonly Attempt[], more: object = {}) =>
+    (await refusal(close(found.break_id, named, more)))?.message;
+  const sums = (count: number, sum: number) =>
+    `You named ${count} ${count === 1 ? 'order' : 'orders'}, in all ${sum}.00 USD, and the line has 20.00 USD, but`;
+  expect(await why([first])).toBe(`${sums(1, 10)} the sums differ.`);
+  expect(await why([first, first])).toBe(`${sums(1, 10)} the sums differ.`);
+  expect(await why([first, declined])).toBe(`${sums(2, 20)} ${wireId(declined)} is declined.`);
+  expect(await why([first, unknown])).toBe(`${sums(2, 20)} ${wireId(unknown)} is unknown.`);
+  expect(await why([first, pulled])).toBe(`${sums(2, 20)} ${wireId(pulled)} is a pull.`);
+  const nothing = { attemptId: randomUUID() } as Attempt;
+  expect(await why([first, nothing])).toBe(`'${wireId(nothing)}' is not an order of the connector 'simulator'.`);
+  const both = { book_against: 'loss', amount: 1000 };
+  expect(await why([first, second], both)).toContain("Send either 'attempt_ids'");
+  expect(await marks(orders)).toMatchObject(orders.map(() => UNMARKED));
+  const twice = lineAbout(newReference(), 2000);
+  const [several] = await breakOf((await settle([twice, twice])).file_id);
+  expect(await refusal(close(several?.break_id ?? '', [first, second]))).toMatchObject({
+    ...PARAMETERS,
+    message: expect.stringContaining('Several lines'),
+  });
+  await settle([lineOf(first), lineOf(first)]);
+  const [duplicate] = (await breaksOf('duplicate')).filter(({ attempt_id: id }) => id === wireId(first));
+  expect(await refusal(close(duplicate?.break_id ?? '', [second]))).toMatchObject({
+    ...PARAMETERS,
+    message: expect.stringContaining("Only a break 'missing_in_ledger'"),
+  });
+});
+
+test('settles an order by one line if two breaks name it at the same time', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const orders = await batch(newReference(), ['approved', 'approved', 'approved']);
+    const [left, both, right] = orders as [Attempt, Attempt, Attempt];
+    const lines = [1, 2].map(() => lineAbout(newReference(), 2000));
+    // The breaks are of one file in every second round.
+    const files =
+      round % 2 === 0 ? [await settle(lines)] : [await settle([lines[0] as Line]), await settle([lines[1] as Line])];
+    const found = (await Promise.all(files.map(({ file_id: id }) => breakOf(id)))).flat();
+    const sent = [close(found[0]?.break_id ?? '', [left, both]), close(found[1]?.break_id ?? '', [both, right])];
+    const refused = await Promise.all(sent.map(refusal));
+    expect(refused.filter((one) => one === undefined)).toHaveLength(1);
+    expect(refused.find((one) => one !== undefined)?.message).toContain(`${wireId(both)} is already settled`);
+    expect((await marks(orders)).filter(({ file }) => file !== null)).toHaveLength(2);
+  }
+});
+
+test('settles an order once if a file has it at the moment when a person names it', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const [order] = (await batch(newReference(), ['approved'])) as [Attempt];
+    const { file: named, found } = await unknownLine(1000);
+    const lines = [lineOf(order)];
+    const { file_id: fileId } = await createFile(lines);
+    await add(fileId, 1, lines);
+    const [refused] = await Promise.all([refusal(close(found.break_id, [order])), match()]);
+    const { outcomes } = await show(fileId);
+    const [mark] = await marks([order]);
+    if (refused === undefined) {
+      expect([mark?.file, outcomes.duplicate]).toEqual([named.file_id, 1]);
+    } else {
+      expect([mark?.file, outcomes.matched, refused.message]).toEqual([
+        fileId,
+        1,
+        expect.stringContaining('already settled'),
+      ]);
+    }
+  }
+});
+
+test('counts orders that a person has accepted on the day of that, not on the day of the file', async () => {
+  const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
+  const at = (hours: number): string => new Date(noon + hours * 3_600_000).toISOString();
+  const sums = async (hours: number) => {
+    const { settlements } = await bodyOf<DayRecord>(
+      ledger.call(
+        'get_day',
+        { day: at(hours).slice(0, 10) },
+        { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } },
+      ),
+    );
+    const { opening = 0, settled = 0, closing = 0, fees = 0 } = settlements[0]?.pushed ?? {};
+    return [opening, settled, closing, fees ?? 0].map(Number);
+  };
+  const [order] = (await batch(newReference(), ['approved'])) as [Attempt];
+  const { file, found } = await unknownLine(1000, { fee: 4 });
+  await close(found.break_id, [order]);
+  const before = [await sums(-24), await sums(0), await sums(24)];
+  await approvedAt([order], at(-40));
+  await client.query('update settlement_file set matched_at = $2 where file_id = $1', [
+    fromWireId('stl', file.file_id),
+    at(-24),
+  ]);
+  await client.query('update processor_attempt set accepted_at = $2 where attempt_id = $1', [order.attemptId, at(1)]);
+  const after = [await sums(-24), await sums(0), await sums(24)];
+  const changes = after.map((day, index) => day.map((sum, column) => sum - (before[index]?.[column] ?? 0)));
+  expect(changes).toEqual([
+    [1000, 0, 1000, 0],
+    [1000, 1000, 0, 4],
+    [0, 0, 0, 0],
+  ]);
 });

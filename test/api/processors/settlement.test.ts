@@ -467,6 +467,7 @@ test('stops counting a withdrawn file, and closes its breaks', async () => {
     {
       ...{ file_id: wrong.file_id, line_number: 3, attempt_id: 'nothing-of-ours', processor_reference: null },
       ...{ kind: 'push', amount: 1000, currency: 'USD', fee: 0, status: 'settled', settled_on: '2026-11-30' },
+      settled_attempt_ids: [],
     },
   ]);
   const [twice] = await breaksOf('duplicate', { settlement_file_id: wrong.file_id });

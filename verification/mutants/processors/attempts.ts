@@ -118,6 +118,16 @@ export const ATTEMPTS: Mutants = {
     edits: { batchProblem: ['isEqual ? undefined', 'true ? undefined'] },
     witnesses: [{ file: 'domain/processors/settlement.test.ts' }, { ...BATCHES, only: 'another sum' }],
   },
+  'two-lines-settle-an-order': {
+    mistake: 'a person can settle an order that another line has settled',
+    edits: { orderProblem: ["if (order.isSettled) return 'is already settled';", ''] },
+    witnesses: [{ file: 'domain/processors/settlement.test.ts' }, { ...BATCHES, only: 'two breaks name it' }],
+  },
+  'settled-while-it-is-compared': {
+    mistake: 'a line of a settlement file settles an order that a person is settling by another line',
+    edits: { changeUnlessChanged: ['now.settlementFileId === null', 'true'] },
+    witnesses: [{ ...BATCHES, only: 'at the moment when a person names it' }],
+  },
   'batch-is-read-again': {
     mistake: 'a process that takes over a line reads which orders it is about again',
     edits: { readBatchOrders: ['line.attempt_ids is null and', ''] },
