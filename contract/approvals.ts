@@ -200,7 +200,7 @@ export const APPROVALS = [
     id: 'list_approvals',
     method: 'GET',
     path: PATH,
-    summary: 'List the requests that wait or waited for an approval, newest first',
+    summary: 'List the requests that are or were waiting for an approval, newest first',
     reach: 'operator',
     scope: 'operator:read',
     query: Type.Object({

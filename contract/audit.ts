@@ -40,7 +40,7 @@ export const AuditPortion = Type.Object({
   position: Type.Integer({ description: 'Position of the last entry that was verified; 0 in an empty log' }),
   hash: Type.String({ description: `Hash of that entry, ${HASH}` }),
   next_after: nullable(
-    Type.Integer({ description: 'Send it as `after` to verify the next portion; null at the end of the log' }),
+    Type.Integer({ description: 'Send it as `after` to verify the next entries; null at the end of the log' }),
   ),
   head: nullable(
     Type.Object(

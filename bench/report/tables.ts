@@ -74,7 +74,7 @@ export function terminalProfile(profile: Profile): string {
     ]),
     alignColumns([['      µs', 'part', 'function (self time)'], ...rows]),
     alignColumns([
-      ['      µs', 'WAL bytes', 'calls per 1,000', 'statement of PostgreSQL (time until its end, waiting included)'],
+      ['      µs', 'WAL bytes', 'calls per 1,000', 'statement of PostgreSQL (time until it ends, waiting included)'],
       ...profile.statements
         .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
         .map(({ microseconds, logBytes, callsPerThousand, text }) => [

@@ -18,7 +18,7 @@ export const addApprovals: AddCommands = (program, context) => {
     .description('requests that are waiting for the approval of a second person');
   addList<ApprovalRecord, Filters>(approvals, context, {
     name: 'list',
-    description: 'list the requests that wait or waited for an approval',
+    description: 'list the requests that are or were waiting for an approval',
     options: {
       status: { flag: '--status <status>', help: 'only this status', choices: APPROVAL_STATUSES },
       program_id: { flag: '--program-id <program_id>', help: 'only requests about this card program' },

@@ -13,7 +13,7 @@ export const ACCESS_ERRORS = {
       "An operator has disabled the connector to the card's processor; the message names it.",
     ],
     resolution:
-      'Contact support: open a case with the request id. If the end is known, the Retry-After header says when.',
+      'Contact support: open a case with the request id. The Retry-After header says when transfers are enabled again, if that is known.',
     headers: [
       {
         name: 'Retry-After',

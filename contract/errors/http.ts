@@ -16,7 +16,7 @@ export const HTTP_ERRORS = {
       'The address requested pages. A page counts as ten requests, a page that contains the host of the request as thirty, and a search of the errors as fifty.',
       'The key sent large bodies or batches. Each 1,024 bytes of a body, and each row of a batch after the first, count as one more request.',
       'The card program already has 20 exports in progress.',
-      'The card program already has 10 open streams of events, or 100 requests that wait for events.',
+      'The card program already has 10 open streams of events, or 100 requests that are waiting for events.',
     ],
     resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],

@@ -90,7 +90,7 @@ export const SUPPORT_ERRORS = {
     status: 409,
     problem: 'Reply to or resolve a case or an incident',
     meaning: 'The incident is resolved.',
-    causes: ['The request changes or resolves an incident, or attaches a case, after its end.'],
+    causes: ['The request changes or resolves an incident, or attaches a case, after it was resolved.'],
     resolution: 'Open a new incident if the problem is back.',
     alsoCalled: 'incident over, incident already resolved, incident closed, reopen incident',
     sample: {

@@ -84,7 +84,7 @@ export const Overview = Type.Object({
     }),
   ),
   now: described(RequestFigures, 'The last minute of this process'),
-  lane_waiting: count('Transfers of this process that wait to be committed'),
+  lane_waiting: count('Transfers of this process that are waiting to be committed'),
   recent: described(RecentFigures, 'The last quarter of an hour of this process, in intervals'),
   hours: nullable(
     Type.Array(

@@ -95,7 +95,7 @@ export const ServiceStatus = Type.Object({
     max: count('Database connections that this process may open'),
     in_use: count('Connections in use'),
     idle: count('Open connections that are not in use'),
-    waiting: count('Requests that wait for a connection'),
+    waiting: count('Requests that are waiting for a connection'),
   }),
   webhooks: part('The delivery of events to webhooks', {
     delivery: literals(DELIVERY_STATES, 'Whether this process delivers'),
@@ -105,7 +105,7 @@ export const ServiceStatus = Type.Object({
     oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that was not sent to an enabled webhook yet'),
   }),
   error_log: part('The error log', {
-    spool_bytes: count('Bytes of errors on this machine that wait for the database'),
+    spool_bytes: count('Bytes of errors on this machine that are waiting for the database'),
     max_spool_bytes: count('Bytes of errors that may wait'),
     dropped: count('Errors that this process could not record'),
   }),

@@ -398,7 +398,7 @@ export type AuditPortion = {
   readonly position: number;
   /** Hash of that entry, 64 hex digits. */
   readonly hash: string;
-  /** Send it as `after` to verify the next portion; null at the end of the log. */
+  /** Send it as `after` to verify the next entries; null at the end of the log. */
   readonly next_after: number | null;
   /** The end of the log, to be recorded outside of the service; null if its row was removed. */
   readonly head: {
@@ -3025,7 +3025,7 @@ export type Overview = {
   readonly processes: readonly ProcessRecord[] | null;
   /** The last minute of this process. */
   readonly now: RequestFigures;
-  /** Transfers of this process that wait to be committed. */
+  /** Transfers of this process that are waiting to be committed. */
   readonly lane_waiting: number;
   /** The last quarter of an hour of this process, in intervals. */
   readonly recent: RecentFigures;
@@ -4037,7 +4037,7 @@ export type ServiceStatus = {
     readonly in_use: number;
     /** Open connections that are not in use. */
     readonly idle: number;
-    /** Requests that wait for a connection. */
+    /** Requests that are waiting for a connection. */
     readonly waiting: number;
   };
   /** The delivery of events to webhooks. */
@@ -4057,7 +4057,7 @@ export type ServiceStatus = {
   };
   /** The error log. */
   readonly error_log: {
-    /** Bytes of errors on this machine that wait for the database. */
+    /** Bytes of errors on this machine that are waiting for the database. */
     readonly spool_bytes: number;
     /** Bytes of errors that may wait. */
     readonly max_spool_bytes: number;
@@ -6151,8 +6151,8 @@ export type Operations = {
     readonly reply: TextChunks;
   };
   /**
-   * list_approvals: List the requests that wait or waited for an approval, newest first. Requires an operator
-   * key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   * list_approvals: List the requests that are or were waiting for an approval, newest first. Requires an
+   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
    */
   readonly list_approvals: {
     readonly call: { readonly query?: ListApprovalsQuery | undefined; readonly options?: CallOptions | undefined };

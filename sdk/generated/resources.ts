@@ -956,8 +956,8 @@ export class ApprovalsResource {
   }
 
   /**
-   * list_approvals: List the requests that wait or waited for an approval, newest first. Requires an operator
-   * key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
+   * list_approvals: List the requests that are or were waiting for an approval, newest first. Requires an
+   * operator key. Error codes: `list_approvals_schema`, `unknown_list_approvals`.
    */
   list(query: ListApprovalsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<ApprovalRecord>>> {
     return this.#send('list_approvals', { query, options });

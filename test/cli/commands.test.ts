@@ -317,7 +317,7 @@ describe('commands', () => {
       exitCode: 3,
       summary: `1 failed (the money has moved)\n${SEND_AGAIN}`,
     },
-  ])('summarize a batch: $summary', async ({ rows, exitCode, summary }) => {
+  ])('a batch is summarized: $summary', async ({ rows, exitCode, summary }) => {
     const body = { data: rows.map((row, index) => ({ index, ...row })) };
     service.play({ status: 200, body });
     const shown = await type(BATCH);
@@ -328,14 +328,14 @@ describe('commands', () => {
     expect(JSON.parse(json.output)).toEqual(body);
   });
 
-  test('show for each row of a batch whether its money moved', async () => {
+  test('each row of a batch says whether its money moved', async () => {
     service.play({ status: 200, body: { data: [UNKNOWN, CREATED].map((row, index) => ({ index, ...row })) } });
     expect((await type(BATCH)).output).toMatch(
       /^index +idempotency_key +status +money_moved +replayed +result\n +0 +row +500 +unknown +no +unknown_create_transfer\n +1 +row +201 +yes +no +tr_/,
     );
   });
 
-  test('show no secret in the replay of a new key', async () => {
+  test('the replay of a new key shows no secret', async () => {
     const key_omitted = 'The secret is in the first response only and is not stored.';
     const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
     service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
@@ -356,14 +356,14 @@ describe('commands', () => {
     expect(output).toContain('acc_1             5         4\n');
   });
 
-  test('escape control characters from the service', async () => {
+  test('control characters from the service are escaped', async () => {
     service.play({ status: 200, body: { ...TRANSFER, description: 'a\u001b[2Jb\u202ec' } });
     const { output } = await type('transfers get tr_1');
     expect(output).toContain('a\\u001b[2Jb\\u202ec');
     expect(output).not.toContain('\u001b');
   });
 
-  test('escape control characters in JSON without changing its values', async () => {
+  test('control characters in JSON are escaped without changing its values', async () => {
     const transfer = { ...TRANSFER, description: 'a\u001b[2Jb\u202ec\u009b31md' };
     service.play({ status: 200, body: transfer });
     const { output } = await type('transfers get tr_1 --json');
@@ -371,7 +371,7 @@ describe('commands', () => {
     expect(JSON.parse(output)).toMatchObject({ description: transfer.description });
   });
 
-  test('print the transfer id and the idempotency key if the result of create is unknown', async () => {
+  test('create prints the transfer id and the idempotency key if the result is unknown', async () => {
     service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
     const { exitCode, errors } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(exitCode).toBe(3);
@@ -379,7 +379,7 @@ describe('commands', () => {
     expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
   });
 
-  test('print an error as JSON', async () => {
+  test('an error is printed as JSON', async () => {
     const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
     service.play(errorResponse({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
     const { exitCode, output, errors } = await type('transfers create --card card_active --amount 0 --json');
@@ -530,7 +530,7 @@ describe('invalid command lines', () => {
     ['cards', 'list', '--program', ''],
     ['cards', 'update', 'card_1', '--limits', ''],
     ['cards', 'get', ''],
-  ])('exit with 2 for an empty value: %j', async (...words) => {
+  ])('an empty value exits with 2: %j', async (...words) => {
     service.play({ status: 200, body: {} });
     const { exitCode, errors } = await runHere(service.url, words);
     expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });
