@@ -99,7 +99,7 @@ export type CallContext = {
   readonly idempotencyKey: string | null;
   /** The versions of the record that the change accepts (`If-Match`). Undefined for any version. */
   readonly ifMatch?: readonly string[] | undefined;
-  /** For create_transfer: how long the caller prefers to wait for the end of the transfer, in seconds (`Prefer: wait`). */
+  /** For create_transfer: how long the caller prefers to wait until the transfer has ended, in seconds (`Prefer: wait`). */
   readonly waitSeconds?: number | undefined;
   /**
    * The behavior of the sandbox's simulated processor (`Sandbox-Processor`), validated. Only for create_transfer and

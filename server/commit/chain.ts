@@ -42,7 +42,7 @@ export type Break<Item, Outcome> = {
   readonly successors: readonly Pending<Item, Outcome>[];
 };
 
-/** How a chain reports the ends of its groups, and gets a database for a group. */
+/** How a chain reports that its groups have ended, and gets a database for a group. */
 type Ends<Item, Outcome> = {
   readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
@@ -135,7 +135,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
   }
 
-  /** Commits a group. Resolves to whether it was committed. If so, all earlier groups were as well. Never rejects. */
+  /** Commits a group. Resolves to whether it was committed. If so, all earlier groups were also committed. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     const { observer, traceOf } = this.#ends;

@@ -29,7 +29,8 @@ export class Contention {
   /** Until when the most recently found name counts as held. */
   #lastUntil = 0;
   /**
-   * The items that need a name, in the order of their calls. The first of them runs, is ready to run, or waits for another name.
+   * The items that need a name, in the order of their calls. The first of them runs, is ready to run, or waits for a different
+   * name.
    */
   readonly #lines = new Map<string, Turn[]>();
   readonly #ready: Turn[] = [];

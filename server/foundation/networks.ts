@@ -20,7 +20,7 @@ export type Destination = { readonly protocol: string; readonly port: number };
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * Addresses of the machine itself, link-local addresses, and addresses where cloud providers give credentials to any program on a
+ * Addresses of the machine itself, link-local addresses, and addresses where cloud providers give credentials to any process on a
  * machine. They are allowed only one by one, because allowing a whole range of them is rarely intended.
  */
 const LOCAL = readAll(

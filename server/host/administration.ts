@@ -249,7 +249,7 @@ async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
 /**
  * Lists the records whose metadata has a name that an earlier version could have changed: a name with an escape in JSON
  * (domain/parse-json.ts). Node replaced such a name with a name that has a backslash. So stored names without a backslash are
- * right, and only an event about the record can have a different name.
+ * correct, and only an event about the record can have a different name.
  */
 async function verifyMetadata({ databases }: CommandDatabase): Promise<void> {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);

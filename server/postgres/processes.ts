@@ -56,8 +56,8 @@ export async function clearLeftovers(
   await endServerOf(dataDirectory, onProgress);
   const pidFile = join(dataDirectory, 'postmaster.pid');
   const remaining = await readProcessId(pidFile);
-  // PostgreSQL takes any process with the recorded id for a server, and refuses to start, although a different program may have
-  // that id by now. If no process has the id, the file stays: PostgreSQL then checks the shared memory that the file names.
+  // PostgreSQL assumes that any process with the recorded id is a server, and refuses to start, although a different process may
+  // have that id by now. If no process has the id, the file stays: PostgreSQL then checks the shared memory that the file names.
   if (remaining !== undefined && processExists(remaining) && !(await isPostgresOf(remaining, dataDirectory))) {
     await rm(pidFile, { force: true });
   }

@@ -145,7 +145,7 @@ export const decideApproval = statement(
     where approval_id = :approvalId`,
 );
 
-/** Stores the end of an approved change, once. */
+/** Stores how an approved change has ended, once. */
 export const endApproval = statement(
   'end_approval',
   {

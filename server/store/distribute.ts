@@ -77,7 +77,7 @@ export function movePlace(settings: ConnectionSettings, to: Node): Promise<Locat
     if (from === undefined) throw new PlaceProblem(`The schema ${schema} is not distributed.`);
     const workers = await readWorkers(client);
     const isTo = ({ host, port }: Node): boolean => host === to.host && port === to.port;
-    if (isTo(from)) throw new PlaceProblem(`The tables of the schema ${schema} are on ${to.host}:${to.port} already.`);
+    if (isTo(from)) throw new PlaceProblem(`The tables of the schema ${schema} are already on ${to.host}:${to.port}.`);
     if (!workers.some(isTo)) {
       const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
       throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
@@ -207,7 +207,7 @@ async function requireMovableSchema(client: pg.ClientBase, schema: string): Prom
   );
   const { taken, extensions = null } = rows[0] ?? {};
   if (taken === true)
-    throw new PlaceProblem(`Citus does not distribute public, and the schema ${schema} exists already.`);
+    throw new PlaceProblem(`Citus does not distribute public, and the schema ${schema} already exists.`);
   if (extensions === null) return;
   throw new PlaceProblem(
     `Citus does not distribute public, which would be renamed with its extensions: ${extensions}. ` +

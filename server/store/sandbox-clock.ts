@@ -17,8 +17,8 @@ const SET_CLOCK_AHEAD = statement(
 );
 
 /**
- * Sets how far the sandbox's clock is ahead, and stores the maximum so far. Every decision reads the clock, so the switch must be
- * locked exclusively.
+ * Sets how far the sandbox's clock is ahead, and stores the furthest that it was ever ahead. Every decision reads the clock, so
+ * the switch must be locked exclusively.
  */
 export function setClockAhead(seconds: number): Statement {
   return SET_CLOCK_AHEAD({ seconds });

@@ -20,7 +20,7 @@ export const IDLE_MINUTES = 15;
 /** Maximum lifetime of a session, even if it is used. */
 export const MAX_HOURS = 12;
 
-/** Maximum number of sessions of a key or a person. If another one begins, the oldest ends. */
+/** Maximum number of sessions of a key or a person. If one more begins, the oldest ends. */
 const MAX_SESSIONS_OF_OWNER = 100;
 
 const CALLER_NAMES = columns({

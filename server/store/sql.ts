@@ -256,7 +256,7 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
 }
 
 /**
- * Creates a statement with named parameters. Its text is compiled here, once, so call this when the module is loaded. Throws if
+ * Creates a statement with named parameters. Its SQL is compiled here, once, so call this when the module is loaded. Throws if
  * the SQL and the parameters do not match.
  */
 export function statement<Parameters extends ParameterSet>(

@@ -44,7 +44,7 @@ export type Earlier = {
 export type Setting = {
   readonly name: string;
   readonly kind: Kind<unknown>;
-  /** The default, described for people. An empty text if there is none. */
+  /** The default, described for people. An empty string if there is none. */
   readonly fallback: string;
   /** Returns the value if the setting is not set. If omitted, the default is parsed like any other value. */
   readonly unset?: (earlier: Earlier) => unknown;

@@ -12,7 +12,7 @@ export type Kind<Value> = {
   readonly allowed: string;
   /**
    * Returns the value for a string that is not empty. Undefined if the string is not allowed. To give a more specific reason,
-   * throws the error that `refuse` creates from the end of a sentence.
+   * throws the error that `refuse` creates from a clause.
    */
   readonly parse: (text: string, refuse: (problem: string) => Error, around: Surroundings) => Value | undefined;
 };

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-// Distinguishes requests of this machine from those that come from other machines, proxies and web pages.
+// Distinguishes requests from this machine from requests that come from other machines, proxies and web pages.
 
 /** Headers that only proxies add. All headers that begin with X-Forwarded also count. */
 const PROXY_HEADERS: ReadonlySet<string> = new Set([

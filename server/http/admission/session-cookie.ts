@@ -87,8 +87,9 @@ export function refuseClearText(context: RequestContext, head: RequestHead, trus
 
 /**
  * Returns whether the console sent a request without any action by its user. A failure of such a request is not the user's error.
- * The console sends reads in the background, and a request that asks who is signed in. A page of another origin, a caller with a
- * key, or a request that changes anything cannot claim this. A refused credential is recorded in the audit log in any case.
+ * The console sends reads in the background, and a request that asks who is signed in. A page with a different origin, a caller
+ * with a key, or a request that changes anything cannot claim this. A refused credential is recorded in the audit log in any
+ * case.
  */
 export function isOfConsoleItself(context: RequestContext, head: RequestHead, trustedProxies: number): boolean {
   const { operation } = context;

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../domain/refusal.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** How a request watches: with a stream, or with a response that waits for the next event or for the end of a transfer. */
+/** How a request watches: with a stream, or with a response that waits for the next event or until a transfer has ended. */
 export type WatchKind = 'stream' | 'wait' | 'transfer';
 
 /**

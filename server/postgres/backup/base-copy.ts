@@ -100,7 +100,7 @@ export class CopyInProgress extends StartupProblem {
 /** Taking a copy takes minutes. Finding and removing old copies takes a moment. */
 export type LockTask = 'backup' | 'retention';
 
-/** How long a process waits for another one that removes old copies, in milliseconds. */
+/** How long a process waits while another process removes old copies, in milliseconds. */
 const RETENTION_MILLISECONDS = 60_000;
 
 /**

@@ -137,8 +137,8 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
 }
 
 /**
- * Throws if a different ledger is still using the directory. A restored ledger replaces the previous ledger, unless
- * that one is still active.
+ * Throws if a different ledger is still using the directory. A restored ledger replaces the previous ledger, unless the previous
+ * ledger is still active.
  */
 async function requireFree(
   { path, wal }: BackupDirectory,

@@ -57,7 +57,7 @@ export function parseHistory(text: string): readonly Branch[] {
 }
 
 /**
- * Returns the timeline whose file with this number a recovery reads. It is the last timeline that has part of that file.
+ * Returns the timeline whose file with this number a recovery reads. It is the last timeline that contains a part of the file.
  *
  * @param branches the timelines before `timeline`, oldest first.
  */

@@ -140,7 +140,7 @@ export class Connections {
     this.group = group;
     const session: readonly Setting[] = [...timeLimits.session, actAs(role)];
     const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
-    // One writer for transfers stays open, so that transfers continue even if other programs use up the server's connections.
+    // One writer for transfers stays open, so that transfers continue even if other clients use up the server's connections.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
     const reading = [...READER_SETTINGS, ...session];
     this.readers = new Pool(openPool(settings, toPooling(readers), reading, timeLimits), readers, group, timeLimits);
@@ -150,8 +150,8 @@ export class Connections {
   }
 
   /**
-   * Returns the reason why the role cannot be used, in a few words. A pooler that distributes the statements of one connection over
-   * several sessions would silently drop the role and the settings, and with them the separation of programs.
+   * Returns the reason why the role cannot be used, in a few words. A pooler that distributes the statements of one connection
+   * over several sessions would silently drop the role and the settings, and with them the separation of card programs.
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';

@@ -133,7 +133,7 @@ function foreign(schema: string, problem: string): StartupProblem {
 /** The first columns of the history. They are the same in every version. Later versions have more. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
-/** Returns the columns of the object that has the name of the history, or an empty text if there is none. */
+/** Returns the columns of the object that has the name of the history, or an empty string if there is none. */
 async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '

@@ -414,7 +414,7 @@ export class Database {
   }
 }
 
-/** Checks that an id is a UUID, because it becomes part of a statement's text. */
+/** Checks that an id is a UUID, because it becomes part of the SQL. */
 function requireUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
   throw new Error('the id of a card program is not a UUID');

@@ -33,7 +33,7 @@ export type Databases = {
   readonly host: () => UsedHost | undefined;
   readonly health: () => Health;
   readonly pools: () => readonly PoolFigures[];
-  /** Calls a listener after every commit of this process. Returns a function that ends the calls. */
+  /** Calls a listener after every commit of this process. Returns a function that removes the listener. */
   readonly onCommit: (listener: () => void) => () => void;
   /**
    * Permanently releases connections, so that a thread of this process can open the same number with {@link openOwnDatabase}.

@@ -45,10 +45,10 @@ const SILENCES: ReadonlySet<string> = new Set([
 
 /**
  * After an error with one of these SQLSTATEs, the connection is closed even if it still responds, because a new one may work.
- * Some mean a read-only server (the address may already lead to another one) or a standby (55000: recovery is in progress).
- * Others mean a backend that is out of memory, or a statement whose table has changed (0A000: the cached plan must not change its
- * type). The connection is also closed after I/O errors (class 58), internal errors (class XX) and connection exceptions (class
- * 08).
+ * Some mean a read-only server (the address may already lead to a different server) or a standby (55000: recovery is in
+ * progress). Others mean a backend that is out of memory, or a statement whose table has changed (0A000: the cached plan must not
+ * change its type). The connection is also closed after I/O errors (class 58), internal errors (class XX) and connection
+ * exceptions (class 08).
  */
 const UNFIT_STATES: ReadonlySet<string> = new Set([READ_ONLY, '55000', '53200', '0A000']);
 const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);

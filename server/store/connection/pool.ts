@@ -81,7 +81,7 @@ export class PoolGroup implements Health {
     this.#stopFollowing?.();
   }
 
-  /** Calls a listener after every commit of a transaction that writes. Returns a function that ends the calls. */
+  /** Calls a listener after every commit of a transaction that writes. Returns a function that removes the listener. */
   onCommit(listener: () => void): () => void {
     this.#commitListeners.add(listener);
     return () => this.#commitListeners.delete(listener);

@@ -1,7 +1,8 @@
 import type pg from 'pg';
 
 /**
- * A prepared statement with its values. Each name must always have the same text, because PostgreSQL keeps the plan under the name.
+ * A prepared statement with its values. Each name must always have the same SQL, because PostgreSQL keeps the plan under the
+ * name.
  */
 export type Statement = {
   readonly name: string;

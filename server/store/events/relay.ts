@@ -83,14 +83,14 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of up to `count` committed transactions that have none yet. The order is the time of their fences,
- * by the database's clock. If a transaction began after the response to another one, it comes later.
+ * Gives positions to the events of up to `count` committed transactions that have none yet. The order is the time of their
+ * fences, by the database's clock. A transaction that began after the response to another one comes after it.
  *
  * If a transaction commits after younger ones were numbered, it comes after them. Must follow {@link HOLD_RELAY} in the same
  * transaction.
  *
- * `withinSeconds` limits the search to fences of the last seconds, because numbered fences stay in the index as long as a snapshot
- * can see them. Null means no limit.
+ * `withinSeconds` limits the search to fences of the last seconds, because numbered fences stay in the index as long as a
+ * snapshot can see them. Null means no limit.
  */
 export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
   return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });

@@ -100,7 +100,9 @@ export function compactPayload(record: TransferPayload): string {
 let lastTime = 0;
 let lastText = new Date(lastTime).toISOString();
 
-/** Returns the creation time of a transfer from its id. The last text is kept, because new transfers of a group share one time. */
+/**
+ * Returns the creation time of a transfer from its id. The last result is kept, because new transfers of a group share one time.
+ */
 function timeInId(id: string): string {
   const time = Number.parseInt(id.slice(3, 15), 16);
   if (time !== lastTime) {

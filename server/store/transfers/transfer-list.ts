@@ -66,9 +66,9 @@ const LIST_TRANSFERS = statementVariants({
  * filter. So a filter that matches nothing in a long history is no slower than any other: the chunk is empty and says where to
  * continue.
  *
- * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the same index is used for a
- * new table and for a full one. The rest of the filter cannot change the plan. The text of the statement always contains the
- * whole filter. So there are dozens of different texts to plan, not thousands.
+ * The planner does not choose that index. The chunk is sorted in an order that only one index has, so the same index is used for
+ * a new table and for a full one. The rest of the filter cannot change the plan. The SQL always contains the whole filter. So
+ * there are dozens of different statements to plan, not thousands.
  */
 export function listTransfers(programId: string, filter: TransferFilter, chunk: Chunk): Statement {
   const route = routeFor(filter);
@@ -157,10 +157,10 @@ export function toChunkRead(rows: readonly Row[], chunk: Chunk): ChunkRead {
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * Returns the ids at the ends of a chunk. An id contains the time of `created_at`. In transfers of earlier versions, it contains
- * the time of the process that received the request. The two times differ by as much as the sandbox's clock was ahead, plus the
- * difference between the clocks of two machines. So a list by time searches that much further in both directions, and compares
- * `created_at`.
+ * Returns the lowest and the highest possible id of a chunk. An id contains the time of `created_at`. In transfers of earlier
+ * versions, it contains the time of the process that received the request. The two times differ by as much as the sandbox's clock
+ * was ahead, plus the difference between the clocks of two machines. So a list by time searches that much further in both
+ * directions, and compares `created_at`.
  */
 function endsOf(order: Chunk['order'], isTimed: boolean): Ends {
   const [low, high] = [':low::uuid', ':high::uuid'];

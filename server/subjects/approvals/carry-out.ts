@@ -183,9 +183,9 @@ function toResult(operation: string, reply: AnyReply): string | null {
 }
 
 /**
- * Stores the end of an approval. If this process was refused, another process may have carried out the request, or may be about to.
- * So a failure is decided in a transaction that excludes both: it finds out whether the request was already carried out, and
- * prevents it from being carried out later.
+ * Stores how an approval has ended. If this process was refused, another process may have carried out the request, or may be
+ * about to. So a failure is decided in a transaction that excludes both: it finds out whether the request was already carried
+ * out, and prevents it from being carried out later.
  */
 function end(service: Service, known: ShownApproval, outcome: Outcome, deadline: number): Promise<Ended> {
   const { approvalId } = known;

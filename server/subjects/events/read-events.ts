@@ -109,8 +109,8 @@ function writePage(page: {
 }
 
 /**
- * Number of events that are read and sent together. They take a few hundred kilobytes, which is the most that the service keeps in
- * memory for a slow reader.
+ * Number of events that are read and sent together. They take a few hundred kilobytes, which is the maximum that the service
+ * keeps in memory for a slow reader.
  */
 const STREAM_LIMIT = 100;
 

@@ -119,7 +119,7 @@ function closedEvent(record: DayRecord): DomainEvent {
 /** The stored report, or undefined if the day is not closed. Only {@link closeDay} writes it. */
 function closedIn({ report }: DayBounds): DayRecord | undefined {
   if (report === null) return undefined;
-  // Reports that were stored before settlements, or their fees, existed lack them.
+  // Older stored reports lack settlements, or the fees of settlements.
   const { settlements = [], ...others } = report as DayRecord;
   const withFees = settlements.map(({ pushed, pulled, ...of }) => ({
     ...of,

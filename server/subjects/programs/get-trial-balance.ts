@@ -25,12 +25,12 @@ const ON_THE_HOST =
   'Try again when the service is under less load, or run "transfer-service verify-books" on the host, which has no time limit.';
 
 /**
- * get_trial_balance: returns the sums of all balances by currency and kind, and the accounts that differ from their postings. For a
- * large ledger, comparing the postings takes longer than a request may take. In that case, `postings_compared` is false, and
+ * get_trial_balance: returns the sums of all balances by currency and kind, and the accounts that differ from their postings. For
+ * a large ledger, comparing the postings takes longer than a request may take. In that case, `postings_compared` is false, and
  * "transfer-service verify-books" compares them on the host without a time limit.
  *
- * For an instant in the past, the balances are sums of postings. That takes one read of all postings, and leaves nothing to compare
- * them with.
+ * For a past time, the balances are sums of postings. This takes one read of all postings, and leaves nothing to compare the sums
+ * with.
  */
 export async function getTrialBalance(
   { database }: Service,

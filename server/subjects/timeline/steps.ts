@@ -149,7 +149,10 @@ function processorSteps(attempt: ProcessorAttempt, { transfer }: TimelineFacts):
   return steps;
 }
 
-/** Returns the end of a sentence about a break. Until the break is settled, this end says that an operator will settle it. */
+/**
+ * Returns the last clause of a sentence about a break. Until the break is settled, the clause says that an operator will settle
+ * it.
+ */
 function toBeSettled(which: string, settledAt: number | null): string {
   return settledAt === null ? `. An operator of the service will settle this ${which}.` : ` ${which}.`;
 }

@@ -325,8 +325,8 @@ function messageOf(error: unknown): string {
 type ReadOnlyHost = { readonly reason: string; readonly isReadOnly: true };
 
 /**
- * Whether the host is a standby, and whether the server or the database was made read-only. Operators and providers do that to keep
- * programs away from a replaced primary. A setting of the user does not count, because the service overrides it.
+ * Whether the host is a standby, and whether the server or the database was made read-only. Operators and providers do that to
+ * keep clients away from a replaced primary. A setting of the user does not count, because the service overrides it.
  */
 const READ_STATE = `select pg_catalog.pg_is_in_recovery() as "isStandby", ${IS_PLACEMENT_IN} as "isPlacement",
     setting = 'on' and source <> all ('{user,database user,client,session}') as "isReadOnly"
