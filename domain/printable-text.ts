@@ -7,7 +7,7 @@ export function printable(text: string): string {
 
 /**
  * A value as JSON, on one line or indented. JSON escapes only the control characters of ASCII, and a terminal also executes
- * others, so these are escaped too. A program that parses the JSON gets the same value.
+ * others, so these are escaped too. Parsing the JSON still returns the same value.
  */
 export function printableJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replaceAll(/[\u007f-\u009f]|\p{Bidi_Control}/gu, printable);

@@ -116,7 +116,7 @@ function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
   const [reason, direction] = ageSeconds > 0 ? (['too_old', 'ago'] as const) : (['too_new', 'ahead'] as const);
   throw new WebhookVerificationError(
     reason,
-    `The webhook was signed ${Math.abs(ageSeconds)} seconds ${direction}; ${toleranceSeconds} are allowed. Is the clock of this machine right?`,
+    `The webhook was signed ${Math.abs(ageSeconds)} seconds ${direction}; ${toleranceSeconds} are allowed. Is the clock of this machine correct?`,
   );
 }
 

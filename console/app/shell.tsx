@@ -279,7 +279,7 @@ const PENDING_POLL_MILLISECONDS = 60_000;
 /** More are shown as "50+". */
 const MAX_PENDING = 50;
 
-/** Shows how many requests wait for an approval. Only callers who may read approvals see this count. */
+/** Shows how many requests are waiting for an approval. Only callers who may read approvals see this count. */
 function PendingApprovals() {
   const { data } = useOperation(
     (api, options) => api.approvals.list({ status: 'pending', limit: MAX_PENDING }, options),

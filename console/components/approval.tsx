@@ -28,7 +28,7 @@ export function ApprovalNotice({
   return text === undefined ? null : <p class="approval-notice">{text}</p>;
 }
 
-/** Says that a request about the shown record waits for its approval. */
+/** Says that a request about the shown record is waiting for approval. */
 export function PendingApproval({
   record,
 }: {
@@ -44,7 +44,7 @@ export function PendingApproval({
   );
 }
 
-/** Shows, instead of an error, that a request waits for its approval. */
+/** Shows, instead of an error, that a request is waiting for approval. */
 export function AwaitingApproval({ error: { approval } }: { readonly error: AwaitsApproval }) {
   const { approval_id: id, status, expires_at: at } = approval;
   return (

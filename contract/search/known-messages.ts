@@ -102,7 +102,7 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     'The Idempotency-Key header was sent more than once',
   ],
   invalid_transfer_status: [
-    "The transfer … waits for its card's processor and cannot be …: it ends when the outcome at the processor is known",
+    "The transfer … is waiting for its card's processor and cannot be …: it ends when the outcome at the processor is known",
   ],
   limit_exceeded: [
     "The card '…' has …; the maximum of one transfer is …. Unload the card in parts, then close it",

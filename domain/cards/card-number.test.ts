@@ -49,7 +49,7 @@ const written = fc
 const before = fc.constantFrom('', 'card ', 'pan=', '"', '(', 'é', '/card_', 'number: ', '1 ', 'a1 ', '99-', '2030.');
 const after = fc.constantFrom('', ' and so on', '"', ')', '&x=1', '_', '.', ', 5', ' 12', '-7', '\n');
 
-describe('a text that looks like a card number', () => {
+describe('text that looks like a card number', () => {
   test.each([
     '4111111111111111',
     '4111 1111 1111 1111',
@@ -94,7 +94,7 @@ describe('a text that looks like a card number', () => {
   });
 });
 
-describe('a text that does not look like a card number', () => {
+describe('text that does not look like a card number', () => {
   test.each([
     ['a wrong check digit', '4111111111111112'],
     ['twelve digits', '411111111116'],
@@ -200,7 +200,7 @@ describe('a refused number', () => {
     expect(redactCardNumbers(`pan: (${number})`)).not.toMatch(/[0-9\u0660-\uffef]{4}/);
   });
 
-  test('is also redacted in every text in which it is refused', () => {
+  test('is also redacted wherever it is refused', () => {
     const pieces = fc.oneof(
       written,
       fc.string({ maxLength: 5 }),
@@ -419,7 +419,7 @@ test('looks for bank accounts in linear time', () => {
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
 
-describe('a text in ASCII', () => {
+describe('ASCII text', () => {
   // ASCII text is handled by a loop that runs before the search. An invisible character makes the text skip this loop.
   const besideInvisible = (text: string): string => `\u200b${text}`;
   const pieces = fc.constantFrom(

@@ -57,7 +57,7 @@ export function findCardNumbers(written: string): readonly Span[] {
   return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
 }
 
-/** The text to search. Undefined if it cannot contain a card number, which is the case for nearly every text. */
+/** The text to search. Undefined if it cannot contain a card number, which is the usual case. */
 function readPlainly(written: string): PlainText | undefined {
   if (written.length < MIN_DIGITS) return undefined;
   const isCandidate = isAsciiCandidate(written);
@@ -71,7 +71,7 @@ function readPlainly(written: string): PlainText | undefined {
 type Mantissa = 'none' | 'digits' | 'point';
 
 /**
- * Whether an ASCII text has thirteen digits and contains text that {@link CANDIDATE} or {@link WITH_EXPONENT} could match.
+ * Whether ASCII text has thirteen digits and contains anything that {@link CANDIDATE} or {@link WITH_EXPONENT} could match.
  * Undefined for non-ASCII text. This loop is several times faster than those expressions, and it runs for every id, key and field
  * name of a request.
  */
@@ -138,7 +138,7 @@ export function readsAsCardNumber(written: string): boolean {
 /** The ways to print a card number: in one piece, or in groups of 4-4-4-4 (or more digits), 4-6-5 or 4-6-4. */
 const PRINTED = /^"?([0-9]{13,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2,3}\2[0-9]{1,7}|[0-9]{4}([ .-])[0-9]{6}\3[0-9]{4,5})"?$/;
 
-/** A number that ends in milliseconds since 1970, from 2017 to 2033, like many keys that programs generate. */
+/** A number that ends in milliseconds since 1970, from 2017 to 2033, like many keys that applications generate. */
 const ENDS_IN_TIME = /^[0-9]+1[5-9][0-9]{11}$/;
 
 /**

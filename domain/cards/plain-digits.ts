@@ -50,7 +50,7 @@ export function withPlainDigits(written: string): PlainText {
 const known = new Map<string, string>();
 const KNOWN_MAX = 4_096;
 
-/** One UTF-16 unit, or an empty text for an invisible character. */
+/** One UTF-16 unit, or an empty string for an invisible character. */
 function plainOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x80) return character;

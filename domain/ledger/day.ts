@@ -1,6 +1,6 @@
 import type { AccountKind, PostingPurpose } from './ledger.ts';
 
-/** The accounts that a card program has once for each currency. All its other accounts are cards. */
+/** The kinds of account that a card program has once for each currency. All its other accounts are cards. */
 export const PROGRAM_ACCOUNTS = ['world', 'funding', 'suspense', 'loss'] as const satisfies readonly AccountKind[];
 
 export type ProgramAccount = (typeof PROGRAM_ACCOUNTS)[number];

@@ -72,7 +72,7 @@ export type ProgramRules = {
   readonly calendar: Calendar;
   /** Limits on all loads (`in`) and on all unloads (`out`) of the program together. */
   readonly limits: Limits | null;
-  /** Limits of each card of the program, unless the card has its own limit of that name. */
+  /** Limits of each card of the program, unless the card has its own limit with that name. */
   readonly cardLimits: Limits | null;
 };
 

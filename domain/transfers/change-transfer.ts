@@ -51,7 +51,7 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
 function refuseWaiting(transfer: Transfer, command: TransferCommand): Refusal | undefined {
   if (!waitsForProcessor(transfer)) return undefined;
   const message =
-    `The transfer ${toWireId('tr', transfer.transferId)} waits for its card's processor and cannot be ` +
+    `The transfer ${toWireId('tr', transfer.transferId)} is waiting for its card's processor and cannot be ` +
     `${RESULTS[command]}: it ends when the outcome at the processor is known.`;
   const saw = { status: transfer.status, outcome: transfer.outcome, command };
   return new Refusal('invalid_transfer_status', message, { saw });

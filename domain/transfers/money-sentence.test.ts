@@ -371,7 +371,7 @@ describe('the effect of creating a transfer', () => {
       'late=30',
       'pending',
       'unknown',
-      `10.00 USD would be held on the card 'card_1' for the program's funding. T${asked("; 'bank' is told to behave as 'late=30'")}`,
+      `10.00 USD would be held on the card 'card_1' for the program's funding. T${asked("; 'bank' is asked to behave as 'late=30'")}`,
     ],
     [
       'a load at a processor for later',

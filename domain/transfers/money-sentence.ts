@@ -84,7 +84,7 @@ export type ProcessorFacts = Pick<
 
 const FUNDING = "the program's funding";
 
-/** The two ends of a transfer in words, such as `the program's funding` and `the card 'card_active'`. */
+/** The source and the destination of a transfer in words, such as `the program's funding` and `the card 'card_active'`. */
 export function endsInWords({
   type,
   cardName,
@@ -185,7 +185,7 @@ export function foresee(
 
 /** Returns the last clause of a sentence about an order in a sandbox: the behavior that the adapter is asked for. */
 function told(connectorId: string, behavior: string | undefined): string {
-  return behavior === undefined ? '' : `; '${connectorId}' is told to behave as '${behavior}'`;
+  return behavior === undefined ? '' : `; '${connectorId}' is asked to behave as '${behavior}'`;
 }
 
 function scheduledSentence(facts: MoneyFacts, now: number): string {
@@ -300,7 +300,10 @@ function expiredSentence(facts: MoneyFacts): string {
   return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
 }
 
-/** The end of the sentence about a canceled transfer, about its hold. A transfer canceled before it was due had no hold. */
+/**
+ * Returns the last clause of the sentence about a canceled transfer: what happened to its hold. A transfer that was canceled
+ * before it was due had none.
+ */
 function whatWasHeld(facts: MoneyFacts): string {
   if (facts.scheduledFor !== null && facts.updatedAt < facts.scheduledFor) return ' before it was due';
   if (facts.capture === 'automatic') return '';

@@ -140,7 +140,7 @@ export type Transfer = {
   /** The stored error record of a failed transfer. No rule reads it. */
   readonly error: object | null;
   readonly requestId: string;
-  /** The stored form of that request's idempotency key. Null without one, and for transfers of earlier versions. */
+  /** The stored form of the idempotency key of that request. Null without one, and for transfers of earlier versions. */
   readonly idempotencyKey: string | null;
   /** Inner UUID of the API key that created it, or {@link NO_API_KEY}. Null for transfers of earlier versions. */
   readonly createdBy: string | null;

@@ -2,15 +2,15 @@
 
 /**
  * Parses JSON as the standard defines `JSON.parse`. V8 12.9 to 14.6 (Node 23 to 26.10) can misread a name with an escape
- * sequence, if an earlier text had a name that begins with the same characters. After `{"X":1,"\\":2}` it reads the name `"` in
- * `{"X":1,"\"":2}` as a backslash (nodejs/node issue 63785). This function reads each such name alone.
+ * sequence, if JSON that was parsed earlier had a name that begins with the same characters. After `{"X":1,"\\":2}` it reads the
+ * name `"` in `{"X":1,"\"":2}` as a backslash (nodejs/node issue 63785). This function reads each such name alone.
  *
  * Unlike the reader of requests, it refuses nothing that `JSON.parse` accepts, because stored text has to stay readable.
  *
  * @throws {SyntaxError} The text is not JSON.
  */
 export function parseJson(text: string): unknown {
-  // A single search, because almost no text has an escape.
+  // A single search, because escapes are very rare.
   if (!text.includes('\\')) return JSON.parse(text);
   const names = new Map<string, string>();
   const plain = withStandIns(text, names);

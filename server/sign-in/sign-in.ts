@@ -230,7 +230,7 @@ export function noRoleMessage(
       : {
           missing: `The provider sent no claim '${claim}'. It sent: ${claimNames.slice(0, 40).join(', ')}.`,
           unverified: `The provider does not say that the address in the claim '${claim}' is verified, so it gives no role.`,
-          not_text: `The claim '${claim}' is neither a text nor a list of texts.`,
+          not_text: `The claim '${claim}' is neither a string nor a list of strings.`,
           left_out: `The provider left out the claim '${claim}', because the person is in too many groups. Let it send only the groups of this service.`,
         }[problem ?? 'missing'];
   const none = values.length === 0 && problem === null ? `The claim '${claim}' is empty.` : found;

@@ -547,7 +547,7 @@ describe('the shown outcome', () => {
     });
     expect(await explain()).toMatchObject({ would_succeed: true, result: result() });
     const declined = await explain({ sandboxBehavior: 'decline=51' });
-    expect(declined).toMatchObject({ result: result("'simulator' is told to behave as 'decline=51'") });
+    expect(declined).toMatchObject({ result: result("'simulator' is asked to behave as 'decline=51'") });
     processors.state = 'down';
     expect(await explain()).toMatchObject({
       would_succeed: false,

@@ -22,8 +22,8 @@ const POLL_MILLISECONDS = 5_000;
 type Decision = 'approve' | 'reject' | 'withdraw';
 
 /**
- * Shows a request that waits for a second person: a sentence, what the request changes, and the buttons for people who
- * may decide.
+ * Shows a request that is waiting for a second person: a sentence, what the request changes, and the buttons for people who may
+ * decide.
  */
 export function ApprovalScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.approval_id ?? '';

@@ -16,7 +16,7 @@ import { APPROVAL_STATUSES, sentenceOf } from '../../format/operators/approvals.
 const PAGE_ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
 
-/** Lists operators' requests that wait or waited for a second person. */
+/** Lists operators' requests that are waiting, or have waited, for a second person. */
 export function ApprovalsScreen() {
   const [filter, setFilter] = useUrlState({ status: 'pending' });
   const status = STATUSES.find((known) => known === filter.status);

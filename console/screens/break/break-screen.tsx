@@ -30,7 +30,7 @@ export function BreakScreen({ parameters }: { readonly parameters: Parameters })
   const id = parameters.break_id ?? '';
   const { can } = useSession();
   const [done, setDone] = useState('');
-  /** The account of the chosen booking, or an empty text to book nothing. */
+  /** The account of the chosen booking, or an empty string to book nothing. */
   const [closing, setClosing] = useState<string | undefined>(undefined);
   const state = useOperation((api, options) => api.breaks.get(id, options), {
     deps: [id],

@@ -107,10 +107,7 @@ function statusIn(sent: string): { readonly status?: CaseRecord['status'] } {
   return status === undefined ? {} : { status };
 }
 
-/**
- * Returns the filter's error code if such a code exists. Returns an empty text otherwise, such as for a half-typed
- * code.
- */
+/** Returns the filter's error code if such a code exists. Returns an empty string otherwise, such as for a half-typed code. */
 function codeIn(sent: string): string {
   return isErrorCode(sent) ? sent : '';
 }

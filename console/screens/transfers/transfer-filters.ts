@@ -29,7 +29,7 @@ export function periodOf({ period, created_from: from, created_to: to }: Transfe
   return { period, from, to };
 }
 
-/** Returns the amount if the filters ask for exactly one, or an empty text. */
+/** Returns the amount if the filters ask for exactly one, or an empty string. */
 export function exactAmountOf({ minimum_amount: minimum, maximum_amount: maximum }: TransferFilters): string {
   return minimum === maximum ? minimum : '';
 }

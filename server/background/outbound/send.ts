@@ -1,6 +1,6 @@
-// The only file of the service that connects to other hosts. For that reason, it also contains the protection against requests
-// to forbidden addresses. That protection is needed because the creator of a webhook chooses the URL, the name in it, and the
-// addresses of that name.
+// The only file of the service that connects to other hosts. For that reason, it also contains the protection against requests to
+// forbidden addresses. That protection is needed because the creator of a webhook chooses the URL, the name in it, and the
+// addresses of the name.
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -361,7 +361,7 @@ export const SETTINGS = {
     name: 'OIDC_SCOPES',
     kind: SCOPES,
     fallback: 'openid profile email',
-    purpose: 'scopes to ask the OpenID provider for; some providers send groups only for a scope of that name',
+    purpose: 'scopes to ask the OpenID provider for; some providers send groups only for a scope with that name',
     readBy: 'commands',
   },
   oidcRoleClaim: {

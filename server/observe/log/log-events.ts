@@ -1,7 +1,7 @@
 /** The names that log lines have as `event`, in the order of docs/logs.md. Names are only added, and never changed. */
 export const LOG_EVENTS = {
   service_start:
-    'A process starts: its version, mode, process id, port, and the newest migration of the database. A service that refuses to start logs no line. It only prints a text that names a page of the runbook.',
+    'A process starts: its version, mode, process id, port, and the newest migration of the database. A service that refuses to start logs no line. It only prints a message that names a page of the runbook.',
   service_ready: 'The process accepts requests and runs its jobs; `milliseconds` is how long startup took.',
   service_stop: 'The process ends: the signal, how long stopping took, and any failure. The last line of a process.',
   crash: 'A bug ends the process. Transactions in progress roll back or have committed, as after a power failure.',

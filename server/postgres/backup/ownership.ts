@@ -152,7 +152,7 @@ async function requireFree(
       'backup-directory-taken',
       `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it at ${seenAt}. By this machine's clock, that is in the future, ` +
         `so it is not known whether that ledger is still archiving. Correct the clock that is wrong. If the service of the other ledger was killed, set "seenAt" in ${join(path, STATE_FILE)} to null ` +
-        'once you are sure that it does not run; otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
+        'once you are sure that it is not running; otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
     );
   }
   if (ago < ALIVE_MILLISECONDS) {

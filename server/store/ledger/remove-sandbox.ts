@@ -139,7 +139,7 @@ function explain(error: unknown, user = 'The tables of the sandbox are in use'):
   if (error.code === LOCK_NOT_AVAILABLE) {
     return new StartupProblem(
       'migration-locked',
-      `${user}. Stop what uses the tables, then run the command again. Nothing was removed.`,
+      `${user}. Stop whatever is using the tables, then run the command again. Nothing was removed.`,
       { cause: error },
     );
   }
