@@ -27,7 +27,7 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
     'a star, which matches any name',
     { standbyNames: '*' },
     'yes',
-    /on disk\. synchronous_standby_names has a \*, so any client that receives the WAL/,
+    /on disk\. synchronous_standby_names has a \*, so any program that receives the WAL/,
   ],
   [
     'ANY with a list that contains a star',

@@ -76,7 +76,7 @@ export function isSynchronous({ syncState }: { readonly syncState: string }): bo
   return syncState === 'sync' || syncState === 'quorum';
 }
 
-const ANY = ' synchronous_standby_names has a *, so any client that receives the WAL may count as a standby.';
+const ANY = ' synchronous_standby_names has a *, so any program that receives the WAL may count as a standby.';
 
 /** Whether one of the names is `*`, with or without quotes. */
 function namesAny(names: string): boolean {
