@@ -72,7 +72,7 @@ export type Campaign = Described & {
   readonly run: (setting: Setting) => Promise<Findings>;
 };
 
-/** A campaign that is a suite or a separate program. */
+/** A campaign that is a suite or a separate script. */
 export type OtherCampaign = Described & { readonly checkers: string; readonly command: string };
 
 /** The maximum number of stored violations. */

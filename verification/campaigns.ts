@@ -282,7 +282,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   }),
 ];
 
-/** Campaigns that are suites or separate programs. */
+/** Campaigns that are suites or separate scripts. */
 export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
   {
     name: 'simulation',

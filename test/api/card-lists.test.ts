@@ -152,7 +152,7 @@ describe('list_holds', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  test('refuses a missing card and a cursor from another list', async () => {
+  test('refuses a missing card and a cursor from a different list', async () => {
     expect(await refusalOf(client().cards.holds('nobody'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const refused = await refusalOf(client().cards.holds('here', { cursor: 'x' }));
     expect(refused).toMatchObject({ Code: 'list_holds_schema', field: '/cursor' });

@@ -14,7 +14,7 @@ const service = await useTroubledService();
 const target = await startWebhookTarget();
 afterAll(target.cut);
 
-/** Verifies a webhook with another library and with openssl, and returns its content. */
+/** Verifies a webhook with a separate library and with openssl, and returns its content. */
 function verified({ headers, body }: ReceivedWebhook): { readonly position: number; readonly subject_id: string } {
   const event = new Webhook(SECRET).verify(body, headers as Record<string, string>);
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '', 'webhook-signature': signature } = headers;

@@ -91,7 +91,7 @@ const LINES: Readonly<Partial<Record<OperationId, Line>>> = {
   list_reversals: { shows: 'reversal_id                             amount  status' },
   get_reversal: { shows: 'amount:      2.50 USD\n' },
   get_transfer_timeline: {
-    // A transfer that is scheduled for another date is not a duplicate, so the output does not mention it.
+    // A transfer that is scheduled for a different date is not a duplicate, so the output does not mention it.
     reply: {
       likely_duplicates: [
         { ...TRANSFER, transfer_id: 'tr_later', scheduled_for: '2030-01-31T12:00:00.000Z' },

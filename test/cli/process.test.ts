@@ -195,7 +195,7 @@ test('events listen exits with 0 after SIGINT while nothing listens at its URL',
   expect(errors).toMatch(/To continue: --after 0\n$/);
 });
 
-test('events tail ends without an error when the program that reads its output ends', async () => {
+test('events tail ends without an error when the process that reads its output ends', async () => {
   const lines = (function* () {
     for (let at = 1; at <= 20_000; at += 1)
       yield `id: ${at}\ndata: {"position":${at},"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z"}\n\n`;

@@ -5,7 +5,7 @@ export function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 }
 
-/** A program in a terminal of 80 columns, run by `script` of util-linux. */
+/** A process in a terminal with 80 columns, which util-linux's `script` runs. */
 export type Terminal = {
   readonly type: (text: string) => void;
   readonly shown: () => string;

@@ -98,7 +98,7 @@ async function runWithSample(
   return [...(first === undefined ? [] : [{ ...first, isSample: true }]), ...rest];
 }
 
-/** Sends each request that can need an approval a second time with another key, while the first request waits. */
+/** Sends each request that can need an approval a second time with a different key, while the first request is waiting. */
 async function runPending(world: World): Promise<readonly Result[]> {
   const { client } = world.sandbox;
   const key = await newMaker(world);

@@ -201,7 +201,7 @@ export function unknownKey(): string {
 }
 
 /**
- * Calls a sandbox without keys from a page on another site. Also uses a program's key for operators' operations and for
+ * Calls a sandbox without keys from a page on a different site. Also uses a program's key for operators' operations and for
  * another program.
  */
 async function runForbidden({ sandbox, live, programKey }: World): Promise<readonly Result[]> {

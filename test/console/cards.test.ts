@@ -174,7 +174,7 @@ describe('One card', () => {
     await screenshot(page, 'card-phone');
   });
 
-  test('disappears when another program with the same card id is chosen', async () => {
+  test('disappears when a different program with the same card id is chosen', async () => {
     const other = await service().client.programs.create({ name: 'Same ids', currency: 'USD' });
     await service().client.cards.create({ card_id: 'shop-5', last_four: '2222' }, { programId: other.program_id });
     await client.cards.create({ card_id: 'shop-5', last_four: '1111' });

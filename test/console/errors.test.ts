@@ -85,7 +85,7 @@ describe('the screen of errors', () => {
 });
 
 describe('the screen of a request', () => {
-  test('shows whether money moved, with the checks, the catalog entry, and a text for a ticket', async () => {
+  test('shows whether money moved, with the checks, the catalog entry, and text to copy into a ticket', async () => {
     const requestId = await refused(overdrawn);
     const page = await openConsole(`/console/request/${requestId}`);
     await page
@@ -143,7 +143,7 @@ describe('the screen of a request', () => {
     expect(lookUps.filter((url) => url.includes('/api/'))).toHaveLength(1);
   });
 
-  test('shows texts from callers as plain text, and the audit entry of an operator request', async () => {
+  test('shows text from callers as plain text, and the audit entry of an operator request', async () => {
     const world = await makeWorld(service());
     const { request_id } = await client().transfers.get(world.transfer_id, { programId: world.program_id });
     const page = await openConsole(`/console/request/${request_id}`);

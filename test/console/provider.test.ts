@@ -62,7 +62,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   leftTheService(page);
 });
 
-test('asks the person to sign in again after they have signed out at the provider in another tab', async () => {
+test('asks the person to sign in again after they have signed out at the provider in a different tab', async () => {
   const page = await openConsole('/console/keys');
   await page.getByRole('link', { name: 'Sign in with your organization' }).click();
   await page.getByRole('button', { name: 'ada' }).click();
@@ -154,7 +154,7 @@ describe('a form that needs a fresh sign-in', () => {
     leftTheService(page);
   });
 
-  test('does not open for another person, or after 10 minutes', async () => {
+  test('does not open for a different person, or after 10 minutes', async () => {
     const page = await openAsGrace('/console/keys');
     // A person who returns without signing in again still has the form.
     await fillAndLeave(page, 'First');

@@ -127,7 +127,7 @@ test('logs the code, the request id and whether money moved in the browser conso
   );
 });
 
-test('reports an unknown outcome to a page of another origin, which cannot read the responses', async () => {
+test('reports an unknown outcome to a page of a different origin, which cannot read the responses', async () => {
   const page = await openPage();
   const failure = await run<Record<string, unknown>>(
     page,

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
 
-/** Opens the search with `/`, types a text and submits it. */
+/** Opens the search with `/`, types some text and submits it. */
 async function searchFor(page: Page, text: string): Promise<void> {
   await pressKeys(page, '/');
   const dialog = page.getByRole('dialog');
@@ -96,7 +96,7 @@ describe('the search', () => {
     await hits.waitFor({ state: 'detached' });
     await dialog.getByLabel(LABEL).fill('Priya');
     await hits.getByText('Priya Raman').waitFor();
-    // A text that could become a card number is not sent while the user types.
+    // Input that could become a card number is not sent while the user types.
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
     await dialog.getByLabel(LABEL).focus();
     await pressKeys(page, 'ArrowDown Enter');

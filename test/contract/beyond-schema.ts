@@ -1,6 +1,6 @@
-// The refusals that JSON Schema cannot express, because they compare a value with the current time, with stored
-// records, or with another value. The service must accept everything else that the document allows. This way, the test
-// finds limits that are narrower than documented.
+// The refusals that JSON Schema cannot express, because they compare a value with the current time, with stored records, or with
+// a second value. The service must accept everything else that the document allows. This way, the test finds limits that are
+// narrower than documented.
 
 /** A refusal: the field in `Error-Field`, and the text of the message. */
 type Refusal = { readonly field: RegExp; readonly says: RegExp };

@@ -94,9 +94,8 @@ function useLiveService(): World {
 let served: Promise<Document> | undefined;
 
 /**
- * Creates a program with money, two cards, a webhook that fails, and keys. Also creates a second program, whose texts
- * must never appear in responses. In a sandbox, also creates a simulator card and, for some seeds, moves the clock or
- * disables a program.
+ * Creates a program with money, two cards, a webhook that fails, and keys. Also creates a second program, whose data must never
+ * appear in responses. In a sandbox, also creates a simulator card and, for some seeds, moves the clock or disables a program.
  */
 async function newTarget({ service, client: clientOf, removeRules }: World, seed: readonly number[]): Promise<Target> {
   await removeRules();

@@ -59,7 +59,7 @@ export type Outcome = {
 const FIRST = ['list_cards', 'list_transfers', 'list_webhooks', 'create_card', 'list_events', 'create_webhook'];
 
 /**
- * Statuses that only an undocumented request can get: another method, another type, or a body or head that is too
+ * Statuses that only an undocumented request can get: the wrong method, the wrong content type, or a body or head that is too
  * large.
  */
 const NEVER: ReadonlySet<number> = new Set([405, 408, 413, 414, 415, 417, 431]);
@@ -175,7 +175,7 @@ class Run {
   readonly #methods: ReadonlyMap<string, ReadonlySet<string>>;
   #requests = 0;
   #broken = 0;
-  /** All texts that the program's own keys have sent. */
+  /** Everything that the program's own keys have sent. */
   #said = '';
 
   constructor(target: Target) {
@@ -229,7 +229,7 @@ class Run {
     return mapped(value, (reference) => this.#valueAt(reference));
   }
 
-  /** Returns a value from an earlier response, or a text if this run has no such response. */
+  /** Returns a value from an earlier response, or a string if this run has no such response. */
   #valueAt({ step, pointer }: Reference): unknown {
     const found = pointer.reduce<unknown>(
       (part, name) =>
@@ -304,7 +304,7 @@ class Run {
     });
   }
 
-  /** Sends the request with another spelling but the same meaning. */
+  /** Sends the request with a different spelling but the same meaning. */
   #sendRespelled(operation: Operation, sent: Sent, random: Random): Promise<Received> {
     const made = this.#draftOf(operation, sent);
     respellBytes(made, random);
@@ -418,7 +418,7 @@ class Run {
         return { rule: 'an Error-Field of the request or the operation', found: text };
     }
     const isOwn = step.credential === 'program' || step.credential === 'viewer';
-    // The response may contain texts that the program itself has sent.
+    // The response may contain anything that the program itself has sent.
     if (isOwn) this.#said += ` ${target} ${Object.values(headers).join(' ')} ${JSON.stringify(step.body)}`;
     const leaked = isOwn
       ? this.#target.foreign.find((one) => text.includes(one) && !this.#said.includes(one))
@@ -545,7 +545,7 @@ function problemOfIgnoring(
   return undefined;
 }
 
-/** Returns whether a record shows the sent value. Times can have another format, and amounts can be numbers. */
+/** Returns whether a record shows the sent value. Times can have a different format, and amounts can be numbers. */
 function isSame(shown: unknown, sent: unknown): boolean {
   if (isDeepStrictEqual(shown, sent) || String(shown) === String(sent)) return true;
   return typeof shown === 'string' && typeof sent === 'string' && Date.parse(shown) === Math.floor(Date.parse(sent));
@@ -575,7 +575,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Converts the text of a header to the type in its schema. */
+/** Converts the value of a header to the type in its schema. */
 function typed({ type }: Schema, value: string): unknown {
   return type === 'integer' || type === 'number' ? Number(value) : value;
 }
@@ -588,7 +588,7 @@ function withoutKey(headers: Readonly<Record<string, string>>, kept?: string): R
 
 const OF_CHANGES: ReadonlySet<string> = new Set(['Idempotency-Key', 'Content-Type', 'Case-Id', 'If-Match']);
 
-/** Returns the same content in another form: with reordered fields, and with amounts as text. */
+/** Returns the same content in a different form: with reordered fields, and with amounts as text. */
 function respell(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(respell);
   if (typeof value !== 'object' || value === null) return value;

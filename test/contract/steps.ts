@@ -37,7 +37,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set(['stop_database', 'start_database'
  */
 const HEADERS_LEFT_OUT: ReadonlySet<string> = new Set(['Sandbox-Provoke', 'Last-Event-ID', 'Prefer', 'If-Match']);
 
-/** Fields whose values occur under another name in other operations. */
+/** Fields whose values occur under a different name in other operations. */
 const SAME: Readonly<Record<string, string>> = {
   destination_card_id: 'card_id',
   subject_id: 'card_id',

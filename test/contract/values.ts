@@ -111,7 +111,7 @@ function objectOf(schema: Schema, random: Random, known: Known, atEdges: boolean
   ]);
   if (typeof additionalProperties === 'object') {
     const most = schema.maxProperties ?? 4;
-    // Some texts have the maximum length and characters of up to four bytes.
+    // Some strings have the maximum length and characters of up to four bytes.
     const isFull = random.chance(atEdges ? 0.5 : 0.15);
     for (let count = isFull ? most : random.below(Math.min(4, most + 1)); count > 0; count -= 1) {
       const name = isFull
@@ -185,9 +185,7 @@ function textOf(schema: Schema, name: string, random: Random, atEdges: boolean):
   return candidates.length === 0 ? 'x'.repeat(Math.max(minLength, 1)) : random.pick(candidates);
 }
 
-/**
- * Generates texts for the few patterns that no other candidate matches, such as ids with a prefix and capital letters.
- */
+/** Generates strings for the few patterns that no other candidate matches, such as ids with a prefix and capital letters. */
 function fromPattern(pattern: string | undefined, random: Random): string[] {
   const [, prefix] = /^\^([a-z]+_)\[0-9a-f\]\{32\}\$$/.exec(pattern ?? '') ?? [];
   if (prefix !== undefined) return [`${prefix}${random.digits(32)}`];

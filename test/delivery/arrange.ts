@@ -15,7 +15,7 @@ import type { Receiver } from './receiver.ts';
 export type World = {
   readonly service: ServiceProcess & { readonly directory: string };
   readonly client: TransferService;
-  /** Runs SQL with all rights, for example to change times instead of waiting for hours. */
+  /** Runs SQL with all privileges, for example to change times instead of waiting for hours. */
   readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 };
 

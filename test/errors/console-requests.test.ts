@@ -36,7 +36,7 @@ test("all errors are recorded except those of the console's background requests"
   const others: readonly Sent[] = [
     // The user of the console causes this request.
     { headers: { ...OWN, Console: '1' } },
-    // These come from a page of another origin, or from a program that claims to be the console.
+    // These come from a page of a different origin, or from an application that claims to be the console.
     { headers: { ...OWN, 'Sec-Fetch-Site': 'cross-site' } },
     { headers: { Console: 'background' } },
     { headers: { ...OWN, Authorization: `Bearer ${key}` } },

@@ -140,7 +140,7 @@ describe('with the database', () => {
     expect(troubles.join()).toContain('refused the error of request');
   });
 
-  test('replaces texts that PostgreSQL cannot store', async () => {
+  test('replaces characters that PostgreSQL cannot store, and shortens long text', async () => {
     const { recorder } = await start();
     const recorded = recorder.record(
       report({

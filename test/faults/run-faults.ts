@@ -43,7 +43,7 @@ export type Arranged = {
   /** Whether the fault happened. Missing if the fault exists before the request. */
   readonly trap?: Laid;
   readonly mend?: () => Promise<void>;
-  /** Sends the request in another way. */
+  /** Sends the request differently. */
   readonly send?: () => Promise<Heard>;
 };
 

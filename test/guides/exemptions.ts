@@ -91,7 +91,7 @@ export const EXEMPTIONS: readonly Exemption[] = [
     guide: 'backups',
     command: 'DATA_DIR=./drill npx transfer-service restore --to latest --from /mnt/backup/ledger',
     reason: DISK,
-    checkedBy: 'test/guides/run/go-live.test.ts, in another directory',
+    checkedBy: 'test/guides/run/go-live.test.ts, in a different directory',
   },
   { guide: 'backups', command: 'apt-get install pgbackrest', reason: ROOT, checkedBy: 'tools/verify/pgbackrest.ts' },
   {

@@ -92,8 +92,8 @@ export class GuideRunner {
   }
 
   /**
-   * Ends every running program, starting with the last one. A service stops its database when it ends, but the database
-   * would keep running after a SIGKILL.
+   * Ends every running process, starting with the last one. A service stops its database when it ends, but the database would
+   * keep running after a SIGKILL.
    */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     for (const { child, ended } of this.#programs.toReversed()) {

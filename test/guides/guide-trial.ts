@@ -74,7 +74,7 @@ export function followGuide(slug: string, trial: Trial = {}): void {
     await folder?.remove();
   });
 
-  /** Returns a text from the guide with the ports of this run. */
+  /** Returns text from the guide with the ports of this run. */
   const here = (shown: string): string =>
     [...ports].reduce((result, [port, own]) => result.replaceAll(new RegExp(`\\b${port}\\b`, 'g'), own), shown);
 

@@ -7,7 +7,7 @@ export function programKey(name: string, programId: string) {
   return { name, program_id: programId, scopes: [...PROGRAM_SCOPES] };
 }
 
-/** Returns the body of create_key for a key with all rights in all card programs. */
+/** Returns the body of create_key for a key with all scopes in all card programs. */
 export function operatorKey(name: string) {
   return { name, all_programs: true, scopes: [...KEY_SCOPES] };
 }

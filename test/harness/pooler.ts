@@ -114,8 +114,7 @@ class SharedSession {
 }
 
 /**
- * Removes the options from a client's first packet, which contains its length, the version, and pairs of
- * zero-terminated texts.
+ * Removes the options from a client's first packet, which contains its length, the version, and pairs of zero-terminated strings.
  */
 function withoutOptions(startup: Buffer): Buffer {
   const parts = startup.toString('latin1', 8).split('\0');

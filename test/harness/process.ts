@@ -16,11 +16,11 @@ const START_TIME = 180_000;
 
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
 
-/** Points to Node's compile cache, if the run has one. Without it, our programs take twice as long to start. */
+/** Points to Node's compile cache, if the run has one. Without it, our processes take twice as long to start. */
 export const COMPILED: Readonly<Record<string, string>> =
   NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** The variables that every program inherits, such as the path of the pinned Node. */
+/** The variables that every process inherits, such as the path of the pinned Node. */
 const INHERITED = { PATH, ...COMPILED };
 
 /**
@@ -142,7 +142,7 @@ export async function startService(environment: ServiceSettings, main?: string):
 /** Lines that a start or a command prints every five seconds on a busy machine. Tests must not depend on them. */
 const WAITS = /^(?:Still .+|PostgreSQL is still starting) \(\d+ s\).*\n/gm;
 
-/** The result of a program that ran until it ended. */
+/** The result of a process that ran until it ended. */
 export type Ending = { readonly exitCode: number | null; readonly output: string; readonly errors: string };
 
 /** Runs a service that must refuse to start. */
@@ -158,7 +158,7 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-/** Runs a Node program until it ends. If its output names a page of the runbook, checks that page. */
+/** Runs Node with a script until it ends. If its output names a page of the runbook, checks that page. */
 export async function runToEnd(
   program: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -225,7 +225,7 @@ export async function isRunning(processId: number): Promise<boolean> {
   return !/^[ZX]/.test(status.slice(status.lastIndexOf(')') + 2));
 }
 
-/** Waits for a condition. Only a broken program reaches the time limit. */
+/** Waits for a condition. Only broken code reaches the time limit. */
 export async function waitFor(what: string, condition: () => Promise<boolean>, most = START_TIME): Promise<void> {
   const deadline = performance.now() + most;
   while (!(await condition())) {

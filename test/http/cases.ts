@@ -313,7 +313,7 @@ const CALLERS: readonly RawCase[] = [
   fault(403, 'forbidden', 'a foreign absolute path', bare('GET', `http://example.com${TRANSFER}`)),
   fault(403, 'forbidden', 'a foreign origin', post(GOOD_BODY, ['Origin: https://example.com'])),
   fault(403, 'forbidden', 'the origin null', post(GOOD_BODY, ['Origin: null'])),
-  fault(403, 'forbidden', 'a page of another site', post(GOOD_BODY, ['Sec-Fetch-Site: cross-site'])),
+  fault(403, 'forbidden', 'a page of a different site', post(GOOD_BODY, ['Sec-Fetch-Site: cross-site'])),
   fault(
     403,
     'forbidden',

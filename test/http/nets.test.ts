@@ -81,7 +81,7 @@ const badPages: readonly [name: string, status: number, code: string, serve: Ser
     },
   ],
   [
-    'sends members in another order',
+    'sends members in a different order',
     404,
     'route_not_found',
     (response) => {

@@ -222,7 +222,7 @@ describe('a stream without events', () => {
 describe('a card program can have at most 10 streams', () => {
   const ofProgram = (id: string) => bare('GET', EVENTS, ['Host: localhost', ACCEPT, `Program-Id: ${id}`]);
 
-  it('and can open another one when one ends, regardless of other programs and operators', async () => {
+  it('and can open a new one when one ends, regardless of other programs and operators', async () => {
     const source = new Source();
     const started = await serveSource(source);
     const streams: RawConnection[] = [];

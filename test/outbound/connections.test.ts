@@ -6,7 +6,7 @@ import { countConnections, openTestSender, outcomeOf, sendTo } from './sender.ts
 const ALLOWED = ['127.0.0.1', '::1'];
 
 describe('a connection', () => {
-  test('is reused for the same host and port, even by another webhook', async () => {
+  test('is reused for the same host and port, even by a different webhook', async () => {
     const endpoint = await listen(replying(OK));
     const sender = openTestSender({ allowedNetworks: ALLOWED });
     for (const path of ['a', 'b', 'c']) {
@@ -192,7 +192,7 @@ test('closing a sender ends idle connections, requests and handshakes, and preve
   expect(connections()).toBe(0);
 });
 
-test('a hundred endpoints that never answer do not delay another', async () => {
+test('a hundred endpoints that never answer do not delay one that does', async () => {
   const silent = await listen(() => undefined);
   const healthy = await listen(replying(OK));
   const sender = openTestSender({ allowedNetworks: ALLOWED });

@@ -62,7 +62,7 @@ test('signs like the package standardwebhooks', () => {
   expect(sign([SECRETS[0]], BODY, SENT_AT)['webhook-signature']).toBe(theirs);
 });
 
-test('verifies a notice that the package standardwebhooks signed, even if it also has a signature of another version', () => {
+test('verifies a notice that the package standardwebhooks signed, even if it also has a signature of a different version', () => {
   const signature = new Webhook(SECRETS[1]).sign('msg_1', SENT_AT, BODY);
   const headers = {
     'webhook-id': 'msg_1',

@@ -63,7 +63,7 @@ describe('an endpoint with TLS', () => {
   });
 
   test.each<[string, () => Identity, RegExp]>([
-    ['a certificate for another name', () => authority.issue('DNS:other.test,IP:127.0.0.2'), /not in the cert/],
+    ['a certificate for a different name', () => authority.issue('DNS:other.test,IP:127.0.0.2'), /not in the cert/],
     ['an expired certificate', () => authority.issue(NAMES, 'expired'), /expired/],
     ['a certificate that is not valid yet', () => authority.issue(NAMES, 'not yet valid'), /not yet valid/],
     ['a certificate of an unknown authority', () => stranger.issue(NAMES), /certificate/],

@@ -73,7 +73,7 @@ export function userEnvironment(more: Readonly<Record<string, string>> = {}): Re
   return { HOME, PATH: path.join(delimiter), npm_config_update_notifier: 'false', ...patience, ...more };
 }
 
-/** Runs a program as a user would. Rejects with its output if its exit code is not 0. */
+/** Runs an executable as a user would. Rejects with its output if its exit code is not 0. */
 export async function runAsUser(
   command: string,
   commandLine: readonly string[],
@@ -125,7 +125,7 @@ export function copyClone(copy: string): void {
   try {
     execFileSync('cp', ['-al', modules, copied], { stdio: 'ignore' });
   } catch {
-    // The hard links failed, for example because temporary files are on another disk.
+    // The hard links failed, for example because temporary files are on a different disk.
     rmSync(copied, { recursive: true, force: true });
     execFileSync('cp', ['-a', modules, copied]);
   }

@@ -43,7 +43,7 @@ describe.each([20, 22, 24])('Node %d', (version) => {
     expect(stderr).toMatch(/at async file:.*use-sdk\.mjs:\d+/);
   });
 
-  test('lets a CommonJS program load it', async (context) => {
+  test('can be loaded by a CommonJS application', async (context) => {
     const node = nodeOrSkip(version, context);
     await writeFile(
       join(folder.path, 'load.cjs'),

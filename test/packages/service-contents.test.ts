@@ -160,7 +160,7 @@ describe('the bundle', () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  test('has separate files for metrics, traces, and the error texts of the command line', () => {
+  test('has separate files for metrics, traces, and the error messages of the command line', () => {
     const start = loadedWith('dist/server/main.js').flatMap(modulesIn);
     expect(start).toContain('server/main.ts');
     expect(start.filter((path) => /node_modules\/(?:fastify|marked|typebox)\/|server\/service\.ts/.test(path))).toEqual(

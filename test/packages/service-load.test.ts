@@ -42,8 +42,8 @@ function load(program: string, ...commandLine: string[]) {
 const COMMANDS = ['--version', '--help', 'cards list', 'start --help'];
 
 /**
- * The modules that a command may load: no part of the service, no error texts, and no package except the one that
- * parses command lines.
+ * The modules that a command may load: no part of the service, no error messages, and no package except the one that parses
+ * command lines.
  */
 const MAY_LOAD = /^(?:installation\.mjs$|(?:cli|sdk|domain|tools)\/|(?:node_modules\/)?commander\/)/;
 

@@ -131,7 +131,7 @@ test('a folder that the service cannot write to is refused, with the reason', as
   chmodSync(folder, 0o755);
 });
 
-test("packages of another user run in the user's own folder, as after an install by root", async () => {
+test("packages that belong to a different user run in the user's own folder, as after an install by root", async () => {
   const folder = await folderWithout();
   const own = join(folder, 'own');
   mkdirSync(own, { mode: 0o700 });

@@ -6,11 +6,11 @@ import { folderWith, packedService, userEnvironment } from './packed.ts';
 /** The time limit of a start, in milliseconds. It is longer than a start takes on one slow core. */
 const START_MILLISECONDS = 180_000;
 
-/** A program that a test started, and that stops after the test. */
+/** A process that a test started, and that stops after the test. */
 export type Started = {
   readonly child: ChildProcess;
   readonly output: () => string;
-  /** The exit code, or the name of the signal that ended the program. */
+  /** The exit code, or the name of the signal that ended the process. */
   readonly ended: Promise<number | string | null>;
 };
 
@@ -22,7 +22,7 @@ export type StartedService = Started & {
   readonly call: (path: string, body?: object, headers?: Readonly<Record<string, string>>) => Promise<Response>;
 };
 
-/** How to start a program: its user, its group, and what `env` adds to a user's environment. */
+/** How to start a process: its user, its group, and what `env` adds to a user's environment. */
 export type HowToStart = {
   readonly env?: Readonly<Record<string, string>>;
   readonly uid?: number;

@@ -12,7 +12,7 @@ function newFolder(): string {
   return path;
 }
 
-test('identical sources in another folder give identical tarballs', async () => {
+test('identical sources in a different folder give identical tarballs', async () => {
   const folder = newFolder();
   const copy = join(folder, 'a-clone-at-another-place');
   copyClone(copy);

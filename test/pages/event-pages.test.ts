@@ -49,7 +49,7 @@ const listed = (elements: readonly Element[]) =>
     .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
     .flatMap(({ attributes }) => /^\/events\/([a-z._]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
 
-/** Returns a text without white space and code marks. */
+/** Returns the text without white space and code marks. */
 const plain = (text: string) => text.replaceAll('`', '').replaceAll(/\s+/g, ' ').trim();
 
 describe('the catalog of events as pages', () => {

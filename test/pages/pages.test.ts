@@ -192,7 +192,7 @@ describe('an unknown path', () => {
     expect(text).not.toContain('4532015112830366');
   });
 
-  it('gets the error record for a program, an API caller or another method', async () => {
+  it('gets the error record for an application, an API caller or a method other than GET', async () => {
     const url = `${urlOf()}/nope`;
     const asks: readonly RequestInit[] = [
       { headers: { Accept: '*/*' } },

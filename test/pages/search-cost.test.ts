@@ -4,7 +4,7 @@ import { ERROR_CODES, ERRORS } from '../../contract/errors/catalogue.ts';
 import { termsIn, withoutValues } from '../../contract/search/words.ts';
 import { type PageSearch, pageSearch } from '../../server/pages/search/page-search.ts';
 
-/** A query that matches many texts and that people often type. */
+/** A query that matches many entries and that people often type. */
 const USUAL = 'card not found';
 
 /** Words of the documentation, most frequent first. */
@@ -24,10 +24,7 @@ beforeAll(async () => {
   search = await pageSearch();
 });
 
-/**
- * Measures the work of a search: the number of scored texts, and the number of words for which similar words are looked
- * up.
- */
+/** Measures the work of a search: the number of scored entries, and the number of words for which similar words are looked up. */
 function workOf(query: string): { readonly scored: number; readonly loose: number; readonly words: number } {
   let scored = 0;
   let loose = 0;
@@ -57,7 +54,7 @@ function workOf(query: string): { readonly scored: number; readonly loose: numbe
 }
 
 describe('a search', () => {
-  it.each(HOSTILE)('for %s scores at most three times as many texts as an ordinary search', (_what, query) => {
+  it.each(HOSTILE)('for %s scores at most three times as many entries as an ordinary search', (_what, query) => {
     const usual = workOf(USUAL);
     expect(usual.scored).toBeGreaterThan(1_000);
     const { scored, loose } = workOf(query.slice(0, 1_000));

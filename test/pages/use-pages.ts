@@ -5,7 +5,7 @@ import { type Element, readPage } from './page-reader.ts';
 
 export const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 
-/** A text that must never be read as markup. */
+/** Text that must never be read as markup. */
 export const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
 /** Sets up a sandbox and a live service for the pages of a test file. No page may need the database. */

@@ -133,7 +133,7 @@ async function fillAround(client: pg.Client): Promise<void> {
      select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
      from transfer limit 20000`,
   );
-  // Nearly all attempts are approved. A few have another end, and even fewer are open.
+  // Nearly all attempts are approved. A few ended differently, and even fewer are open.
   await client.query(
     `insert into processor_attempt (program_id, attempt_id, transfer_id, card_id, connector_id, kind, amount, currency, status,
        tries, looks, misses, created_at, updated_at)

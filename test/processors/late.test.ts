@@ -164,7 +164,7 @@ async function expectContradicted(transferId: string): Promise<void> {
   expect(open.attempt).toMatchObject({ status: 'approved', contradiction: 'declined', contradiction_settled_at: null });
   expect((await client.cases.create({ transfer_id: transferId })).money_moved).toBe('unknown');
 
-  await client.breaks.close(id, { note: 'Their decline was about another order.' });
+  await client.breaks.close(id, { note: 'Their decline was about a different order.' });
   const settled = await said();
   expect(settled.moved).toEqual(['yes', 'yes']);
   expect(settled.sentence).toMatch(RegExp(`, which an operator of the service settled at \\S+ \\(break ${id}\\)\\.$`));

@@ -17,7 +17,7 @@ const NO_SETTLEMENT =
 export const WITHOUT_MEANING: Readonly<Partial<Record<Pair, string>>> = {
   'commit: reordered': 'transfers are independent of each other, and a repeat that overtakes its request is "twice"',
   'commit: malformed': 'the caller is refused before a decision: test/http, test/contract',
-  'commit: wrong amount': 'only the caller knows the amount; another amount with the same key is refused',
+  'commit: wrong amount': 'only the caller knows the amount; a different amount with the same key is refused',
   'claim: reordered': 'attempts are claimed in any order, and no two belong to one transfer',
   'claim: malformed': NO_PEER,
   'claim: wrong amount': NO_PEER,

@@ -61,7 +61,7 @@ function rowFor(code: ErrorCode): string {
   return rows.find(fits) ?? '';
 }
 
-it('the guide does not blame a program if a customer enters too large an amount', () => {
+it('the guide does not blame an application if a customer enters too large an amount', () => {
   const codes = OPERATIONS.create_transfer.errors.filter((code) => ERRORS[code].problem === 'A limit was reached');
   expect(codes).toEqual(['amount_too_small', 'amount_too_large', 'limit_exceeded']);
   for (const code of codes) expect(rowFor(code), code).not.toBe('any other `Request Error`');

@@ -27,7 +27,7 @@ test('docs/logs.md lists every event that the source logs, and no others', () =>
   expect([...written].sort()).toEqual(Object.keys(LOG_EVENTS).sort());
 });
 
-test('only the log writes to standard error: nothing uses console or another pino', () => {
+test('only the log writes to standard error: nothing uses console or creates its own pino logger', () => {
   const others = globSync('server/**/*.ts', { cwd: root }).filter((file) => {
     // Commands print their output for people.
     if (/^server.host.(?:commands.|administration\.ts$)/.test(file)) return false;

@@ -62,9 +62,9 @@ const WAITS_FOR_APPROVAL = [
 ].map((operation) => `${operation}: it can succeed with 202 now`);
 
 /**
- * Values that 0.1.0 refused or never found, although its document allowed them: ids of another form, unknown event
- * types, error codes, operations and actions, and statuses that no attempt has. The document now excludes these values.
- * The service refuses no more requests than before.
+ * Values that 0.1.0 refused or never found, although its document allowed them: ids in a different form, unknown event types,
+ * error codes, operations and actions, and statuses that no attempt has. The document now excludes these values. The service
+ * refuses no more requests than before.
  */
 const REFUSED_BEFORE = [
   /: pattern was none and is \^[a-z]+_\[0-9a-f\]\{32\}\$$/,
@@ -127,7 +127,7 @@ describe('a change that breaks callers is found', () => {
       `GET ${TRANSFER}/{transfer_id}: 200.amount: it can be null now`,
     ],
     [
-      'another type in a reply',
+      'a different type in a reply',
       (document) =>
         changes(replyOf(document).properties, 'amount', (schema) => Object.assign(schema, { type: 'string' })),
       `GET ${TRANSFER}/{transfer_id}: 200.amount: the type was integer and is string`,
@@ -292,7 +292,7 @@ describe('a change that only adds is not reported', () => {
     ],
     ['other words', (document) => Object.assign(createOf(document), { summary: 'Another', description: 'Another' })],
     [
-      'another name of a component',
+      'a different name of a component',
       (document) => {
         document.components.schemas.Transfer = replyOf(document);
         createOf(document).responses[201].content['application/json'].schema = {

@@ -133,7 +133,7 @@ describe('a stream', () => {
     }
   });
 
-  test('asks for the current position if the program gives none, so that it misses no event if the connection is lost', async () => {
+  test('asks for the current position if the caller gives none, so that no event is missed if the connection is lost', async () => {
     const page = { data: [], next_cursor: null, position: 41 };
     service.play({ status: 200, body: page }, stream([], 'cut'), stream([event(42)]));
     expect((await readPositions(1, {})).positions).toEqual([42]);
@@ -145,7 +145,7 @@ describe('a stream', () => {
     expect((await readPositions(1)).positions).toEqual([1]);
   });
 
-  test('closes the connection when the program leaves the loop', async () => {
+  test('closes the connection when the caller leaves the loop', async () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
@@ -245,7 +245,7 @@ describe('a stream continues at the last position', () => {
     expect(retry?.error.message).toContain('sent nothing for 500 ms');
   });
 
-  test('when the program reads slowly', async () => {
+  test('when the caller reads slowly', async () => {
     service.play(stream([event(1), event(2), event(3)], 'cut'), stream([event(2), event(3), event(4)]));
     const positions: number[] = [];
     for await (const { position } of client().events.stream({ after: 0 })) {

@@ -35,7 +35,7 @@ async function begin(timeoutMilliseconds = 1_000): Promise<{ timeoutMilliseconds
   }
 }
 
-/** Returns the text of an export, and the error of its loop, or undefined if the export completed. */
+/** Returns the text of an export, and the error that the loop threw, or undefined if the export completed. */
 async function read(
   chunks: TextChunks,
   onChunk = (): void => undefined,
@@ -91,7 +91,7 @@ describe('a complete export', () => {
     expect(text).toBe(HEADINGS + ROWS.join(''));
   });
 
-  test('is canceled when the program leaves the loop early', async () => {
+  test('is canceled when the caller leaves the loop early', async () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
@@ -125,7 +125,7 @@ describe('an export that is cut off', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('throws if it ends within a character, even if the connection ends normally', async () => {
+  test('throws if it ends in the middle of a character, even if the connection ends normally', async () => {
     service.play({ chunks: [Uint8Array.of(0x61, 0xe2, 0x82)] });
     const { text, thrown } = await read(await client().transfers.export());
     expect(text).toBe('a');
@@ -141,7 +141,7 @@ describe('an export that is cut off', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test("throws the reason that the caller's signal gives for the abort", async () => {
+  test("throws an error whose cause is the signal's abort reason", async () => {
     service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });

@@ -1,9 +1,6 @@
 import { createServer } from 'node:net';
 
-/**
- * The first port to try. Linux and macOS assign ports from a higher range, so no other program gets one of these by
- * chance.
- */
+/** The first port to try. Linux and macOS assign ports from a higher range, so no other process gets one of these by chance. */
 const FIRST = 20_000;
 const LAST = 32_000;
 

@@ -34,7 +34,7 @@ import {
 } from '../../sdk/client.ts';
 import { startCannedService, TRANSFER } from './canned-service.ts';
 
-/** A body from an untyped program that reads misspelled properties, and so gets undefined. */
+/** A body from untyped code that reads misspelled properties, and so gets undefined. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 /** Calls an operation's method with the ids and the body of the example in the contract. */
@@ -238,7 +238,7 @@ describe('requests', () => {
 
   test.each<[string, (service: TransferService) => Promise<object>]>([
     ['an empty id, which would select the list', ({ transfers }) => transfers.get('')],
-    ['an id of dots, which would select another path', ({ cards }) => cards.get('..')],
+    ['an id of dots, which would select a different path', ({ cards }) => cards.get('..')],
     [
       'a number that JSON does not have',
       ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' }),

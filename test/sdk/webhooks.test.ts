@@ -165,7 +165,7 @@ describe('a webhook is refused', () => {
   });
 });
 
-describe('a mistake in the program', () => {
+describe('a mistake in the calling code', () => {
   test.each([[EVENT], [undefined], [1], [[BODY]], [new ArrayBuffer(1)]])(
     'is reported for the body %j, with advice',
     async (body) => {

@@ -225,7 +225,7 @@ describe('an approval ends', () => {
     },
   );
 
-  test('once, if two people decide at the same time, and tells the other person who has decided', async () => {
+  test("once, if two people decide at the same time, and the other person's error names the person who decided", async () => {
     const omar = await person('approver', 'Omar Said');
     const asked = await waiting();
     const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);
@@ -428,8 +428,8 @@ describe('the policy', () => {
     ['a currency without an amount', { operation: 'create_withdrawal', currency: 'USD' }, '/rules/0/over'],
     ['an unknown currency', { operation: 'create_withdrawal', over: 1, currency: 'ABC' }, '/currency'],
     ['an amount for an operation without one', { operation: 'create_key', over: 1, currency: 'USD' }, '/rules/0/over'],
-    ['scopes for another operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
-    ['fields for another operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
+    ['scopes for a different operation', { operation: 'create_deposit', scopes: ['operator'] }, '/rules/0/scopes'],
+    ['fields for a different operation', { operation: 'create_deposit', fields: ['name'] }, '/rules/0/fields'],
     ['an unknown scope', { operation: 'create_key', scopes: ['all'] }, '/rules/0/scopes/0'],
     ['an unknown field', { operation: 'update_program', fields: ['currency'] }, '/rules/0/fields/0'],
     ['an amount as text', { operation: 'create_deposit', over: '1', currency: 'USD' }, '/rules/0/over'],

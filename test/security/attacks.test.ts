@@ -69,7 +69,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     const refused = await (await ask(server, 'program')).next();
     expectRecord(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toBe('1');
-    // Using another key does not help, because the limit is per program and a program may have many keys.
+    // Using a different key does not help, because the limit is per program and a program may have many keys.
     const byOperator = await (await ask(server, 'operator', [`Program-Id: ${DEMO_PROGRAM_ID}`])).next();
     expectRecord(byOperator, 429, 'rate_limited');
     // Other programs, and this program's other operations, are not affected.

@@ -18,9 +18,9 @@ import { watchStatements } from './two-programs.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection, undefined, undefined, undefined, new SilentProcessors());
-/** An intruder with superuser rights. Nothing stops such a user, so only the hash chain reveals the changes. */
+/** An intruder with superuser privileges. Nothing stops such a user, so only the hash chain reveals the changes. */
 const intruder = await useConnection({ ...server.connection, user: 'postgres' });
-/** The owner, with the service's rights. */
+/** The owner, with the service's privileges. */
 const owner = await useConnection(server.connection);
 
 const chain = async (): Promise<readonly AuditEntry[]> =>
@@ -393,7 +393,7 @@ describe('append-only', () => {
     await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('triggers refuse changes even after the service grants itself the rights', async () => {
+  test('triggers refuse changes even after the service grants itself the privileges', async () => {
     await owner.query('begin; grant update, delete on audit_entry to current_user');
     await expect(owner.query('delete from audit_entry')).rejects.toMatchObject({ code: '23001' });
     await owner.query('rollback');

@@ -11,7 +11,7 @@ const BEGINNINGS: readonly (readonly [beginning: string, length: number])[] = [
 
 const SEPARATORS = ['', '', ' ', '-', '.', ' - '];
 
-/** An unassigned card number, as digits and as written in a text. */
+/** An unassigned card number, as digits and as written in some text. */
 export type PlantedNumber = { readonly digits: string; readonly written: string };
 
 /** Returns numbers of every network, in every notation. The same count always gives the same numbers. */
@@ -74,9 +74,9 @@ export class NumberSearch {
   }
 
   /**
-   * Finds planted numbers in a text: as digits, in groups with up to three characters between them, or escaped as in a
-   * URL or in JSON. A number inside a longer run of digits also counts. Bytes are read as Latin-1. Returns each number
-   * with the text around it.
+   * Finds planted numbers in some text: as digits, in groups with up to three characters between them, or escaped as in a URL or
+   * in JSON. A number inside a longer run of digits also counts. Bytes are read as Latin-1. Returns each number with the text
+   * around it.
    */
   findIn(text: string): ReadonlyMap<string, string> {
     const found = new Map<string, string>();

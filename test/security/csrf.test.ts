@@ -27,23 +27,23 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ['a page among other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
   ['an older browser, with an Origin', true, [HOST, COOKIE, `Origin: ${origin()}`, MARK]],
   ['a form or a link of any page, without the header', false, [HOST, COOKIE, SAME]],
-  ['another value of the header', false, [HOST, COOKIE, SAME, 'Console: 0']],
+  ['a different value of the header', false, [HOST, COOKIE, SAME, 'Console: 0']],
   ['an empty header', false, [HOST, COOKIE, SAME, 'Console:']],
   ['the header twice', false, [HOST, COOKIE, SAME, MARK, MARK]],
   ['a browser without either header', false, [HOST, COOKIE]],
   ['a browser without Sec-Fetch-Site or Origin', false, [HOST, COOKIE, MARK]],
-  ['a page of another site', false, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]],
-  ['a page of a subdomain, or of another port', false, [HOST, COOKIE, 'Sec-Fetch-Site: same-site', MARK]],
+  ['a page of a different site', false, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]],
+  ['a page of a subdomain, or of a different port', false, [HOST, COOKIE, 'Sec-Fetch-Site: same-site', MARK]],
   ['the address bar', false, [HOST, COOKIE, 'Sec-Fetch-Site: none', MARK]],
   ['a browser with an empty Sec-Fetch-Site', false, [HOST, COOKIE, 'Sec-Fetch-Site:', MARK]],
   [
-    'a page of another site with the correct Origin',
+    'a page of a different site with the correct Origin',
     false,
     [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', `Origin: ${origin()}`, MARK],
   ],
-  ['an older browser on another site', false, [HOST, COOKIE, 'Origin: https://evil.example', MARK]],
+  ['an older browser on a different site', false, [HOST, COOKIE, 'Origin: https://evil.example', MARK]],
   ['an older browser on a subdomain', false, [HOST, COOKIE, `Origin: http://evil.localhost:${live.port}`, MARK]],
-  ['an older browser on another port', false, [HOST, COOKIE, `Origin: ${origin(1)}`, MARK]],
+  ['an older browser on a different port', false, [HOST, COOKIE, `Origin: ${origin(1)}`, MARK]],
   ['an older browser on a longer host', false, [HOST, COOKIE, `Origin: ${origin()}.evil.example`, MARK]],
   ['a page with a null origin', false, [HOST, COOKIE, 'Origin: null', MARK]],
   [
@@ -59,8 +59,8 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ],
   ['an untrusted proxy', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-For: 203.0.113.9']],
   ['an untrusted proxy that claims https', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-Proto: https']],
-  ['a cookie set by another port', false, [HOST, `Cookie: ${cookie.replace(String(live.port), '1')}`, SAME, MARK]],
-  ['two cookies, one of them from another page', false, [HOST, `Cookie: ${cookie}; ${cookie}`, SAME, MARK]],
+  ['a cookie set by a different port', false, [HOST, `Cookie: ${cookie.replace(String(live.port), '1')}`, SAME, MARK]],
+  ['two cookies, one of them from a different page', false, [HOST, `Cookie: ${cookie}; ${cookie}`, SAME, MARK]],
   ['two cookies in two headers', false, [HOST, COOKIE, COOKIE, SAME, MARK]],
   ['another token', false, [HOST, `Cookie: ${OTHER_TOKEN}`, SAME, MARK]],
   ['half a token', false, [HOST, `Cookie: ${cookie.slice(0, -9)}`, SAME, MARK]],
@@ -96,7 +96,7 @@ test('refused requests change nothing and do not reveal the caller', async () =>
   }
 });
 
-test('a preflight from another origin gets no permission', async () => {
+test('a preflight from a different origin gets no permission', async () => {
   const asked = [
     'Origin: https://evil.example',
     'Access-Control-Request-Method: GET',
@@ -178,8 +178,8 @@ describe('creating a session', () => {
     ['through an untrusted proxy that claims https', ['Host: bank.example', SAME, 'X-Forwarded-Proto: https']],
     ['under another name', ['Host: bank.example', SAME]],
     // A proxy on this machine adds no header and replaces the Host. Only the Origin shows the page's own name.
-    ['for a page of another name behind a proxy that hides it', [HOST, 'Origin: http://bank.example']],
-    ['for a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
+    ['for a page with a different name behind a proxy that hides it', [HOST, 'Origin: http://bank.example']],
+    ['for a page with a different port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
   ])('is refused %s', async (_, lines) => {
     const answer = await live.ask('POST', SESSION, [...lines, MARK, bearer]);
     expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
@@ -219,7 +219,7 @@ describe('in a sandbox without keys', () => {
     expect((await sandbox.ask('GET', OPERATIONS.get_switch.path, own)).status).toBe(403);
   });
 
-  test('gives other pages no more rights with the cookie than without it', async () => {
+  test('gives other pages no more permissions with the cookie than without it', async () => {
     const session = await signIn(sandbox, key);
     for (const site of ['cross-site', 'same-site']) {
       const lines = [host, `Cookie: ${session.cookie}`, `Sec-Fetch-Site: ${site}`];

@@ -318,7 +318,7 @@ describe('rolling', () => {
     expect(Math.abs(of(next.key_id) - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  test('is refused for a rolled, revoked or expired key, or with an end in the past', async () => {
+  test('is refused for a rolled, revoked or expired key, or with an expiry time in the past', async () => {
     const [rolled, revoked, other] = [await newKey(), await newKey(), await newKey()];
     const successor = await operator.keys.roll(rolled.key_id);
     await operator.keys.revoke(revoked.key_id);

@@ -243,7 +243,7 @@ describe('settings', () => {
     }
   });
 
-  test('a DATABASE_URL that is set under the name of another setting is not shown', async () => {
+  test('a DATABASE_URL that is set under the name of a different setting is not shown', async () => {
     const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
     expect(exitCode).toBe(1);
     expect(errors).toMatch(

@@ -71,8 +71,8 @@ const inTransfer = (name: string, members: (written: string) => object): Place =
   }));
 
 /**
- * Returns places in texts about a case or an incident that does not exist. The service refuses the number before it
- * looks up the record.
+ * Returns places in the text of a request about a case or an incident that does not exist. The service refuses the number before
+ * it looks up the record.
  */
 function inSupport(operation: OperationId, others: object, ...fields: readonly string[]): readonly Place[] {
   const { method, path } = OPERATIONS[operation];

@@ -309,7 +309,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test('refuses the Program-Id of another program as if it were unknown', async () => {
+    test("refuses a different program's Program-Id as if it were unknown", async () => {
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);

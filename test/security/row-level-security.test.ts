@@ -289,7 +289,7 @@ describe('completeness', () => {
     expect(rows).toEqual([]);
   });
 
-  test("functions with the owner's rights search the schema first and pg_temp last", async () => {
+  test("functions that run with the owner's privileges search the schema first and pg_temp last", async () => {
     const { rows } = await owner.query(
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,

@@ -32,7 +32,7 @@ async function newSession(members?: object) {
 }
 
 /**
- * A connection with the rights of the tables' owner. It changes the rows of a session or of its key in the way that the
+ * A connection with the privileges of the tables' owner. It changes the rows of a session or of its key in the way that the
  * passage of time would.
  */
 const owner = await useConnection(server.connection);
@@ -210,7 +210,7 @@ describe('a session ends within a second, in every process', () => {
   });
 });
 
-describe('the end of an idle session', () => {
+describe('the expiry of an idle session', () => {
   const storedUse = async (sessionId: string): Promise<Date> => {
     const { data } = JSON.parse((await ledger.call('list_sessions', { limit: 100 })).body);
     const found = data.find((one: { session_id: string }) => one.session_id === sessionId);

@@ -36,7 +36,7 @@ function refusalOf(environment: Record<string, string>): string {
   throw new Error(`not refused: ${JSON.stringify(environment)}`);
 }
 
-describe('a URL with a password, set under the name of another setting', () => {
+describe('a URL with a password, set under the name of a different setting', () => {
   test.each(OTHERS)('is refused by %s without repeating it', (name) => {
     for (const MODE of ['sandbox', 'live']) {
       for (const url of PASSWORDS.flatMap(urlsWith)) {
@@ -149,8 +149,8 @@ describe('the log', () => {
     'help@bank.test, postgresql://db.bank.test/ledger',
   ])('has %s unchanged', (text) => expect(withoutSecrets(text)).toBe(text));
 
-  // A case or an incident can have a text of 4,000 characters. An emoji counts as one character.
-  test('cuts a text by characters, not by bytes', () => {
+  // The text of a case or an incident can have 4,000 characters. An emoji counts as one character.
+  test('cuts text by characters, not by bytes', () => {
     const [whole, longer] = ['🙂'.repeat(4_000), '🙂'.repeat(4_001)];
     expect(withoutSecrets(whole, 4_000)).toBe(whole);
     expect(withoutSecrets(longer, 4_000)).toBe(`${whole}…`);
@@ -177,7 +177,7 @@ describe('the log', () => {
     expect(texts.filter(hasKey)).toEqual(redacted);
   });
 
-  test('redacts adversarial texts in linear time', () => {
+  test('redacts adversarial text in linear time', () => {
     const began = process.cpuUsage();
     for (const piece of ['a://', 'https://b/ ', 'file:///', '://@', 'a'.repeat(50)]) {
       withoutSecrets(piece.repeat(4_000), 4_000);

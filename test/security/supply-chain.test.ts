@@ -208,7 +208,7 @@ describe('reproducible installs', () => {
       'left is 1.0.0',
     ],
     [
-      'a range under another name',
+      'a range under a different name',
       { ...manifest, dependencies: { ...manifest.dependencies, 'pg-7': 'npm:pg@^7' } },
       lockfile,
       'pg-7 is wanted as ^7',

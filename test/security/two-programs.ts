@@ -68,7 +68,7 @@ export type TwoPrograms = {
 /** A URL without a receiver. */
 export const WEBHOOK_URL = 'https://shop.example/webhooks';
 
-/** A text in every record that a program stores. No other program may see it. */
+/** A word in every record that a program stores. No other program may see it. */
 export const MARK = 'confidential';
 
 /**

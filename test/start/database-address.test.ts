@@ -9,8 +9,7 @@ import { runCommand, startInVain, temporaryDirectory } from '../harness/process.
 const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 const REMOTE = 'postgresql://service:geheim@db.remote.example';
 /**
- * An address of this machine that the service treats as remote. The tests use it to receive data meant for another
- * machine.
+ * An address of this machine that the service treats as remote. The tests use it to receive data meant for a different machine.
  */
 const ELSEWHERE = '127.1';
 
@@ -123,7 +122,7 @@ describe('in live mode, a database must be on this machine or behind TLS with a 
   });
 });
 
-describe('a service with a database on another machine sends', () => {
+describe('a service with a database on a different machine sends', () => {
   let other: Server;
   let arrived = Buffer.alloc(0);
   let connections = 0;

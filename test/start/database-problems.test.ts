@@ -174,7 +174,7 @@ describe('reports foreign objects that have names of the service, and does not c
   });
 
   test.each([
-    ['a table of another program', 'create table schema_migration (version text primary key)'],
+    ['a table of a different application', 'create table schema_migration (version text primary key)'],
     [
       'a table with columns of the same name',
       'create table schema_migration (name int, checksum text, applied_at date)',

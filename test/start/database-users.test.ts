@@ -25,7 +25,7 @@ function settingsOf(user: string, database: string) {
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 
 describe('a database that the service does not own', () => {
-  test('the statements of docs/go-live.md are enough for an administrator without superuser rights', async () => {
+  test('the statements of docs/go-live.md are enough for an administrator who is not a superuser', async () => {
     const guide = readFileSync(placeOf('docs/go-live.md'), 'utf8');
     // The embedded PostgreSQL already has a user and a database with that name.
     const [, sql = ''] =
@@ -42,7 +42,7 @@ describe('a database that the service does not own', () => {
     await superuser.query(`drop role provided, ${ROLES}`);
   });
 
-  test('every missing right is reported with its statement before anything is changed', async () => {
+  test('every missing privilege is reported with its statement before anything is changed', async () => {
     await superuser.query('create database abroad');
     const settings = { ...settingsOf('maker', 'abroad'), DATABASE_SCHEMA: 'books' };
     const ending = await runCommand(['migrate'], settings);

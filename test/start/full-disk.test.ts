@@ -48,7 +48,7 @@ describe('a start reports a full disk', () => {
     const home = join(directory.path, 'new');
     await mkdir(home);
     await chmod(home, 0o711);
-    // Replaces initdb with a program that fails like initdb: it names the call and prints the system's message.
+    // Replaces initdb with a script that fails like initdb: it names the call and prints the system's message.
     const initdb = join(home, 'initdb');
     await writeFile(initdb, `#!/bin/sh\nexec cp /etc/passwd ${FULL}\n`, { mode: 0o755 });
     const making = createDataDirectory(home, { initdb, postgres: '' }, await chooseServerUser());

@@ -9,8 +9,8 @@ import { useOwnService } from '../harness/service.ts';
 const WRITER = join(import.meta.dirname, '../../server/observe/log/line-writer.ts');
 
 /**
- * A program that writes lines of a kilobyte to standard error and then reports that it has done so. It writes one more
- * line after the first input.
+ * A script that writes lines of a kilobyte to standard error and then reports that it has done so. It writes one more line after
+ * the first input.
  */
 const PROGRAM = (count: number) => `
   import { LineWriter } from ${JSON.stringify(WRITER)};
@@ -49,7 +49,7 @@ test('a slow reader blocks nothing: lines are dropped, counted, and reported onc
     said += chunk;
   });
   const ended = new Promise((resolve) => child.once('close', resolve));
-  // The program has written everything before the test reads a byte.
+  // The script has written everything before the test reads a byte.
   await waitFor('the lines', async () => said.includes('written'));
   let received = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk) => {

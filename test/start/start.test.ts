@@ -52,7 +52,7 @@ describe('a failed start gives the reason in one sentence', () => {
     expect(messageOf(await startInVain({ DATA_DIR: ledger(), [name]: value }))).toContain(word);
   });
 
-  test('an address of another machine', async () => {
+  test('an address that belongs to a different machine', async () => {
     const ending = await startInVain({ DATA_DIR: ledger(), HOST: '192.0.2.1' });
     expect(messageOf(ending)).toContain('not an address of this machine');
   });
@@ -107,7 +107,7 @@ describe('a failed start gives the reason in one sentence', () => {
       const message = messageOf(await startInVain({ DATA_DIR: path, PORT: port }));
       expect(message).toContain(`The service already runs on port ${port} with the data directory ${path}`);
       expect(message).toContain(`as process ${service.child.pid}`);
-      // With another data directory, the start reports that another program uses the port.
+      // With another data directory, the start reports that a different application is using the port.
       const other = messageOf(await startInVain({ DATA_DIR: newPath(), PORT: port }));
       expect(other).toContain(`Port ${port} is already in use`);
     } finally {

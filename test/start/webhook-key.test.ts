@@ -18,7 +18,7 @@ const URL = 'https://shop.example/webhooks';
 const newKey = (): string => randomBytes(32).toString('base64');
 const keysOf = (setting: string): readonly Buffer[] => setting.split(',').map((key) => Buffer.from(key, 'base64'));
 
-/** Decrypts everything that is encrypted in a ledger. Throws if anything was encrypted with another key. */
+/** Decrypts everything that is encrypted in a ledger. Throws if anything was encrypted with a different key. */
 async function openAll(directory: string, keys: readonly Buffer[]): Promise<readonly string[]> {
   const client = new pg.Client((await embeddedServerOf(directory)).databaseUrl);
   await client.connect();

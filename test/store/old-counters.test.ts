@@ -171,7 +171,7 @@ test('the removal does not wait for accounts, and does nothing while another pro
   }
 });
 
-test('many counters are removed in portions during transfers, and no portion begins after a stop', async () => {
+test('many counters are removed in batches during transfers, and no batch begins after a stop', async () => {
   await client.query(
     `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
      select $1, gen_random_uuid(), 'out', ${dayStart(3 * KEPT_COUNTER_DAYS)}, 1, number

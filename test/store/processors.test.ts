@@ -526,7 +526,7 @@ describe('the shown outcome', () => {
     expect(bodyOf(found)).toMatchObject({ operation: null, outcome: 'succeeded', money_moved: 'yes' });
   });
 
-  test('includes no balance of a card whose money is at the processor, and no end of its holds', async () => {
+  test('includes no balance of a card whose money is at the processor, and no expiry of its holds', async () => {
     const card = await newCard();
     const made = await create({ amount: 10, card_id: card });
     const shown = bodyOf(await ledger.call('get_card', {}, { params: { card_id: card } }));

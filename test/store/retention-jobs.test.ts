@@ -12,7 +12,7 @@ const DAY = 86_400_000;
 const OLD = new Date(Date.now() - 20 * DAY).toISOString().slice(0, 10);
 const ATTEMPTS = `webhook_attempt_${OLD.replaceAll('-', '_')}`;
 
-/** Runs a function while part of the database has another name. */
+/** Runs a function while part of the database has a different name. */
 async function without(kind: string, name: string, run: () => Promise<unknown>): Promise<void> {
   await owner.query(`alter ${kind} ${name} rename to away`);
   try {

@@ -229,7 +229,7 @@ test('reading in chunks of any size finds each matching transfer once, in order,
     ),
     { numRuns: 800 },
   );
-  // All the filters need only a few dozen texts of SQL, so few statements are prepared.
+  // All the filters need only a few dozen SQL strings, so few statements are prepared.
   expect(TEXTS.size).toBeGreaterThan(30);
   expect(TEXTS.size).toBeLessThan(70);
 });

@@ -91,7 +91,7 @@ describe('a hold', () => {
     expect(await getTransfer(made.transfer_id)).toMatchObject({ status: 'canceled', captured_amount: 0 });
   });
 
-  test('has expired for every reader after its end, before and after the loop has released it', async () => {
+  test('counts as expired for every reader after its expiry time, before and after the loop has released it', async () => {
     const card = await newCard();
     const made = await create({ amount: 50, card_id: card, capture: 'manual' });
     await setClock(7 * 86_400 + 1);

@@ -28,8 +28,8 @@ const refusal = () =>
     (error: unknown) => error,
   );
 
-describe('a schema with migrations that this program does not have', () => {
-  test('is usable if the migrations say that this program can run on them', async () => {
+describe('a schema with migrations that this version does not have', () => {
+  test('is usable if the migrations say that this version can run on them', async () => {
     expect(await state()).toBe('current');
     expect(await migrate(connection, { migrations: await withPlanted(expand) })).toEqual([expand.name]);
     expect(await state()).toBe('newer_usable');
@@ -42,7 +42,7 @@ describe('a schema with migrations that this program does not have', () => {
     expect(JSON.parse(made.body)).toMatchObject({ status: 'completed' });
   });
 
-  test('is refused, even by migrate, if one of them needs a migration that this program does not have', async () => {
+  test('is refused, even by migrate, if one of them needs a migration that this version does not have', async () => {
     await migrate(connection, { migrations: await withPlanted(expand, contract) });
     expect(await state()).toBe('newer_unusable');
     for (const attempt of [refusal(), migrate(connection).catch((error: unknown) => error)]) {

@@ -139,7 +139,7 @@ async function fillLedger(release: Release, transfers: number) {
   const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
   const options = { stored } as Options;
   const given: Stage = { server, seed, options, resources, pgbench: undefined, ownSite: undefined, say };
-  // Version 0.1.0 uses another name for the resources.
+  // Version 0.1.0 uses a different name for the resources.
   const stage = { ...given, belongings: resources };
   const ledger = await ledgers.createLedger(stage);
   const started = performance.now();

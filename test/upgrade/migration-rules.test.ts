@@ -41,7 +41,7 @@ const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, head
   ],
   ['not null', 'alter table card alter column name set not null;', /is not null\) not valid/],
   ['another type', 'alter table transfer alter column amount type numeric;', /new type/],
-  ['another type in other words', 'alter table transfer alter amount set data type numeric;', /new type/],
+  ['a different type in other words', 'alter table transfer alter amount set data type numeric;', /new type/],
   ['a volatile default', 'alter table posting add column a uuid default gen_random_uuid();', /without a default/],
   [
     'a time of each row',
@@ -52,7 +52,11 @@ const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, head
   ['a serial', 'alter table posting add column a bigserial;', /without a default/],
   ['a column with a check', 'alter table posting add column a int check (a > 0);', /Add the column alone/],
   ['another lock_timeout', "set local lock_timeout = '1min';", /lock_timeout of "migrate"/],
-  ['another lock_timeout by a function', "select set_config('lock_timeout', '0', true);", /lock_timeout of "migrate"/],
+  [
+    'a different lock_timeout by a function',
+    "select set_config('lock_timeout', '0', true);",
+    /lock_timeout of "migrate"/,
+  ],
   ['a commit in the middle', 'commit;', /lock_timeout of "migrate"/],
   ['changes of all rows', "update transfer set description = '';", /in batches/],
   ['deletions', 'delete from error;', /in batches/],

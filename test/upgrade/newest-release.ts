@@ -139,7 +139,7 @@ async function goOn(load: Load, transfers: number): Promise<void> {
   await waitFor('transfers', async () => load.made >= before + transfers);
 }
 
-/** Stops a process as an operator does, and starts another version in its slot. */
+/** Stops a process as an operator does, and starts a different version in its slot. */
 async function replace(fleet: Fleet, load: Load, index: number, main: string, tally: Tally): Promise<void> {
   load.expectDeath(fleet.urls[index] ?? '');
   const { exitCode } = await fleet.stop(index);

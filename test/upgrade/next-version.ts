@@ -5,7 +5,7 @@ import type { Migration } from '../../server/store/migrations/migration-files.ts
 import { copySource } from '../../verification/mutants/copy.ts';
 import { type Ending, runToEnd } from '../harness/process.ts';
 
-/** A version of the program with more migrations than the checkout. */
+/** A version of the service with more migrations than the checkout. */
 export type NextVersion = {
   readonly main: string;
   /** The version's program for host commands, such as `migrate`. */

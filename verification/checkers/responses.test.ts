@@ -44,7 +44,7 @@ const FAILED = failure(500, 'unknown_create_transfer');
 const UNKNOWN = { ...FAILED, moneyMoved: 'unknown', transferId: 'tr_1' };
 const FULL = failure(409, 'limit_exceeded', { requestId: 'req_2' });
 
-/** A response to a request to create a transfer, with another record. */
+/** A response to a request to create a transfer, with a different record. */
 const shown = (key: string, more: object = {}): Operation => create([response({ text: recordOf(LOAD, key, more) })]);
 
 const create = (responses: readonly Response[] = [DONE], more: Partial<Operation<Creation>> = {}): Operation => {
@@ -154,7 +154,13 @@ test.each<readonly [string, string, ...History]>([
     [found()],
     15,
   ],
-  ['a response names another transfer', 'named tr_9', [create([{ ...UNKNOWN, transferId: 'tr_9' }])], [found()], 15],
+  [
+    'a response names a different transfer',
+    'named tr_9',
+    [create([{ ...UNKNOWN, transferId: 'tr_9' }])],
+    [found()],
+    15,
+  ],
   ['a failure without Money-Moved', 'Money-Moved: undefined', [create([{ ...FAILED, moneyMoved: undefined }])], [], 5],
   [
     'a failure forbids a retry',
@@ -165,11 +171,11 @@ test.each<readonly [string, string, ...History]>([
   ],
   ['a decision asks for a retry', 'a 409 with Should-Retry: true', [create([{ ...FULL, shouldRetry: 'true' }])], [], 5],
   ['a failure without a Type', 'no error record', [create([{ ...FAILED, text: '{"Status":500}' }])], [], 5],
-  ['a failure with another status', 'no error record', [create([{ ...FAILED, status: 503 }])], [], 5],
+  ['a failure with a different status', 'no error record', [create([{ ...FAILED, status: 503 }])], [], 5],
   ['an unknown request made the transfer', 'no client sent', [create([FAILED])], [found({ requestId: 'x' })], 15],
   ['a replay made the transfer', 'marked as a replay', [create([REPLAY])], [found({ requestId: 'req_2' })], 15],
-  ['a response shows another amount', 'differs from the request', [shown('k', { amount: 11 })], [found()], 15],
-  ['a response shows another key', 'differs from the request', [shown('x')], [found()], 15],
+  ['a response shows a different amount', 'differs from the request', [shown('k', { amount: 11 })], [found()], 15],
+  ['a response shows a different key', 'differs from the request', [shown('x')], [found()], 15],
   ['an acknowledged capture is missing', 'lost', held(HOLD, change(CAPTURE)), [hold()], 5],
   ['the captured amount differs', 'lost', held(HOLD, change(CAPTURE)), [captured(7)], 12],
   ['an acknowledged cancellation is missing', 'lost', held(HOLD, change(CANCEL)), [hold()], 5],
@@ -192,7 +198,13 @@ test.each<readonly [string, string, ...History]>([
   ['a response denies the reversal', 'no money moved', held(LOAD, change(REVERSE, [NO])), [reversed({})], 11],
   ['a reversal did not move its money', 'its transfers add up to', held(LOAD, change(REVERSE)), [reversed({})], 15],
   ['the record of a capture has changed', 'changed', held(HOLD, change(CAPTURE)), [{ ...captured(), text: '{}' }], 11],
-  ['the response to a capture shows another amount', 'differs from the request', held(HOLD, FALSE), [captured()], 11],
+  [
+    'the response to a capture shows a different amount',
+    'differs from the request',
+    held(HOLD, FALSE),
+    [captured()],
+    11,
+  ],
 ])('detects a false response: %s', (_, word, operations, transfers, balance) => {
   const found = findContradictions(operations, books(transfers, balance)).join('\n');
   expect(found).toContain(word);

@@ -14,9 +14,7 @@ import {
 /** The members of an error record, in the order of the specification. */
 const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 
-/**
- * Matches violations about money: a change is lost, doubled, not durable or made although denied, or sums are wrong.
- */
+/** Matches violations about money: a change is lost, duplicated, not durable or made although denied, or sums are wrong. */
 export const ABOUT_MONEY =
   /lost: |doubled: |said that no money moved, but it made|every first response said that no money moved|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
 

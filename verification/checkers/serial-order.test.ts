@@ -68,7 +68,7 @@ await transfer('load', 20);
 
 const commits = await readCommits(client, new Date(0));
 
-/** Returns the history with its transactions in another order. The list of positions stays the same. */
+/** Returns the history with its transactions in a different order. The list of positions stays the same. */
 function reordered(order: (transactions: Transaction[]) => readonly Transaction[]): Commits {
   const positions = commits.transactions.map(({ position }) => position);
   const moved = order([...commits.transactions]);
@@ -153,7 +153,7 @@ test.for<readonly [string, Commits, RegExp]>([
   expect(checkSerialOrder(lie, operations, changes).problems).toContainEqual(expect.stringMatching(problem));
 });
 
-/** Returns the operations, with another time of sending or other responses for one of them. */
+/** Returns the operations, with a different time of sending or other responses for one of them. */
 const replaced = (key: string, changed: (response: Response) => Response, sentAt?: number): readonly Operation[] =>
   operations.map((one) =>
     one.key === key ? { ...one, sentAt: sentAt ?? one.sentAt, responses: one.responses.map(changed) } : one,
@@ -181,7 +181,11 @@ test.for<readonly [string, readonly Operation[], string]>([
   ],
   ['a refusal with an outdated balance', reworded('key-3', '0.10 USD avail', '0.20 USD avail'), `key-3 ${WRONG}`],
   ['a refusal with outdated figures of a limit', reworded('key-6', '1.20 USD used', '1.00 USD used'), `key-6 ${WRONG}`],
-  ['a refusal with another scope', reworded('key-4', SERVICE, `${SERVICE} for this card program`), `key-4 ${WRONG}`],
+  [
+    'a refusal with a different scope',
+    reworded('key-4', SERVICE, `${SERVICE} for this card program`),
+    `key-4 ${WRONG}`,
+  ],
 ])('finds %s', ([, lie, problem]) => {
   expect(checkSerialOrder(commits, lie, changes).problems).toContainEqual(expect.stringContaining(problem));
 });

@@ -26,7 +26,7 @@ export type Expected = { readonly code: string; readonly parts: readonly string[
 
 /**
  * Rebuilds the books from nothing with the model of the rules. It decides everything committed again, one by one in commit order,
- * on the state at that point. Decisions made on outdated or uncommitted data have another result here. It covers the programs
+ * on the state at that point. Decisions made on outdated or uncommitted data have a different result here. It covers the programs
  * that were created in the recorded time.
  */
 export class SerialReplay {

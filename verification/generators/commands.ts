@@ -35,7 +35,7 @@ export type Known = {
   readonly programs: readonly { readonly program: string; readonly cards: readonly KnownCard[] }[];
   readonly transfers: readonly { readonly id: string; readonly program: string }[];
   readonly webhooks: readonly { readonly id: string; readonly program: string }[];
-  /** If the model is known, most commands fit its state, and a few name cards that do not exist or have another currency. */
+  /** If the model is known, most commands fit its state, and a few name cards that do not exist or have a different currency. */
   readonly model?: Model;
 };
 

@@ -33,7 +33,7 @@ export type ProgramCards = {
 
 /** The mix of requests. Each share is a number from 0 to 1. */
 export type Mix = {
-  /** The share of requests that are sent twice at the same time, as if a user clicked twice. */
+  /** The share of requests that are sent twice at the same time, as if a user had clicked twice. */
   readonly doubled: number;
   /** The share of transfers with a hold, and the share of holds that expire soon. */
   readonly held: number;
@@ -103,7 +103,7 @@ export class Load {
   #urls: readonly string[] = [];
   /** The programs that the clients of each address use. */
   #programs: readonly (readonly ProgramCards[])[] = [[{ programId: DEMO_PROGRAM, steady: this.cards, changing: [] }]];
-  /** Whether the second copy of a request goes to another address. */
+  /** Whether the second copy of a request goes to a different address. */
   #isCrossed = true;
   #references = 0;
   /** The addresses of services that were killed or will be killed soon. */

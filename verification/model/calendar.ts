@@ -49,8 +49,8 @@ export function periodOf(period: Period, day: string): string {
 }
 
 /**
- * Returns when the next period begins. Advances in half-day steps until the period has another name, and then bisects.
- * No day of any zone is shorter than a step, so no period is missed.
+ * Returns when the next period begins. Advances in half-day steps until the period has a different name, and then bisects. No day
+ * of any zone is shorter than a step, so no period is missed.
  */
 export function nextPeriodAfter(moment: number, period: Period, zone: string): number {
   const nameAt = (time: number): string => periodOf(period, dayIn(zone, time));

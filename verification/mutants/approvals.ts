@@ -27,7 +27,7 @@ export const SECOND_PEOPLE: Mutants = {
     witnesses: [RULES, { ...APPROVALS, only: 'applies to its own changes' }],
   },
   'request-changed-in-between': {
-    mistake: 'another request with the same idempotency key gets the approval of the first',
+    mistake: "a different request with the same idempotency key gets the first request's approval",
     edits: {
       sameRequest: ['if (isSame(approval, fingerprintOf(call)))', 'if (isSame(approval, fingerprintOf(call)) || true)'],
     },

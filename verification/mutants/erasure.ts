@@ -42,7 +42,7 @@ export const ERASURES: Mutants = {
     witnesses: [EVERYWHERE],
   },
   'erased-transfers-decided-on': {
-    mistake: 'a change that was decided before the erasure writes the texts of the transfer again',
+    mistake: "a change that was decided before the erasure writes the transfer's erased text again",
     edits: {
       eraseTexts: [
         ['(named), raiseVersionOfCard(erasure)', '(named)'],
@@ -52,17 +52,17 @@ export const ERASURES: Mutants = {
     witnesses: [STORE],
   },
   'late-errors-not-erased': {
-    mistake: 'an error that waits in a file is stored later with the erased texts',
+    mistake: 'an error that waits in a file is stored later with the erased text',
     edits: { '0021_card_erasure.sql': ['new.request := null;', ''] },
     witnesses: [STORE, EVERYWHERE],
   },
   'webhooks-not-read-again': {
-    mistake: 'a webhook sends erased texts from memory',
+    mistake: 'a webhook sends erased text from memory',
     edits: { eraseEvents: ['rereadWebhooks({ programId }), endStep', 'endStep'] },
     witnesses: [DELIVERY],
   },
   'holder-in-audit-log': {
-    mistake: 'the audit log, which never changes, contains texts about a holder',
+    mistake: 'the audit log, which never changes, contains text about a holder',
     edits: { withoutValues: ['value === null', "name === 'metadata' || $&"] },
     witnesses: [EVERYWHERE],
   },

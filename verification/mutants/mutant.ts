@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 
 /**
- * A text and its replacement, in which `$&` stands for the text. If nothing remains of its line, the line is removed.
+ * Text from the source and its replacement, in which `$&` stands for the original text. If nothing remains of its line, the line
+ * is removed.
  */
 export type Edit = readonly [text: string, replacement: string];
 
@@ -30,7 +31,7 @@ export type Mutants = Readonly<Record<string, Mutant>>;
 
 const PRODUCT = ['cli', 'console', 'contract', 'domain', 'sdk', 'server', 'simulator'];
 
-/** The product's source: the text of each file by its path. */
+/** The product's source: the contents of each file by its path. */
 export type Sources = ReadonlyMap<string, string>;
 
 type Range = { readonly start: number; readonly end: number };
@@ -53,8 +54,8 @@ export async function readSources(root: string): Promise<Sources> {
 }
 
 /**
- * Makes edits in their order, and returns the new texts of the changed files. Throws unless the text of each edit occurs exactly
- * once.
+ * Makes edits in their order, and returns the new contents of the changed files. Throws unless the text of each edit occurs
+ * exactly once.
  */
 export function changedBy(edits: Edits, sources: Sources): Sources {
   const changed = new Map<string, string>();

@@ -47,8 +47,8 @@ test('each campaign has one row, and each nemesis is used in a campaign', async 
 });
 
 test.each([
-  ['a text that is missing', 'Chain.close', 'this.open', 0],
-  ['a text that occurs twice', 'Chain', 'this.ends', 2],
+  ['text that is missing', 'Chain.close', 'this.open', 0],
+  ['text that occurs twice', 'Chain', 'this.ends', 2],
   ['a symbol that is not declared', 'Chain.ends', 'this.ends', 0],
 ])('refuses an edit of %s', (_, where, text, times) => {
   const source = 'class Chain {\n  close() {\n    this.ends();\n  }\n  fail() {\n    this.ends();\n  }\n}\n';

@@ -17,7 +17,7 @@ export const SESSIONS: Mutants = {
     witnesses: [CSRF],
   },
   'same-site-is-enough': {
-    mistake: 'a page of a subdomain or another port counts as a page of the service',
+    mistake: 'a page of a subdomain or of a different port counts as a page of the service',
     edits: { isFromOwnPage: [" === 'same-origin'", ".startsWith('same-')"] },
     witnesses: [CSRF],
   },
@@ -49,7 +49,7 @@ export const SESSIONS: Mutants = {
     witnesses: [CSRF],
   },
   'cookie-removed-for-other-pages': {
-    mistake: 'a page of another site can sign a user out',
+    mistake: 'a page of a different site can sign a user out',
     edits: {
       identifyBySession: [
         "reportRefusal(reporter, context, '', error);\n    throw",

@@ -38,7 +38,7 @@ export const OUTBOUND: Mutants = {
     witnesses: [names('one of them is forbidden')],
   },
   'outbound-looks-up-twice': {
-    mistake: 'one look-up of a name is checked, and another one is used to connect',
+    mistake: 'one look-up of a name is checked, and the result of another is used to connect',
     edits: {
       'Connector.#open': [
         `done(

@@ -55,7 +55,7 @@ async function echo(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Returns every row of the database that contains a text, as `table: row`. */
+/** Returns every row of the database that contains the text, as `table: row`. */
 async function rowsWith(text: string): Promise<readonly string[]> {
   const { rows: tables } = await database.query<{ name: string }>(
     `select oid::regclass::text as name from pg_class
@@ -72,7 +72,7 @@ async function rowsWith(text: string): Promise<readonly string[]> {
   return found;
 }
 
-/** Returns the columns that contain a text, as `table.column`. */
+/** Returns the columns that contain the text, as `table.column`. */
 async function columnsWith(text: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const column of Object.keys(TEXT_COLUMNS)) {
@@ -90,7 +90,7 @@ const ERASED_COLUMNS = Object.entries(TEXT_COLUMNS)
   .filter((column) => column !== 'card.last_four')
   .sort();
 
-/** Returns every file of the data directory that contains a text, except PostgreSQL's tables and log. */
+/** Returns every file in the data directory that contains the text, except PostgreSQL's tables and log. */
 async function filesWith(text: string): Promise<readonly string[]> {
   const entries = await readdir(service().directory, { recursive: true, withFileTypes: true });
   const found: string[] = [];

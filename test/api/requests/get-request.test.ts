@@ -303,7 +303,7 @@ describe('get_request, for a key of the card program', () => {
     });
   });
 
-  test("gives the same response for operators' requests, another program's requests and unknown ids", async () => {
+  test("gives the same response for operators' requests, other programs' requests and unknown ids", async () => {
     const deposit = await requestOf(client().deposits.create(programId, { amount: 5 }));
     const withdrawal = await requestOf(client().withdrawals.create(programId, { amount: 5 }));
     const renamed = await requestOf(client().programs.update(programId, { name: 'Looked up' }));

@@ -9,7 +9,7 @@ import { jsonWithoutSecrets } from '../../../server/foundation/redaction.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
 import { useService } from '../../harness/service.ts';
 
-// Every object inherits these names, so a lookup by a text from a request can find them by mistake.
+// Every object inherits these names, so a look-up by a string from a request can find them by mistake.
 const NAMES = Object.getOwnPropertyNames(Object.prototype);
 
 const running = useService();

@@ -142,7 +142,7 @@ describe('search', () => {
     expect(await find(programs.shop, { program_id: programs.yen })).toEqual([]);
   });
 
-  test('finds nothing for an unknown id or an id of another kind', async () => {
+  test('finds nothing for an unknown id or an id of a different kind', async () => {
     const hex = made.load?.slice(3);
     expect(await find(`rev_${hex}`)).toEqual([]);
     expect(await find(`dep_${made.withdrawal?.slice(3)}`)).toEqual([]);
@@ -271,7 +271,7 @@ describe('search', () => {
     }
   });
 
-  test('stores no search texts in the error log', async () => {
+  test('stores no search queries in the error log', async () => {
     const refused = await refusalOf(client().search.find({ q: 'employee 71', program_id: 'shop' }));
     await waitFor('the error to be recorded', () =>
       client()
@@ -281,7 +281,7 @@ describe('search', () => {
     expect(JSON.stringify(await client().errors.inspect(refused.requestId))).not.toContain('employee 71');
   });
 
-  test('finds a case only for a key that may read cases, and without its texts', async () => {
+  test('finds a case only for a key that may read cases, and does not show what people wrote in it', async () => {
     for (const scopes of [['operator:read'], ['operator:read', 'cases:read'], ['operator:read', 'operator:cases']]) {
       const { key } = await client().keys.create({ name: 'finder', all_programs: true, scopes: scopes as KeyScope[] });
       const finder = new TransferService({ baseUrl: running().url, key: key ?? '', timeoutMilliseconds: 120_000 });

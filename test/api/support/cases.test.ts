@@ -116,7 +116,7 @@ describe('a case about an error', () => {
     });
   });
 
-  test('requires a request, a transfer or a text, and refuses a request together with a transfer', async () => {
+  test('requires a request, a transfer or some text, and refuses a request together with a transfer', async () => {
     expect(await refusalOf(client().cases.create({}))).toMatchObject({ code: 'create_case_schema', field: '/text' });
     const both = { request_id: `req_${'1'.repeat(32)}`, transfer_id: `tr_${'1'.repeat(32)}` };
     expect(await refusalOf(client().cases.create(both))).toMatchObject({ field: '/transfer_id' });
@@ -204,7 +204,7 @@ describe('a conversation', () => {
     expect(done).toMatchObject({ status: 'resolved', outcome: 'corrected_data' });
   });
 
-  test('stores texts only in the case, and unchanged except that secrets are removed', async () => {
+  test('stores what people write only in the case, and unchanged except that secrets are removed', async () => {
     const text = `${SCRIPT} ${SECRET} private-${randomUUID()}`;
     const { case_id } = await openCase({ text, contact: text });
     await client().cases.reply(case_id, { text, external_author: text.slice(0, 190) });
@@ -305,7 +305,7 @@ test('stores a case id from the Case-Id header in the audit log, but no other va
   expect((await detailsOf('inspect_error'))[0]).toMatchObject({ case_id });
 });
 
-test('sends an event after each change of a case, with its record but without its texts', async () => {
+test('sends an event after each change of a case, with its record but without anything that people wrote', async () => {
   const { case_id } = await openCase({ text: 'mark-of-this-test' });
   await client().cases.answer(case_id, { text: 'mark-of-this-test' });
   await client().cases.resolve(case_id, { text: 'mark-of-this-test', outcome: 'retry' });
@@ -317,7 +317,7 @@ test('sends an event after each change of a case, with its record but without it
   for (const { data } of found) expect(Object.keys(data).sort()).toEqual(Object.keys(CaseRecord.properties).sort());
 });
 
-test("erases the texts of a card holder's cases, and keeps the codes", async () => {
+test("erases what people wrote in a card holder's cases, and keeps the codes", async () => {
   const { transfer_id, card_id } = await loaded();
   const about = await openCase({ transfer_id, text: 'personal', contact: 'personal' });
   await client().cases.reply(about.case_id, { text: 'personal', external_author: 'personal' });

@@ -101,7 +101,7 @@ test('refuses a key that is a card number, and advises using another key, not om
   expect(batch.fields.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
 });
 
-describe('another request with the same key', () => {
+describe('a different request with the same key', () => {
   test.each<[string, object]>([
     ['another amount', { ...LOAD, amount: 11 }],
     ['another card', { ...LOAD, card_id: 'card_empty' }],
@@ -149,7 +149,7 @@ describe('another request with the same key', () => {
     expect(checks.find(({ name }) => name === 'idempotency_key')?.saw).toEqual(saw);
   });
 
-  test('is executed if it names another program or another operation', async () => {
+  test('is executed if it names a different program or operation', async () => {
     const { client } = running();
     const key = newKey();
     await send(key, LOAD);
@@ -279,7 +279,7 @@ describe.each(CHANGES)('%s_transfer with a key', (change) => {
     expect([captured_amount, reversed_amount]).toEqual(moved);
   });
 
-  test('replays while the service is disabled, and refuses another request with a 422', async () => {
+  test('replays while the service is disabled, and refuses a different request with a 422', async () => {
     const [key, transferId, other] = [newKey(), await changeable(change), await changeable(change)];
     const first = await sendChange(change, transferId, key);
     await disable();

@@ -219,7 +219,7 @@ describe.each(SUBJECTS)('%s with a key', (operation) => {
     expect(await count(operation)).toEqual(once(before));
   });
 
-  test('refuses another request with a 422, and the request has no effect', async () => {
+  test('refuses a different request with a 422, and the request has no effect', async () => {
     const [key, sent] = [randomUUID(), await ask(operation)];
     const made = await sendKeyed(first, key, sent);
     const other = await ask(operation);

@@ -229,7 +229,7 @@ describe('the limit that applies', () => {
     ]);
   });
 
-  test('is never a program limit for cards in another currency', async () => {
+  test('is never a program limit for cards in a different currency', async () => {
     const limits = { in: { maximum_amount: 10, daily_amount: 10 }, out: { daily_count: 0 } };
     const made = await program({ limits, cardLimits: { ...limits, maximum_balance: 10 } });
     await client().deposits.create(made.programId, { amount: 500, currency: 'EUR' });

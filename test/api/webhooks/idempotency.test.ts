@@ -49,7 +49,7 @@ test.each(OPERATIONS)('%s: executes %s once under one key', async (who, _, table
   expect(responses.filter(({ response }) => !response.replayed)).toHaveLength(1);
   expect(again.response.replayed).toBe(true);
   for (const response of responses) expect(withoutSecret(response)).toEqual(withoutSecret(again));
-  // The service refuses another request with the same key, but executes it with a new key.
+  // The service refuses a different request with the same key, but executes it with a new key.
   const { webhook_id: other } = await webhooks.create({ url: `${URL}/2` });
   if (table !== 'webhook') {
     expect(await refusalOf(call(other, key))).toMatchObject({ Code: 'idempotency_key_exists', Status: 422 });

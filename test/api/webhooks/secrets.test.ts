@@ -29,7 +29,7 @@ async function roll({ webhooks }: TransferService, id: string, previousUntil?: s
 }
 
 describe('roll_webhook_secret', () => {
-  test('keeps signing with the previous secret for another day', async () => {
+  test('keeps signing with the previous secret for one more day', async () => {
     const made = await client.webhooks.create({ url: URL });
     const rolled = await client.webhooks.rollSecret(made.webhook_id);
     expect(rolled.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -150,7 +150,7 @@ describe('the vault', () => {
   const ID = '01900000-0000-7000-8000-000000000001';
   const sealed = openVault([first]).seal('whsec_ä', ID);
 
-  test('decrypts texts that any of its keys encrypted, for the same webhook only', () => {
+  test('decrypts a secret that any of its keys encrypted, for the same webhook only', () => {
     expect(openVault([first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([second, first]).open(sealed, ID)).toBe('whsec_ä');
     expect(openVault([first]).seal('whsec_ä', ID).equals(sealed)).toBe(false);
@@ -158,13 +158,13 @@ describe('the vault', () => {
     expect(() => openVault([first]).open(sealed, ID.replace(/1$/, '2'))).toThrow();
   });
 
-  test.each(sealed.keys().toArray())('refuses a text if byte %i was changed', (at) => {
+  test.each(sealed.keys().toArray())('refuses an encrypted secret if byte %i was changed', (at) => {
     const changed = Buffer.from(sealed);
     changed[at] = (changed[at] ?? 0) ^ 1;
     expect(() => openVault([first]).open(changed, ID)).toThrow();
   });
 
-  test('refuses a truncated text', () => {
+  test('refuses a truncated encrypted secret', () => {
     for (let length = 0; length < sealed.length; length += 1) {
       expect(() => openVault([first]).open(sealed.subarray(0, length), ID)).toThrow();
     }

@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await makeWorld(service());
 });
 
-/** Fails if the page has rendered any of the sample world's texts as HTML. */
+/** Fails if the page has rendered any text from the sample world as HTML. */
 async function expectTextsAsTexts(page: Page): Promise<void> {
   const found = await page.evaluate(() => ({
     ran: 'planted' in window,
@@ -42,7 +42,7 @@ async function expectUsableByTab(page: Page): Promise<void> {
 }
 
 describe.each(SCREENS)('$title ($path)', (route) => {
-  test('is accessible in both themes, narrow and wide, works with Tab, and shows texts only as text', async () => {
+  test('is accessible in both themes, narrow and wide, works with Tab, and shows stored text only as text', async () => {
     const page = await openConsole(addressOf(route, world));
     const requests = requestsOf(page);
     await expectContent(page);

@@ -56,7 +56,7 @@ async function visitAll(page: Page, scopes: readonly KeyScope[]): Promise<void> 
     const { pathname } = new URL(page.url());
     const text = await page.locator('main').innerText();
     const mayOpen = route.scope === undefined || includesScope(scopes, route.scope);
-    // Callers who cannot see the overview start on another screen.
+    // Callers who cannot see the overview start on a different screen.
     const isElsewhere = route.path === '/console' && pathname !== '/console';
     if ((isElsewhere || text.includes('Your key has no access to this screen')) === mayOpen) {
       wrong.push(`${route.path} ${mayOpen ? 'does not open' : 'opens'}`);

@@ -47,7 +47,7 @@ const ENDS = {
 } as const;
 
 describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, end) => {
-  test('keeps the view, loses access, and continues with another key', async () => {
+  test('keeps the view, loses access, and continues with a different key', async () => {
     const { key, key_id } = await newKey();
     const page = await openConsole(`/console/transfers?program=${programId}&status=completed`, { key });
     await shown(page).waitFor();

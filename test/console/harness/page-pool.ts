@@ -101,8 +101,8 @@ export class PagePool {
     for (const event of EVENTS) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.clearCookies();
-    // Keeps the page, because an empty page would run in another process. Makes it seem hidden, so that it sends no
-    // requests until it is loaded again.
+    // Keeps the page, because an empty page would run in a different process. Makes it seem hidden, so that it sends no requests
+    // until it is loaded again.
     await page.evaluate(() => {
       window.localStorage.clear();
       window.sessionStorage.clear();

@@ -25,8 +25,8 @@ export function logViolations(page: Page): Promise<unknown> {
 }
 
 /**
- * Records problems of a page: a logged error or warning, a violation of the content security policy, an unhandled
- * rejection or exception, a file that fails to load, a request to another host, or a 500 while the database runs.
+ * Records problems of a page: a logged error or warning, a violation of the content security policy, an unhandled rejection or
+ * exception, a file that fails to load, a request to a different host, or a 500 while the database runs.
  */
 export function watchForProblems(page: Page, ownUrl: string, wasStopped: () => boolean): void {
   const problems: string[] = [];

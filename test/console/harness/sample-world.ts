@@ -14,16 +14,16 @@ export type World = {
   readonly program_id: string;
   /** A card with money, a hold, limits and a statement. */
   readonly card_id: string;
-  /** A completed and partially reversed transfer, with a script in each of its texts. */
+  /** A completed and partially reversed transfer, with a script in each of its text fields. */
   readonly transfer_id: string;
   /** A hold that has not been captured yet. */
   readonly held_id: string;
   /** A request that was refused for lack of funds. */
   readonly request_id: string;
   readonly webhook_id: string;
-  /** A case about that request with a reply by support, and a script in each of its texts. */
+  /** A case about that request with a reply by support, and a script in each of its text fields. */
   readonly case_id: string;
-  /** An open incident of the program, with a script in each of its texts. */
+  /** An open incident of the program, with a script in each of its text fields. */
   readonly incident_id: string;
   /** A request that waits for an approval. */
   readonly approval_id: string;
@@ -87,7 +87,7 @@ export async function makeWorld({ client }: ServiceProcess): Promise<World> {
   };
 }
 
-/** Loads a card at the simulator, and imports a settlement file that says another amount. */
+/** Loads a card at the simulator, and imports a settlement file with a different amount. */
 async function makeSettlement(client: TransferService, program_id: string) {
   const options = { programId: program_id };
   const card = { card_id: 'card_settled', connector_id: 'simulator', processor_token: 'sim_approve' };

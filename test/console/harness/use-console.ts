@@ -141,10 +141,7 @@ export async function pressKeys(page: Page, keys: string): Promise<void> {
   for (const key of keys.split(' ')) await page.keyboard.press(key);
 }
 
-/**
- * Collects the texts of status messages from now on. The messages disappear after a moment, so a busy test could miss
- * them.
- */
+/** Collects status messages from now on. The messages disappear after a moment, so a busy test could miss them. */
 export async function collectStatuses(page: Page): Promise<() => Promise<readonly string[]>> {
   const said = await page.evaluateHandle(() => {
     const texts: string[] = [];

@@ -290,7 +290,7 @@ describe('the screen of operators', () => {
     await screenshot(page, 'processors-down');
   });
 
-  test('shows what the switch has stopped at a connector, with the reason, the start and the end', async () => {
+  test('shows what the switch has stopped at a connector, with the reason, and when it starts and ends', async () => {
     const until = new Date(Date.now() + 30 * 24 * 3_600_000).toISOString();
     const change = (disabled: boolean, more: object = {}) =>
       client().switch.change({ connector_id: 'simulator', type: 'load', disabled, ...more });

@@ -181,7 +181,7 @@ describe('an error', () => {
     });
   });
 
-  test('adds the text to a case that another person has opened in the meantime', async () => {
+  test('adds the message to a case that another person has opened in the meantime', async () => {
     const requestId = await declined(shop);
     const page = await openConsole(`/console/request/${requestId}?program=${shop.programId}`, { key: shop.key });
     // The page must have looked for a case before the other person opens one.
@@ -278,7 +278,7 @@ describe('a case', () => {
     await screenshot(caller, 'case-closed');
   });
 
-  test('shows every text as plain text, with its line breaks', async () => {
+  test('shows all text as plain text, with its line breaks', async () => {
     const text = `Line one\nLine two ${SCRIPT}`;
     const record = await openCase(text);
     await client().cases.answer(record.case_id, { text, external_author: SCRIPT, external_id: '1' });

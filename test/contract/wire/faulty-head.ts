@@ -128,7 +128,7 @@ const MEANING: readonly Change[] = [
     needsLocalCaller,
   ),
   headers(
-    'a page of another site',
+    'a page of a different site',
     (random) => [['Sec-Fetch-Site', random.pick(['cross-site', 'same-site'])]],
     needsLocalCaller,
   ),
@@ -175,7 +175,7 @@ const LINE: readonly Change[] = [
     Object.assign(made, { method: random.pick(['post', 'FETCH', '', 'P\0ST', '\x16\x03']), closes: true });
     return true;
   }),
-  line('another version of HTTP', (made, random) => {
+  line('a different version of HTTP', (made, random) => {
     Object.assign(made, {
       version: random.pick(['HTTP/2.0', 'HTTP/3.0', 'HTTP/9', 'http/1.1', 'HTTPS/1.1']),
       closes: true,

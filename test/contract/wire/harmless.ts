@@ -90,7 +90,7 @@ export const HARMLESS: readonly Change[] = [
     },
   },
   {
-    name: 'members in another order',
+    name: 'members in a different order',
     apply: ({ members }) => members !== undefined && members.reverse().length > 1,
   },
   {
@@ -138,7 +138,7 @@ export const HARMLESS: readonly Change[] = [
     },
   },
   {
-    name: 'header names in another case',
+    name: 'header names in different case',
     apply: ({ headers }) => {
       for (const one of headers) one[0] = one[0].toUpperCase();
       return true;

@@ -13,7 +13,7 @@ const read = (file: string): string => readFileSync(new URL(`../../../${file}`, 
 
 const GUIDE = read('docs/processors.md');
 
-/** Returns the listing that follows a text in the guide. */
+/** Returns the listing that follows the text in the guide. */
 function listingAfter(text: string): string {
   expect(GUIDE).toContain(text);
   const [, listing = ''] = /```[a-z]*\n([^`]*)```/.exec(GUIDE.slice(GUIDE.indexOf(text))) ?? [];

@@ -155,7 +155,7 @@ async function initialize(
   });
 }
 
-/** Runs the statements that `migrate` prints as a superuser, for a role that has rights only in its own database. */
+/** Runs the statements that `migrate` prints as a superuser, for a role that has privileges only in its own database. */
 export async function provision({ connection }: Pick<StockPostgres, 'connection'>): Promise<void> {
   const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
   await superuser.connect();

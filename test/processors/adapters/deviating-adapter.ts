@@ -92,7 +92,7 @@ function accepts(request: IncomingMessage, body: Buffer, { does, secret }: World
   if (does('one_signature') && signature.includes(' ')) return false;
   const now = String(Math.floor(Date.now() / 1000));
   const isOther = headers['webhook-timestamp'] !== undefined && headers['webhook-timestamp'] !== now;
-  // Accepts a signature with another time, as if the time did not matter.
+  // Accepts a signature with a different time, as if the time did not matter.
   if (does('any_time') && isOther && Math.abs(Number(headers['webhook-timestamp']) - Number(now)) > 300) return true;
   if (does('any_path')) return ['/send', '/inquire', '/reverse'].some((path) => isSigned(request, path, body, secret));
   return isSigned(request, url, body, secret);

@@ -49,7 +49,7 @@ export class IncreaseStandIn {
     return this.#transfers.filter(({ idempotency_key }) => idempotency_key === key);
   }
 
-  /** Gives a transfer another status, as the network does later. */
+  /** Changes a transfer's status, as the network does later. */
   end(key: string, status: string): void {
     const at = this.#transfers.findIndex(({ idempotency_key }) => idempotency_key === key);
     const transfer = this.#transfers[at];

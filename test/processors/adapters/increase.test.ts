@@ -26,7 +26,7 @@ async function start(apiKey = 'key_of_the_test') {
 
 const pushed = (more: Parameters<typeof order>[1] = {}) => order(null, { processor_token: TOKEN, ...more });
 
-test('keeps every rule except those about reversals, which it does not support', async () => {
+test('keeps every rule except those about reversals, which the adapter does not support', async () => {
   const { adapter } = await start();
   const results = await checked(adapter.url, adapter.secret, TOKEN);
   expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
@@ -66,7 +66,7 @@ test('reports the outcome of a transfer in the terms of the contract', async () 
   expect((await adapter.call('inquire', pending)).record?.status).toBe('pending');
 });
 
-test('finds a transfer by its key after a lost response, and sends the order again only if the service does', async () => {
+test('finds a transfer by its key after a lost response, and sends the order again only if the service sends it again', async () => {
   const { increase, adapter } = await start();
   const one = pushed();
   increase.mishaps.push('created_then_cut');
@@ -83,7 +83,7 @@ test('finds a transfer by its key after a lost response, and sends the order aga
   }
 });
 
-test('finds a repeated order by the id in the conflict, even if its other fields have changed', async () => {
+test('finds a repeated order by the id in the conflict response, even if its other fields have changed', async () => {
   const { increase, adapter, startAdapter } = await start();
   const one = pushed();
   const first = await adapter.call('send', one);

@@ -85,7 +85,7 @@ test('asks the processor if its own file is missing, and never denies an execute
   for (const one of [asked, sent]) expect(payments(one.attempt_id)).toBe(1);
 });
 
-test("does not accept a processor's record with another amount as the order", async () => {
+test("does not accept a processor's record with a different amount as the order", async () => {
   const { adapter, files, attempts, processor } = await start();
   const one = order();
   await adapter.call('send', one);

@@ -46,7 +46,7 @@ const BADLY_SENT: readonly Cell[] = [
     await untilAnswered(trial, id, approved(id), 200);
   }),
   {
-    ...cell('with another amount, then with the right one', 'notice: wrong amount', async (trial, id) => {
+    ...cell('with a wrong amount, then with the right one', 'notice: wrong amount', async (trial, id) => {
       await untilAnswered(trial, id, { ...approved(id), notice_id: `wrong ${id}`, amount: 999 }, 200);
       await untilAnswered(trial, id, approved(id), 200);
     }),

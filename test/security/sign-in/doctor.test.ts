@@ -44,7 +44,7 @@ test.each<[string, Partial<SignInSettings>, string, RegExp]>([
     /^problem: .*WEBHOOK_ALLOWED_NETWORKS/,
   ],
   [
-    'another URL of the service',
+    'a different URL of the service',
     { publicUrl: 'http://localhost:1025' },
     'redirect URI',
     /^problem: .*Register http:\/\/localhost:1025/,

@@ -81,7 +81,7 @@ describe('a sign-in', () => {
     });
   });
 
-  test('at another host name of the service restarts once at PUBLIC_URL', async () => {
+  test('at a different host name of the service restarts once at PUBLIC_URL', async () => {
     const other = `http://127.0.0.1:${service.port}/console/sign-in?return=%2Fconsole%2Fkeys`;
     const moved = await new Browser().visit(other);
     expect([moved.status, moved.headers.get('location')]).toEqual([
@@ -161,7 +161,7 @@ describe('a sign-in is refused if it', () => {
     expect(service.people).toEqual([]);
   });
 
-  test('began in another browser', async () => {
+  test('began in a different browser', async () => {
     const callback = await new Browser().authenticate(service, 'ada');
     const other = new Browser();
     await other.visit(`${service.url}/console/sign-in`);
@@ -239,7 +239,7 @@ describe('a sign-in is refused if it', () => {
     expect(service.refused).toMatchObject([{ reason: 'person_blocked' }]);
   });
 
-  test('comes from a program, which gets the error record', async () => {
+  test('comes from an application instead of a browser, and the response is the error record', async () => {
     const { status, fields, headers } = await new Browser({}).visit(`${service.url}/console/sign-in/callback?state=a`);
     expect([status, fields.Code, headers.get('content-type')]).toEqual([
       400,

@@ -91,7 +91,7 @@ describe('an identity token', () => {
       (valid) => withSecret(valid, { alg: 'HS256', kid: 'one' }, key.public.export({ format: 'pem', type: 'spki' })),
     ],
     [
-      'signed with another key of the same id',
+      'signed with a different key of the same id',
       'token: signature',
       /no valid signature/,
       (valid, sign) => sign(valid, stranger),
@@ -104,7 +104,7 @@ describe('an identity token', () => {
     ],
     ['for another client', 'token: aud', /for another client\. Check OIDC_CLIENT_ID/, withClaims({ aud: 'other' })],
     [
-      'for several clients, used by another',
+      'for several clients, used by a client that is not listed',
       'token: azp',
       /for another client/,
       withClaims({ aud: [CLIENT_ID, 'other'], azp: 'other' }),

@@ -104,8 +104,7 @@ export type Visited = {
 };
 
 /**
- * A browser that keeps cookies by host. After a redirect from another site, it sends only the cookies that SameSite
- * allows.
+ * A browser that keeps cookies by host. After a redirect from a different site, it sends only the cookies that SameSite allows.
  */
 export class Browser {
   readonly cookies = new Map<string, Map<string, string>>();

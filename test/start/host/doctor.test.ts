@@ -165,7 +165,7 @@ describe('doctor reports, with the runbook page:', () => {
       /cannot be used/,
     ],
     [
-      'a database of another user',
+      'a database that belongs to a different user',
       () => live({ DATABASE_URL: urlOf('nobody_special', 'examined') }),
       'ledger|schema|database',
       '',
@@ -198,7 +198,7 @@ describe('doctor reports, with the runbook page:', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('another program on the port, with its process but without its arguments, which could be secret', async () => {
+  test('a different application on the port, with its process but without its arguments, which could be secret', async () => {
     const code =
       "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
     const child = spawn(process.execPath, ['-e', code, '--', '--key', 'ts_secret'], {

@@ -61,7 +61,7 @@ async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> 
   } while ((await read('select from card_erasure where completed_at is null')).length > 0 && failures.length < 50);
 }
 
-/** Returns the tables in which a text contains a word. */
+/** Returns the tables with a text column that contains the word. */
 async function traces(word: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of [

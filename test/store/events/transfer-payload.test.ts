@@ -70,7 +70,7 @@ const transfer: fc.Arbitrary<Transfer> = fc
   .map(({ now, amount: whole, own, other }) =>
     aTransfer({
       ...own,
-      // This is usually the id that the service creates, with the time of creation, and sometimes another id.
+      // This is usually the id that the service creates, with the time of creation, and sometimes a different id.
       transferId: own.transferId ?? idAt(now),
       ...{ amount: whole, capturedAmount: whole, createdAt: now, updatedAt: now, completedAt: now },
       ...(other as Partial<Transfer>),

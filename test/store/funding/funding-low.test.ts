@@ -166,7 +166,7 @@ describe('funding.low', () => {
     expect(await program.lows()).toHaveLength(2);
   });
 
-  test('is not sent for a new program, for refused transfers or for another currency', async () => {
+  test('is not sent for a new program, for refused transfers or for a different currency', async () => {
     const program = await makeProgram(0, 500);
     expect(await program.transfer({ amount: 1 })).toBe('insufficient_funds');
     expect(await program.lows()).toEqual([]);

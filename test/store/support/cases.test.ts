@@ -49,7 +49,7 @@ async function untilWaiting(count: number, ...calls: readonly Promise<unknown>[]
     .toBe(true);
 }
 
-/** Creates a closed card and its transfer, with a text about the card's holder. */
+/** Creates a closed card and its transfer, with text about the card's holder. */
 async function cardOf(text: string) {
   const { card_id = '' } = await call(ledger, 'create_card', { holder_reference: text });
   const made = await call(ledger, 'create_transfer', { amount: 5, card_id, description: text });

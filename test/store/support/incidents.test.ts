@@ -106,7 +106,7 @@ test('a case about a request that took six seconds waits until its error is stor
   expect(lookUps).toBe(3);
 });
 
-describe('the end of an incident', () => {
+describe('ending an incident', () => {
   test('resolves 500 cases in transactions of 100 with one event each, even if the process stops between two of them', async () => {
     const incident = await newIncident();
     await insertCases(500, { incident });

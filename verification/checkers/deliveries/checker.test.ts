@@ -76,7 +76,7 @@ describe('checkDeliveries', () => {
     ['a missing event', ALL.toSpliced(1, 1), /lost: 1 of 4 events, such as 2 \(transfer.pending\)/],
     ['an event that was never accepted', [...ALL.slice(0, 3), got(4, { status: 500 })], /lost: 1 of 4/],
     ['an event that does not exist', [...ALL, got(5)], /evt_5 does not exist/],
-    ['an event of another type', ALL, /evt_1 does not exist, or is not subscribed/, { types: ['transfer.*'] }],
+    ['an event of a different type', ALL, /evt_1 does not exist, or is not subscribed/, { types: ['transfer.*'] }],
     ['an event from before the start of the webhook', ALL, /evt_1 does not exist/, { after: 1 }],
     ['a changed body', ALL.with(1, got(2, { body: 'other' })), /the body of evt_2 is not full 2/],
     ['a full payload instead of a thin one', ALL, /the body of evt_1 is not thin 1/, { payload: 'thin' }],

@@ -60,7 +60,7 @@ const placed = (changed: Partial<EventTables> = {}) =>
     { ...TABLES, ...changed },
     [PROGRAM, OTHER].map((program) => toWireId('prog', program)),
   );
-/** Returns the positions with a change to the position of the first program's last event. */
+/** Returns the positions, with the first program's last one changed. */
 const replaced = (row: Partial<PositionRow>) => ({
   positions: POSITIONS.with(3, { ...(POSITIONS[3] as PositionRow), ...row }),
 });
@@ -137,7 +137,7 @@ describe('checkAcknowledged', () => {
     expect(checkAcknowledged([[sent(2), sent(1)]], timeline).join()).toMatch(/mark-0-0-1 comes before .*mark-0-0-2/);
   });
 
-  test('finds lost and doubled events', () => {
+  test('finds lost and duplicated events', () => {
     expect(checkAcknowledged([[sent(1), sent(7)]], timeline).join()).toMatch(/lost: card.created of mark-0-0-7/);
     expect(checkAcknowledged([], [...timeline, ...timeline]).join()).toMatch(/doubled: card.created of mark-0-0-1/);
   });

@@ -118,7 +118,7 @@ export function placeEvent(
     type,
     eventId,
     place: number ?? position,
-    // The two texts are usually equal, and then both fields share one string.
+    // The two are usually equal, and then both fields share one string.
     text: written === full ? full : written,
     body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };

@@ -123,7 +123,7 @@ export class Judge {
     return this.#tables.all('write_batch').every((row) => row.relayed === true || row.abandoned === true);
   }
 
-  /** Called before the clock moves to another time. */
+  /** Called before the clock moves to a different time. */
   onClock(command: Extract<Command, { does: 'wait_until' }>): void {
     this.#coverage.note(command, null);
     for (const { zone } of this.opening.programs) this.#coverage.noteTime(this.#clock(), command.now, zone);

@@ -67,8 +67,8 @@ async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
 }
 
 if (isMainThread) {
-  // Gives other programs priority: this one only computes, and its results do not depend on its speed. Its threads inherit
-  // the priority.
+  // Gives other processes priority: this one only computes, and its results do not depend on its speed. Its threads inherit the
+  // priority.
   setPriority(constants.priority.PRIORITY_LOW);
   await main();
 } else {

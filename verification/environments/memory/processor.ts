@@ -204,7 +204,7 @@ export class SimulatedProcessor {
       const found = this.#carryOut(question, order);
       if (found === undefined || this.#chance(losing / 2)) return;
       const isGarbled = this.#chance(losing / 4);
-      const given = isGarbled ? answer('unknown', { detail: 'The answer has another amount.' }) : found;
+      const given = isGarbled ? answer('unknown', { detail: 'The answer has a different amount.' }) : found;
       this.#later(this.#delay(), () => end(given));
       if (this.#chance(0.1)) this.#later(this.#delay(), () => end(given));
     });

@@ -24,18 +24,18 @@ test.each(PERIOD_LIMITS)('gives programs the limit %s in some schedules', (name)
 // The same stories in every run. Otherwise a run could fail because a rare refusal did not occur by chance.
 const coverage = new Coverage();
 
-test('follows the model in stories', async () => {
+test('follows the model in long scenarios (stories)', async () => {
   const { failed } = await runCampaign(1, { schedules: 600 }, { isStory: true, coverage });
   expect(failed === undefined ? '' : describeFailure(failed)).toBe('');
 });
 
-test('covers every kind of request, limit, end of a period, and refusal in stories', () => {
+test('covers every kind of request, limit, end of a period, and refusal in long scenarios (stories)', () => {
   expect(coverage.missing(STORY, 1)).toEqual([]);
 });
 
 // A story has no processor.
 const MOVES = TRANSFER_MOVES.filter(({ command }) => command !== 'report');
-test.each(MOVES)('makes the move $from $command $to in stories', ({ from, command, to }) => {
+test.each(MOVES)('makes the move $from $command $to in long scenarios (stories)', ({ from, command, to }) => {
   expect(coverage.timesOf(`moved ${from} ${command} ${to}`), 'give the move more weight in STORY').toBeGreaterThan(10);
 });
 

@@ -141,7 +141,7 @@ export class TwoServices extends Services {
     });
   }
 
-  /** The settings of another service on the same ledger. */
+  /** The settings for a further service on the same ledger. */
   settings(): ServiceSettings {
     return { DATABASE_URL: this.databaseUrl, DATA_DIR: this.path, LOG_LEVEL: 'silent' };
   }

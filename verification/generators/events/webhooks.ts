@@ -128,7 +128,7 @@ export class Webhooks {
   }
 }
 
-/** Sends a request until its response has the secret. A replay has none, so the next request has another key. */
+/** Sends a request until its response has the secret. A replay has none, so the next request has a different key. */
 async function untilShown<Made extends { readonly secret: string | null }>(send: () => Promise<Made>) {
   for (;;) {
     const made = await send();

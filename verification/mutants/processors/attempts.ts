@@ -26,7 +26,7 @@ export const ATTEMPTS: Mutants = {
     witnesses: [SIMULATION],
   },
   'new-key-on-resend': {
-    mistake: 'an order is sent again with another key, so the processor treats it as a new order',
+    mistake: 'an order is sent again with a different key, so the processor treats it as a new order',
     edits: { toOrder: ["toWireId('pat', attempt.attemptId)", "$& + (attempt.tries > 1 ? attempt.tries : '')"] },
     witnesses: [SIMULATION],
   },

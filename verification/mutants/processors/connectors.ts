@@ -32,7 +32,7 @@ export const CONNECTORS: Mutants = {
     witnesses: [answers('about another')],
   },
   'connector-another-attempt': {
-    mistake: 'an answer about another attempt counts',
+    mistake: 'an answer about a different attempt counts',
     edits: { readAnswer: ['fields.attempt_id !== expected.attemptId', "fields.attempt_id === ''"] },
     witnesses: [answers('about another')],
   },

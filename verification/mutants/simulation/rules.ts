@@ -83,7 +83,7 @@ export const LIMITS: readonly NamedMistake[] = [
     make: blind(({ now }) => ({ calendar: calendarAt(now, 'UTC') })),
   },
   {
-    name: 'the limits of a program apply to its cards in another currency',
+    name: 'the limits of a program apply to its cards in a different currency',
     ...{ seed: 32, isStory: true },
     make: blind(({ card, rules }) => ({ currency: card?.currency ?? rules.currency })),
   },
