@@ -44,6 +44,7 @@ import {
   type SettlementFile,
   settleMissing,
   toBatchOrder,
+  toClaim,
   toComparedLine,
   toCorrected,
   toPortionEnd,
@@ -124,42 +125,40 @@ async function comparePortion(
 ): Promise<void> {
   const { fileId, linesExamined } = file;
   const claimed = await parts.database.write(claimSettlementFile({ fileId, linesExamined, seconds: CLAIM_SECONDS }));
-  if (claimed.length === 0) return;
+  const [claim] = claimed.map(toClaim);
+  if (claim === undefined) return;
+  const release = releaseSettlementFile({ fileId, ...claim });
   try {
-    await compareClaimed(parts, connector, file, signal);
+    if (!(await compareClaimed(parts, connector, file, signal))) await parts.database.write(release);
   } catch (error) {
-    await parts.database.write(releaseSettlementFile({ fileId })).catch(() => undefined);
+    await parts.database.write(release).catch(() => undefined);
     throw error;
   }
 }
+
+/** Compares a portion. Returns false if nothing was counted, so that the file must be read again. */
 
 async function compareClaimed(
   parts: ReportParts,
   { traits }: Connector,
   file: SettlementFile,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { fileId, connectorId, linesExamined: after } = file;
   const rows = await parts.database.read(readSettlementLines({ fileId, connectorId, after, count: PORTION }));
   const compared = compare(await readBatches(parts.database, file, rows.map(toComparedLine)));
   const working = compared.filter(leavesWork);
   if (working.length > 0) {
-    // Stored first, so that a process that takes over finds the same outcomes.
-    const batches = working.flatMap(({ line, finding: { outcome } }) => {
-      return line.batch === null ? [] : [beginBatch({ fileId, ...storedBatch(line, line.batch), outcome })];
-    });
-    for (const batch of batches) await parts.database.write(batch);
-    const others = working.filter(({ line }) => line.batch === null);
-    if (others.length > 0) await parts.database.write(beginLines({ fileId, sent: others.map(outcomeOf) }));
+    if (!(await begin(parts.database, fileId, working))) return false;
     const steps = working.flatMap((one) =>
       changedBy(one).map((attempt) => () => record(parts, traits, file, one, attempt)),
     );
-    if (!(await carryOut(steps, signal))) return void (await parts.database.write(releaseSettlementFile({ fileId })));
+    if (!(await carryOut(steps, signal))) return false;
   }
   const linesExamined = after + compared.length;
   const status = linesExamined === file.lineCount ? 'matched' : file.status;
   const settled = compared.flatMap(settledBy);
-  const isWritten = await changeUnlessChanged(parts, file, settled, (known, now, batchId) => {
+  return changeUnlessChanged(parts, file, settled, (known, now, batchId) => {
     const after = {
       ...withOutcomes(known, compared),
       linesExamined,
@@ -178,7 +177,22 @@ async function compareClaimed(
       ...(status === 'matched' ? [insertEvents(batchId, [matchedEvent(after)], now)] : []),
     ];
   });
-  if (!isWritten) await parts.database.write(releaseSettlementFile({ fileId }));
+}
+
+/**
+ * Stores the outcomes of lines that change the books, with their attempts, so that a process that takes over finds the same ones.
+ * Returns false if another process has stored some in the meantime.
+ */
+async function begin(database: Database, fileId: string, working: readonly Compared[]): Promise<boolean> {
+  const fresh = working.filter(({ line }) => line.outcome === null);
+  const batches = fresh.flatMap(({ line, finding: { outcome } }) => {
+    return line.batch === null ? [] : [beginBatch({ fileId, ...storedBatch(line, line.batch), outcome })];
+  });
+  const others = fresh.filter(({ line }) => line.batch === null).map(outcomeOf);
+  const written = [...batches, ...(others.length === 0 ? [] : [beginLines({ fileId, sent: others })])];
+  let count = 0;
+  for (const one of written) count += (await database.write(one)).length;
+  return count === fresh.length;
 }
 
 /**
@@ -300,7 +314,7 @@ function compareLine(line: Line, settled: ReadonlySet<string>): Compared {
   const { attempt, outcome } = line;
   if (line.batch !== null) {
     const batch = line.batch.map((order) => (settled.has(order.attemptId) ? { ...order, isSettled: true } : order));
-    return { line: { ...line, batch }, finding: batchFindingOf(line, batch, outcome) };
+    return { line: { ...line, batch }, finding: batchFindingOf(line, batch, line.isStored ? outcome : null) };
   }
   const isSettled = line.settledBy !== null || (attempt !== undefined && settled.has(attempt.attemptId));
   return { line, finding: findingOf(line, attempt, isSettled, outcome) };

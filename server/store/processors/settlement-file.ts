@@ -171,23 +171,26 @@ export const readOpenFiles = statement(
 );
 
 /**
- * Claims a file for one process, unless the file has changed since it was read. The claim expires by the real clock. Returns a row
- * if the file is claimed.
+ * Claims a file for one process, unless the file has changed since it was read. The claim expires by the real clock. Returns the end
+ * of the claim, or no row if the file is not claimed.
  */
 export const claimSettlementFile = statement(
   'claim_settlement_file',
   { fileId: UUID, linesExamined: INTEGER, seconds: INTEGER },
-  `update settlement_file set claimed_until = clock_timestamp() + :seconds * interval '1 second'
+  `update settlement_file set claimed_until = date_trunc('milliseconds', clock_timestamp()) + :seconds * interval '1 second'
     where file_id = :fileId and status = 'matching' and lines_examined = :linesExamined
       and (claimed_until is null or claimed_until <= clock_timestamp())
-    returning file_id`,
+    returning claimed_until`,
 );
 
+/** Ends a claim, unless another process has claimed the file since then. */
 export const releaseSettlementFile = statement(
   'release_settlement_file',
-  { fileId: UUID },
-  'update settlement_file set claimed_until = null where file_id = :fileId',
+  { fileId: UUID, claimedUntil: TIME },
+  'update settlement_file set claimed_until = null where file_id = :fileId and claimed_until = :claimedUntil',
 );
+
+export const toClaim = columns({ claimedUntil: TIME }).read;
 
 const COMPARED = columns({
   lineNumber: INTEGER,
@@ -201,6 +204,8 @@ const COMPARED = columns({
   outcome: nullable(word<LineOutcome>()),
   /** Whether several attempts have the reference of the line. */
   isBatch: BOOLEAN,
+  /** Whether these attempts are stored with the outcome of the line. */
+  isStored: BOOLEAN,
   /** The file that has already settled the attempt. */
   settledBy: nullable(UUID),
   now: TIME,
@@ -215,6 +220,8 @@ export type ComparedLine = SettlementLine & {
   readonly fee: bigint;
   readonly attempt: Attempt | undefined;
   readonly isBatch: boolean;
+  /** Whether the attempts of a batch are stored with the outcome of the line. */
+  readonly isStored: boolean;
   /** The result of the first comparison. Null if the line was never compared. */
   readonly outcome: LineOutcome | null;
   readonly settledBy: string | null;
@@ -224,7 +231,7 @@ export type ComparedLine = SettlementLine & {
 
 /**
  * Reads the lines of a file after a line number, in order, with their attempts. A line names its attempt by our id, or otherwise by
- * the processor's reference. If several attempts have the reference, {@link readBatchOrders} reads them. A reference that was
+ * the processor's reference. A line with a stored outcome keeps the attempts that were stored with it. If several attempts have the reference, {@link readBatchOrders} reads them. A reference that was
  * redacted names none.
  */
 export const readSettlementLines = statement(
@@ -233,6 +240,7 @@ export const readSettlementLines = statement(
   `select line.line_number, line.sent_attempt_id, line.processor_reference as line_reference, line.kind as line_kind,
       line.amount as line_amount, line.currency as line_currency, line.fee as line_fee,
       line.status as line_status, line.outcome, line.attempt_ids is not null or coalesce(named.is_batch, false) as is_batch,
+      line.attempt_ids is not null as is_stored,
       processor_attempt.settlement_file_id as settled_by, ${ATTEMPT_COLUMNS}, service_now() as now
     from (
       select * from settlement_line where file_id = :fileId and line_number > :after order by line_number limit :count
@@ -258,11 +266,11 @@ export const readSettlementLines = statement(
 );
 
 export function toComparedLine(row: Row): ComparedLine {
-  const { lineNumber, sentAttemptId, lineReference, settledBy, isBatch, now, outcome, ...line } = COMPARED.read(row);
+  const { lineNumber, sentAttemptId, lineReference, settledBy, now, outcome, ...line } = COMPARED.read(row);
   return {
     ...{ lineNumber, settledBy, now, reference: sentAttemptId ?? lineReference ?? '' },
     ...{ kind: line.lineKind, amount: line.lineAmount, currency: line.lineCurrency, status: line.lineStatus },
-    ...{ fee: line.lineFee, isBatch },
+    ...{ fee: line.lineFee, isBatch: line.isBatch, isStored: line.isStored },
     attempt: row.attempt_id === null ? undefined : toAttempt(row),
     outcome,
   };
@@ -319,22 +327,29 @@ export const writeBatch = statement(
   'update settlement_line set attempt_ids = :attemptIds where file_id = :fileId and line_number = :lineNumber',
 );
 
-/** Stores the outcome of a line that changes the books, with its attempts, unless it is stored already. */
+/**
+ * Stores the outcome of a line that changes the books, with its attempts, unless it is stored already. Returns a row if it did.
+ */
 export const beginBatch = statement(
   'begin_settlement_batch',
   { fileId: UUID, lineNumber: INTEGER, outcome: word<LineOutcome>(), attemptIds: many(UUID) },
   `update settlement_line set outcome = :outcome, attempt_ids = :attemptIds
-    where file_id = :fileId and line_number = :lineNumber and outcome is null`,
+    where file_id = :fileId and line_number = :lineNumber and outcome is null
+    returning line_number`,
 );
 
 const OUTCOME = columns({ lineNumber: INTEGER, attemptId: nullable(UUID), outcome: word<LineOutcome>() });
 
-/** Stores the outcomes of lines that change the books, unless they are stored already. */
+/**
+ * Stores the outcomes of lines that change the books, each with its attempt, unless they are stored already. Otherwise, an order that
+ * gets the reference of a line later could take the place of its attempt. Returns the rows of the lines.
+ */
 export const beginLines = statement(
   'begin_settlement_lines',
-  { fileId: UUID, sent: rows(OUTCOME.pick('lineNumber', 'outcome')) },
-  `update settlement_line set outcome = sent.outcome from :sent
-    where file_id = :fileId and settlement_line.line_number = sent.line_number and settlement_line.outcome is null`,
+  { fileId: UUID, sent: rows(OUTCOME) },
+  `update settlement_line set outcome = sent.outcome, attempt_id = sent.attempt_id from :sent
+    where file_id = :fileId and settlement_line.line_number = sent.line_number and settlement_line.outcome is null
+    returning settlement_line.line_number`,
 );
 
 /** Stores the outcomes of lines, and adds them to the counts of their file. */
@@ -429,7 +444,7 @@ export const unmarkSettled = statement(
   'unmark_attempts_settled',
   { fileId: UUID, after: INTEGER, until: INTEGER, count: INTEGER },
   `with ordered as materialized (
-      select program_id, attempt_id from processor_attempt
+      select program_id, attempt_id, connector_id from processor_attempt
       where attempt_id in (
           select unnest(coalesce(attempt_ids, array[attempt_id])) from settlement_line
           where file_id = :fileId and line_number > :after and line_number <= :until
@@ -438,8 +453,8 @@ export const unmarkSettled = statement(
       order by attempt_id limit :count for no key update
     ), restated as (
       update processor_break set stated_amount = 0 from ordered
-      where processor_break.program_id = ordered.program_id and processor_break.attempt_id = ordered.attempt_id
-        and kind = 'missing_in_file'
+      where processor_break.connector_id = ordered.connector_id and processor_break.attempt_id = ordered.attempt_id
+        and processor_break.kind = 'missing_in_file'
     )
     update processor_attempt set settlement_file_id = null, settlement_fee = null, accepted_at = null from ordered
     where processor_attempt.program_id = ordered.program_id and processor_attempt.attempt_id = ordered.attempt_id
@@ -485,6 +500,7 @@ const insertLineBreaks = (kind: 'duplicate' | 'missing_in_ledger', key: string) 
           when char_length(known.found) < ${MAX_FOUND_CHARACTERS} then known.found || ', ' || excluded.found
           else known.found
         end,
+        expected = case when ${IS_CLOSED} then excluded.expected else known.expected end,
         amount = case when ${IS_CLOSED} then excluded.amount else known.amount end,
         currency = case when ${IS_CLOSED} then excluded.currency else known.currency end,
         settlement_file_id = case

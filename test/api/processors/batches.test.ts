@@ -5,11 +5,12 @@ import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
+import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
 import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
 // Tests lines of settlement files that pay several orders in one sum.
 
-const { ledger, client, createFile, add, show, withdraw, match, settle, breaksOf, attempt, cutConnections } =
+const { ledger, client, runJob, createFile, add, show, withdraw, match, settle, breaksOf, attempt, cutConnections } =
   await useSettlements();
 
 const wireId = ({ attemptId }: Pick<Attempt, 'attemptId'>): string => toWireId('pat', attemptId);
@@ -123,6 +124,17 @@ test.each<[string, readonly Status[], object, RegExp]>([
   expect(rows).toEqual([]);
 });
 
+test('says in a reopened break how the orders differ from the new line', async () => {
+  const reference = newReference();
+  await batch(reference, ['approved', 'approved']);
+  const wrong = await settle([lineAbout(reference, 2001)]);
+  await withdraw(wrong.file_id);
+  const corrected = await settle([lineAbout(reference, 1999)]);
+  expect(await breakOf(corrected.file_id)).toMatchObject([
+    { amount: 1999, expected: '2 orders, in all 20.00 USD, and the line has 19.99 USD: the sums differ' },
+  ]);
+});
+
 test('settles none of several orders if an earlier line of the file settles one, or if one has an open contradiction', async () => {
   for (const isContradicted of [true, false]) {
     const reference = newReference();
@@ -181,6 +193,43 @@ test('finishes a batch with its first orders if the process that began was kille
   expect(await marks(orders)).toMatchObject(orders.map(() => ({ file: fileId, status: 'approved' })));
   expect(await marks(later)).toMatchObject([UNMARKED]);
 });
+
+/** Imports a line, and stops the processes that compare it after its outcome is stored and before the line is counted. */
+async function begin(line: Line): Promise<string> {
+  const { file_id: fileId } = await createFile([line]);
+  await add(fileId, 1, [line]);
+  await client.query(
+    `create function refuse() returns trigger language plpgsql as $$ begin raise 'the test refuses to count'; end $$;
+      create trigger refuse before update of lines_examined on settlement_file execute function refuse()`,
+  );
+  const begun = 'select from settlement_line where file_id = $1 and outcome is not null';
+  const isBegun = async () => (await client.query(begun, [fromWireId('stl', fileId)])).rowCount === 1;
+  await runJob(startMatchingSettlements, isBegun);
+  await client.query('drop function refuse cascade');
+  return fileId;
+}
+
+test.each<[string, object, string]>([
+  ['a settlement', {}, 'approved'],
+  ['a reversal', { status: 'reversed' }, 'reversed'],
+])(
+  'counts %s of one order for that order, although others get its reference before the line is counted',
+  async (_name, change, status) => {
+    const reference = newReference();
+    const [first] = (await batch(reference, ['unknown'])) as [Attempt];
+    const fileId = await begin(lineAbout(reference, 1000, { fee: 10, ...change }));
+    const later = [
+      ...(await batch(reference, ['unknown', 'declined'])),
+      ...(await batch(reference, ['unknown'], 'unload')),
+    ];
+    await match();
+    expect((await show(fileId)).outcomes).toMatchObject({ reported: 1, missing_in_ledger: 0 });
+    expect(await marks([first])).toMatchObject([{ status }]);
+    const unchanged = await marks(later);
+    expect(unchanged).toMatchObject(later.map(() => UNMARKED));
+    expect(unchanged.map((one) => one.status).sort()).toEqual(['declined', 'unknown', 'unknown']);
+  },
+);
 
 test('settles and takes back a batch with more orders than one statement changes', async () => {
   const reference = newReference();

@@ -128,6 +128,15 @@ export const ATTEMPTS: Mutants = {
     edits: { changeUnlessChanged: ['now.settlementFileId === null', 'true'] },
     witnesses: [{ ...BATCHES, only: 'at the moment when a person names it' }],
   },
+  'begun-line-without-its-attempt': {
+    mistake:
+      'a process that takes over a line about one order counts it for all orders that have its reference by then',
+    edits: {
+      beginLines: ['attempt_id = sent.attempt_id', 'attempt_id = settlement_line.attempt_id'],
+      compareLine: ['line.isStored ? outcome : null', 'outcome'],
+    },
+    witnesses: [{ ...BATCHES, only: 'others get its reference' }],
+  },
   'batch-is-read-again': {
     mistake: 'a process that takes over a line reads which orders it is about again',
     edits: { readBatchOrders: ['line.attempt_ids is null and', ''] },
