@@ -7,7 +7,7 @@ import { Button, WhoMay } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Details, Highlights } from '../../components/details.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
@@ -16,22 +16,27 @@ import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useProgramOf } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { shortId } from '../../format/ids.ts';
+import { pathOf, shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { ageText, BREAK_KINDS, meaningOf, orderOf, statementOf } from '../../format/operators/processors.ts';
-import { CloseDialog } from '../processors/breaks.tsx';
+import { CloseDialog, canNameOrders } from '../processors/breaks.tsx';
 import { readTransfer } from '../transfer/read-transfer.ts';
 import { Timeline } from '../transfer/timeline.tsx';
 
 const POLL_MILLISECONDS = 5_000;
+
+/** The number of newest approved attempts among which the proposed ones are looked for. */
+const MAX_ATTEMPTS = 100;
+
+/** What the form that closes a break proposes: the account of a booking, or the attempt that a line is about. */
+type Chosen = { readonly chosen?: string; readonly orders?: string };
 
 /** One break: the values of both sides, the ways to close it, and the history of the transfer next to the processor's statement. */
 export function BreakScreen({ parameters }: { readonly parameters: Parameters }) {
   const id = parameters.break_id ?? '';
   const { can } = useSession();
   const [done, setDone] = useState('');
-  /** The account of the chosen booking, or an empty string to book nothing. */
-  const [closing, setClosing] = useState<string | undefined>(undefined);
+  const [closing, setClosing] = useState<Chosen | undefined>(undefined);
   const state = useOperation((api, options) => api.breaks.get(id, options), {
     deps: [id],
     ofAnyProgram: true,
@@ -47,7 +52,7 @@ export function BreakScreen({ parameters }: { readonly parameters: Parameters })
       actions={
         isOpen &&
         can('close_break') && (
-          <Button kind="main" onClick={() => setClosing('')}>
+          <Button kind="main" onClick={() => setClosing({})}>
             Close…
           </Button>
         )
@@ -73,7 +78,7 @@ export function BreakScreen({ parameters }: { readonly parameters: Parameters })
       {closing !== undefined && found !== undefined && (
         <CloseDialog
           found={found}
-          chosen={closing}
+          {...closing}
           onDone={(text) => {
             setClosing(undefined);
             setDone(text);
@@ -132,12 +137,14 @@ type Booking = BreakRecord['bookings'][number];
 
 /** Shows what can be booked before the break is closed. */
 function Bookings({
-  found: { bookings, currency, closed_at: closedAt },
+  found,
   onChoose,
 }: {
   readonly found: BreakRecord;
-  readonly onChoose: ((against: string) => void) | undefined;
+  readonly onChoose: ((chosen: Chosen) => void) | undefined;
 }) {
+  const { bookings, currency, closed_at: closedAt } = found;
+  if (canNameOrders(found)) return <Proposals found={found} onChoose={onChoose} />;
   if (bookings.length === 0) {
     return closedAt === null ? (
       <Section title="What can be done">
@@ -172,18 +179,83 @@ function Bookings({
   );
 }
 
-function actionOf(onChoose: (against: string) => void): Column<Booking> {
+function actionOf(onChoose: (chosen: Chosen) => void): Column<Booking> {
   return {
     title: 'Actions',
     onPhone: 'note',
     cell: (booking) => (
       <span class="row-actions">
-        <Button title={`Book: ${meaningOf(booking)}`} onClick={() => onChoose(booking.book_against)}>
+        <Button title={`Book: ${meaningOf(booking)}`} onClick={() => onChoose({ chosen: booking.book_against })}>
           Book…
         </Button>
       </span>
     ),
   };
+}
+
+/** Shows the approved orders that a line could be about. The newest approved attempts say what they are. */
+function Proposals({
+  found: { proposed_attempt_ids: ids, connector_id },
+  onChoose,
+}: {
+  readonly found: BreakRecord;
+  readonly onChoose: ((chosen: Chosen) => void) | undefined;
+}) {
+  const attempts = useOperation(
+    ids.length === 0
+      ? undefined
+      : (api, { programId: _, ...options }) =>
+          api.attempts.search({ connector_id, status: 'approved', limit: MAX_ATTEMPTS }, options),
+    { deps: [connector_id, ids.join()], ofAnyProgram: true },
+  );
+  const known = (id: string) => attempts.data?.data.find((one) => one.attempt_id === id);
+  return (
+    <Section title="What can be done">
+      <p class="quiet">
+        Ask the processor which orders the line pays. Name them when you close the break, so that they count as settled.
+        {ids.length > 0 && ' These approved orders have the amount of the line, and no settlement file has them yet.'}
+      </p>
+      <DataTable
+        label="Orders that fit the line"
+        rows={ids}
+        rowKey={(id) => id}
+        empty={<Empty title="No approved order fits the line" />}
+        columns={[
+          {
+            title: 'Order',
+            onPhone: 'title',
+            cell: (id) => {
+              const one = known(id);
+              return one === undefined ? (
+                <Id id={id} />
+              ) : (
+                <a href={hrefTo(pathOf(one.transfer_id) ?? '', { program: one.program_id })}>
+                  {sentenceCase(orderOf(one))}
+                </a>
+              );
+            },
+          },
+          { title: 'Made', onPhone: 'note', cell: (id) => <Moment at={known(id)?.created_at} short /> },
+          { title: 'Program', onPhone: 'note', cell: (id) => <ProgramName id={known(id)?.program_id} plain /> },
+          ...(onChoose === undefined
+            ? []
+            : [
+                {
+                  title: 'Actions',
+                  onPhone: 'note',
+                  cell: (id: string) => (
+                    <span class="row-actions">
+                      <Button title={`Accept the attempt ${id}`} onClick={() => onChoose({ orders: id })}>
+                        Accept…
+                      </Button>
+                    </span>
+                  ),
+                } as const,
+              ]),
+        ]}
+      />
+    </Section>
+  );
 }
 
 /** Shows the lines of settlement files that the break is about. */
@@ -213,6 +285,7 @@ function Statement({ found: { settlement_lines: lines, found } }: { readonly fou
             ['Settled on', line.settled_on],
             line.processor_reference !== null && ['Their reference', line.processor_reference],
             line.attempt_id !== null && ['Our id in the line', line.attempt_id],
+            line.settled_attempt_ids.length > 0 && ['Settles', line.settled_attempt_ids.join(', ')],
           ]}
         />
       ))}

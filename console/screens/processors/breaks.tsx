@@ -21,6 +21,7 @@ import { useUrlState } from '../../data/use-url-state.ts';
 import { shortId } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { ageText, BREAK_KINDS, bookingChoices, statementOf } from '../../format/operators/processors.ts';
+import { formatNumber } from '../../format/operators/switch.ts';
 import { formatUtc } from '../../format/times.ts';
 
 const PAGE_ROWS = 20;
@@ -183,18 +184,23 @@ function actionOf(onClose: (found: BreakRecord) => void): Column<BreakRecord> {
 export function CloseDialog({
   found: shown,
   chosen = '',
+  orders: proposed = '',
   onDone,
   onClose,
 }: {
   readonly found: BreakRecord;
   /** The account that the form proposes to book against. */
   readonly chosen?: string;
+  /** The attempt that the form proposes as the order of the line. */
+  readonly orders?: string;
   readonly onDone: (text: string) => void;
   readonly onClose: () => void;
 }) {
   const { break_id: id, kind, connector_id: connector, expected } = shown;
   const [note, setNote] = useState('');
   const [against, setAgainst] = useState(chosen);
+  const [orders, setOrders] = useState(proposed);
+  const attemptIds = orders.split(/[\s,]+/).filter((one) => one !== '');
   const choices = bookingChoices(shown);
   const isClosed = shown.closed_at !== null;
   const close = useAction((body: CloseBreakBody, api, options) => api.breaks.close(id, body, options), {
@@ -203,14 +209,16 @@ export function CloseDialog({
   const confirm = async () => {
     const chosen = shown.bookings.find((one) => one.book_against === against);
     const booking = chosen === undefined ? {} : { book_against: chosen.book_against, amount: chosen.amount };
-    const closed = await close.run({ note: note.trim(), ...booking });
+    const settled = attemptIds.length === 0 ? {} : { attempt_ids: attemptIds };
+    const closed = await close.run({ note: note.trim(), ...booking, ...settled });
     if (closed === undefined) return;
-    onDone(against === '' ? 'The break is closed.' : 'The break is closed, and its difference is booked.');
+    const effect = against === '' ? '' : ', and its difference is booked';
+    onDone(`The break is closed${attemptIds.length === 0 ? effect : ', and its orders are settled'}.`);
   };
   return (
     <ConfirmDialog
       title={`${isClosed ? 'Book the difference of' : 'Close'} a break of ${connector}`}
-      confirm={isClosed ? 'Book the difference' : against === '' ? 'Close the break' : 'Book the difference and close'}
+      confirm={confirmText(isClosed, against, attemptIds.length)}
       pending={close.pending}
       disabled={note.trim() === '' || (isClosed && against === '')}
       error={close.error}
@@ -230,6 +238,15 @@ export function CloseDialog({
           options={[['', isClosed ? 'Choose…' : 'Not now: no money moves'], ...choices]}
         />
       )}
+      {canNameOrders(shown) && (
+        <AreaField
+          label="Orders that the line pays (optional)"
+          value={orders}
+          onInput={setOrders}
+          rows={2}
+          hint="Ids of attempts (pat_…), separated by commas. Their amounts must sum to the amount of the line."
+        />
+      )}
       <AreaField
         label="What you found and did"
         value={note}
@@ -239,4 +256,15 @@ export function CloseDialog({
       />
     </ConfirmDialog>
   );
+}
+
+function confirmText(isClosed: boolean, against: string, orders: number): string {
+  if (isClosed) return 'Book the difference';
+  if (orders > 0) return `Settle ${formatNumber(orders, 'order')} and close`;
+  return against === '' ? 'Close the break' : 'Book the difference and close';
+}
+
+/** Whether a person can say which orders the line of a break pays. */
+export function canNameOrders({ kind, closed_at: at, settlement_lines: lines }: BreakRecord): boolean {
+  return kind === 'missing_in_ledger' && at === null && lines.length === 1;
 }

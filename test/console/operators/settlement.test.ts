@@ -17,16 +17,16 @@ beforeAll(async () => {
 
 const fundingOf = async () => (await client().programs.get(programId)).funding[0]?.balance ?? 0;
 
-/** Loads 12.50 USD to a card at the simulator. Returns the line of a file that agrees. */
-async function settledLoad() {
+/** Loads a card at the simulator, 12.50 USD by default. Returns the line of a file that agrees. */
+async function settledLoad(amount = 1250) {
   const card_id = `card_${crypto.randomUUID().slice(0, 8)}`;
   const at = { connector_id: 'simulator', processor_token: 'sim_approve' };
   await client().cards.create({ card_id, holder_reference: 'Ada Obi', last_four: '4242', ...at }, { programId });
-  const { transfer_id } = await client().transfers.create({ amount: 1250, card_id }, { programId });
+  const { transfer_id } = await client().transfers.create({ amount, card_id }, { programId });
   const read = async () => (await client().transfers.attempts(transfer_id, { programId })).data[0];
   await waitFor('the approval', async () => (await read())?.status === 'approved');
   const { attempt_id = '', processor_reference } = (await read()) ?? {};
-  const line = { kind: 'push', amount: 1250, currency: 'USD', fee: 12, settled_on: '2026-01-31' } as const;
+  const line = { kind: 'push', amount, currency: 'USD', fee: 12, settled_on: '2026-01-31' } as const;
   return { transfer_id, line: { ...line, attempt_id, processor_reference: processor_reference ?? '' } };
 }
 
@@ -102,6 +102,29 @@ describe('settlement files', () => {
     await statement.getByRole('link').first().click();
     await page.waitForURL(`**/console/settlement/${fileId}*`);
     await page.getByText('No open breaks').waitFor();
+  });
+
+  test('settles a proposed order that a person accepts for a line with an unknown reference', async () => {
+    const { transfer_id: id, line } = await settledLoad(777);
+    const settled_on = new Date().toISOString().slice(0, 10);
+    const { break_id: breakId } = await importFile(client(), 'sums.csv', [
+      { kind: 'push', amount: 777, currency: 'USD', settled_on, processor_reference: 'a payment' },
+    ]);
+    const page = await openConsole(`/console/break/${breakId}`);
+    const proposal = page.getByRole('table', { name: 'Orders that fit the line' }).locator('tbody tr');
+    const link = proposal.getByRole('link', { name: 'Load of 7.77 USD' });
+    expect(await link.getAttribute('href')).toContain(`/console/transfer/${id}`);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'break-proposals');
+    await proposal.getByRole('button', { name: 'Accept…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Close a break of simulator' });
+    expect(await dialog.getByLabel('Orders that the line pays (optional)').inputValue()).toBe(line.attempt_id);
+    await dialog.getByLabel('What you found and did').fill('Their advice of the payment.');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Settle 1 order and close' }).click();
+    await page.getByText('The break is closed, and its orders are settled.').waitFor();
+    await page.getByText('Their advice of the payment.').waitFor();
+    await page.getByRole('region', { name: 'What the processor says' }).getByText(line.attempt_id).waitFor();
   });
 
   test('withdraws a file with a note, and closes the breaks that only this file has caused', async () => {
