@@ -133,7 +133,7 @@ export class Webhooks extends WebhooksResource {
     let webhook = await super.create(body, options);
     // Only a replay has no secret. With the caller's own key, the webhook may be old and its secret in use.
     while (webhook.secret === null && !options?.idempotencyKey) {
-      // No one has the earlier secret, so it ends immediately.
+      // No one has the earlier secret, so it can expire immediately.
       webhook = await this.rollSecret(webhook.webhook_id, { previous_until: webhook.created_at }, options);
     }
     return webhook;

@@ -36,10 +36,10 @@ export type EventStreamOptions = {
   readonly onRetry?: ((retry: StreamRetry) => void) | undefined;
 };
 
-/** An event and its text as the service sent it. */
+/** An event, and its JSON text as the service sent it. */
 export type ReceivedEvent<Event> = {
   readonly event: Event;
-  /** JSON, byte for byte as the service sends it to webhooks. Serializing `event` again can give a different text. */
+  /** JSON, byte for byte as the service sends it to webhooks. Serializing `event` again can produce different bytes. */
   readonly text: string;
 };
 

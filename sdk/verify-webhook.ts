@@ -45,14 +45,13 @@ export class WebhookVerificationError extends Error {
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies a webhook by the rules of Standard Webhooks, and returns its event.
+ * Verifies a webhook as Standard Webhooks specifies, and returns its event.
  *
- * `rawBody` is the received body: text or bytes. An object that a framework has parsed cannot be verified, because the
- * signature covers the bytes. If you pass several secrets, for example while you replace one, one must match.
+ * `rawBody` is the received body: text or bytes. An object that a framework has parsed cannot be verified, because the signature
+ * covers the bytes. If you pass several secrets, for example while you replace one, one must match.
  *
- * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted. Rejects with an {@link
- * InvalidArgument} if the argument for the body or a secret is not valid: this is a mistake in your application, not in the
- * request.
+ * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted. Rejects with an {@link InvalidArgument} if
+ * the argument for the body or a secret is not valid: this is a mistake in your application, not in the request.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -121,8 +120,8 @@ function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
 }
 
 /**
- * Whether one of the signatures is by one of the keys. Ignores signatures of versions other than v1, which use other kinds of
- * keys.
+ * Whether one of the signatures was made with one of the keys. Ignores signatures of versions other than v1, which use other
+ * kinds of keys.
  */
 async function isSigned(
   content: Uint8Array<ArrayBuffer>,

@@ -11,7 +11,7 @@ export type WebhookHeaders = {
 };
 
 const SECRET_PREFIX = 'whsec_';
-/** The bounds of Standard Webhooks. Fewer bytes could be guessed, and more add no strength to SHA-256. */
+/** The bounds that Standard Webhooks specifies. Fewer bytes could be guessed, and more add no strength to SHA-256. */
 const MIN_SECRET_BYTES = 24;
 const MAX_SECRET_BYTES = 64;
 /** The size of a SHA-256 digest, which is within the bounds. */
