@@ -213,7 +213,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
     'store ids as text of up to {} characters',
     'A segment of the path is longer than {} characters',
   ],
-  [MAX_TEXT_LENGTH, 'Texts are cut at {} characters'],
+  [MAX_TEXT_LENGTH, 'Text is cut at {} characters'],
   [MAX_REQUEST_LENGTH, '{} characters) after a text of the row', 'characters and requests at {}.'],
 ];
 
