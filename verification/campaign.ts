@@ -15,7 +15,7 @@ export type Setting = {
   /** Everything to stop and remove at the end, and after Ctrl-C. */
   readonly resources: Resources;
   readonly progress: (done: number, remark?: string) => void;
-  /** The program to run instead of the service's: the mutant of the negative control. */
+  /** The main file to run instead of the service's: the mutant of the negative control. */
   readonly main: string | undefined;
   /** `asynchronous` in a negative control that must lose transfers. */
   readonly replication?: Replication | undefined;

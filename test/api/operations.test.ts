@@ -391,7 +391,7 @@ describe('the switch', () => {
         () => true,
         () => false,
       );
-    await waitFor('the switch to be enabled at its end', isOpen);
+    await waitFor('the switch to be enabled when the time is over', isOpen);
     const settings = (await client().switch.get()).data.filter(({ program_id }) => program_id === programId);
     expect(settings).toMatchObject([{ disabled: false }]);
   });

@@ -56,7 +56,7 @@ test('keeps the view when a session ends, and continues with a key', async () =>
   const { data } = await administrator.sessions.list();
   for (const { session_id, key_name } of data)
     if (key_name === 'The support of the tests') await administrator.sessions.revoke(session_id);
-  // The service may take a second to notice the end of the session. Each try makes the page send a request.
+  // The service may take a second to notice that the session has ended. Each try makes the page send a request.
   await expect
     .poll(async () => {
       await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));

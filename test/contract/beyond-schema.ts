@@ -2,7 +2,7 @@
 // a second value. The service must accept everything else that the document allows. This way, the test finds limits that are
 // narrower than documented.
 
-/** A refusal: the field in `Error-Field`, and the text of the message. */
+/** A refusal: the field in `Error-Field`, and the message. */
 type Refusal = { readonly field: RegExp; readonly says: RegExp };
 
 export const REFUSED_BEYOND_SCHEMA: readonly Refusal[] = [

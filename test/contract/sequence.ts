@@ -31,7 +31,7 @@ export type Target = {
   readonly document: Document;
   readonly keys: Readonly<Partial<Record<Credential, string | undefined>>>;
   readonly programId: string;
-  /** Texts of another program. No response to the program's own keys may contain them. */
+  /** Strings from the data of another program. No response to the program's own keys may contain them. */
   readonly foreign: readonly string[];
 };
 
@@ -536,7 +536,7 @@ function problemOfIgnoring(
   const shown = (json ?? {}) as Readonly<Record<string, unknown>>;
   const said: unknown = body === undefined ? {} : JSON.parse(body);
   for (const [name, value] of Object.entries(isObject(said) ? said : {})) {
-    // In a new record, an empty text means null.
+    // In a new record, an empty string means null.
     if (value === '' && method !== 'PATCH') continue;
     // Null means the field's default. The status can change after the request.
     if (name !== 'status' && typeof value !== 'object' && Object.hasOwn(shown, name) && !isSame(shown[name], value))

@@ -25,7 +25,7 @@ const CURRENCIES = ['USD', 'EUR', 'JPY', 'KWD', 'CLP', 'GBP', 'ISK', 'BHD', 'MXN
 const ZONES = ['UTC', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Chatham', 'Europe/Berlin', 'Australia/Lord_Howe'];
 /** Names that every JavaScript object has. */
 export const PROTOTYPE = ['constructor', 'toString', '__proto__', 'hasOwnProperty', 'valueOf', 'propertyIsEnumerable'];
-/** Texts with a special meaning in a path, a shell or a spreadsheet. */
+/** Strings with a special meaning in a path, a shell or a spreadsheet. */
 export const TEXTS = [
   '.',
   '..',

@@ -44,7 +44,7 @@ test('the outcomes in flight are stored when the service stops, and an event wit
   await waitFor('the stop', async () => service.output().includes('Stopping.'));
   respond();
   expect(await stopped).toBe(0);
-  // The test may see the end of the process before the end of its connections.
+  // The test may see that the process has ended before it sees that its connections are closed.
   await waitFor('the end of the requests', async () => slow.open + hanging.open === 0);
 
   const again = await startForTest({ DATA_DIR: directory });
@@ -74,7 +74,7 @@ test('delivery uses at most DATABASE_CONNECTIONS, and does not start if that is 
   );
   await receiver.all(program.start + 1, program.start + 20);
   const sql = await connect((await embeddedServerOf(directory)).databaseUrl);
-  // Idle connections are closed within seconds.
+  // Idle connections are closed after a few seconds.
   await waitFor('the connections', async () => {
     const { rows } = await sql.query(
       `select count(*)::int as count from pg_stat_activity where application_name = 'transfer-service'`,

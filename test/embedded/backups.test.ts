@@ -18,8 +18,8 @@ import {
 
 import { copyBackup, isRoot, untilCopyEnds } from './directories.ts';
 
-// Backs up a ledger while it is in use. Restores it next to the original: to a time, to the end, and again on the
-// timeline of a restored ledger. The tests must run in this order.
+// Backs up a ledger while it is in use. Restores it into a directory next to the original: to a time, to the latest time, and
+// again on the timeline of a restored ledger. The tests must run in this order.
 
 let place: Awaited<ReturnType<typeof temporaryDirectory>>;
 let DATA_DIR = '';

@@ -19,7 +19,7 @@ export async function tryPgbackrest(binaries: string): Promise<void> {
   const directory = await mkdtemp('/tmp/transfer-service-pgbackrest-');
   await chmod(directory, 0o711);
   await chown(directory, user.uid, user.gid);
-  /** Runs a program as PostgreSQL's user, and prints the command. */
+  /** Runs a command as PostgreSQL's user, and prints it. */
   const run = async (program: string, ...words: string[]): Promise<string> => {
     console.log(`$ ${[program.replace(`${binaries}/`, ''), ...words].join(' ').replaceAll(directory, '…')}`);
     const options = { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' }, ...user.spawnAs };

@@ -8,7 +8,7 @@ export type GuideStep = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** The response that the guide shows, or an empty text if it shows none. */
+  /** The response that the guide shows, or an empty string if it shows none. */
   readonly shown: string;
 };
 

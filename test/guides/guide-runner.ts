@@ -7,7 +7,7 @@ export type GuideListing =
   | { readonly kind: 'command'; readonly line: number; readonly command: string; readonly shown: readonly string[] }
   | { readonly kind: 'output'; readonly line: number; readonly shown: readonly string[] };
 
-/** Returns the files, commands and program output that a guide shows, in order. */
+/** Returns the files, commands and output that a guide shows, in order. */
 export function readListings(text: string): readonly GuideListing[] {
   const lines = text.split('\n');
   const fences = lines.flatMap((line, at) => (line.startsWith('```') ? [at] : []));

@@ -8,15 +8,12 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 export type ReaderFolder = {
   readonly path: string;
-  /**
-   * A folder that must come first in PATH. Its `npx` runs installed programs without npm, which takes half a second to
-   * start.
-   */
+  /** A folder that must come first in PATH. Its `npx` runs installed commands without npm, which takes half a second to start. */
   readonly quickNpx: string;
   readonly remove: () => Promise<void>;
 };
 
-/** Runs a program that is installed in the folder, as npx does. */
+/** Runs a command that is installed in the folder, as npx does. */
 const NPX = '#!/bin/sh\nprogram=$1\nshift\nnpm_command=exec exec "./node_modules/.bin/$program" "$@"\n';
 
 /**

@@ -24,7 +24,7 @@ export function placeOfDirectories(): string {
 /** The kinds of starts that a run counts, because starts take most of its time. */
 type Start = 'service' | 'PostgreSQL';
 
-/** Counts a start. The run prints the total at its end. Does nothing outside a run. */
+/** Counts a start. The run prints the total when it ends. Does nothing outside a run. */
 export function countStart(start: Start): void {
   const templates = templatesOfThisRun();
   if (templates !== undefined) appendFileSync(join(templates, STARTS), `${start}\n`);

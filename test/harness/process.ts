@@ -71,8 +71,8 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 export type ServiceSettings = Readonly<Record<string, string>> & { readonly DATA_DIR: string };
 
 /**
- * Starts the service and waits for its banner. Rejects with the output if the service ends before that. `main` is the
- * program to start, for example in a copy. The default is the run's bundle, or the source outside a run.
+ * Starts the service and waits for its banner. Rejects with the output if the service ends before that. `main` is the file to
+ * start, for example in a copy. The default is the run's bundle, or the source outside a run.
  */
 export async function startService(environment: ServiceSettings, main?: string): Promise<ServiceProcess> {
   countStart('service');

@@ -48,7 +48,7 @@ export class RawConnection {
 
   static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      // Half-closing is allowed, so that the test decides when its half ends.
+      // Half-closing is allowed, so that the test decides when to close its half.
       const socket = connect({ port, host, allowHalfOpen: true });
       const connection = new RawConnection(socket);
       socket.once('connect', () => resolve(connection)).once('error', reject);
@@ -70,7 +70,7 @@ export class RawConnection {
     }
   }
 
-  /** Returns all bytes after the last response that was read, up to the end of the connection. */
+  /** Returns all bytes after the last response that was read, until the connection is closed. */
   async rest(): Promise<string> {
     while (!this.#ended) await this.#wait();
     return this.received;

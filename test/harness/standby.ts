@@ -31,7 +31,7 @@ export type Pair = {
   ) => Promise<readonly Found[]>;
   /** Sends SIGKILL to all processes of the primary. Resolves when it has recovered and accepts connections. */
   readonly crash: () => Promise<void>;
-  /** Promotes the standby to a primary that does not wait for a standby. */
+  /** Promotes the standby. As a primary, it does not wait for a standby. */
   readonly promote: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };

@@ -41,7 +41,7 @@ function sumOf(page: readonly Series[], name: string, labels: Readonly<Record<st
   return page.filter(isWanted).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Sends bytes and waits for the end of the connection. */
+/** Sends bytes and waits until the connection is closed. */
 function sendBytes(text: string): Promise<void> {
   const { hostname, port } = new URL(service().url);
   return new Promise((resolve, reject) => {
@@ -107,7 +107,7 @@ test('refuses to start if the port is in use, and names the page of the runbook'
   expect(errors).toContain('Runbook: docs/runbook/port-unavailable.md');
 });
 
-test('shows figures from the database within seconds', async () => {
+test('shows new figures from the database after at most a few seconds', async () => {
   const { client } = service();
   const [program] = (await client.programs.list()).data;
   const programId = program?.program_id ?? '';

@@ -141,8 +141,8 @@ describe('an answer', () => {
     ['NUL, which PostgreSQL does not store', 'a\0b', 'a\uFFFDb'],
     ['the limit', 'x'.repeat(1024), 'x'.repeat(1024)],
     ['more', 'x'.repeat(1025), 'x'.repeat(1024)],
-    ['a character across the end', `${'x'.repeat(1022)}€€`, 'x'.repeat(1022)],
-    ['a long character across the end', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
+    ['a character that crosses the limit', `${'x'.repeat(1022)}€€`, 'x'.repeat(1022)],
+    ['a long character that crosses the limit', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
     ['replacement characters, which take more bytes', Buffer.alloc(1024, 0xff), '\uFFFD'.repeat(341)],
     ['NUL only', Buffer.alloc(2000), '\uFFFD'.repeat(341)],
   ])('is stored as text of at most 1 KB: %s', async (_, body, kept) => {

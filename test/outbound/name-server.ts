@@ -53,8 +53,8 @@ function readQuestion(query: Buffer): { readonly name: string; readonly type: nu
 }
 
 /**
- * Builds a response according to RFC 1035, section 4.1: a header, the unchanged question, and a record for each address
- * of the requested type.
+ * Builds a response as RFC 1035, section 4.1, specifies: a header, the unchanged question, and a record for each address of the
+ * requested type.
  */
 function toResponse(query: Buffer, end: number, type: number, addresses: readonly string[] | undefined): Buffer {
   const records = (addresses ?? [])

@@ -94,7 +94,7 @@ export async function folderWith(
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Packs and installs once for the current sources, even if several processes ask for it. */
+/** Packs and installs once for the current sources, even if several processes need them. */
 async function pack(name: string, from: 'sdk' | '.', sources: readonly string[]): Promise<Packed> {
   const base = `transfer-service-packed-${hashOf(ROOT).slice(0, 8)}-${name}-`;
   const place = join(tmpdir(), base + stampOf(sources));

@@ -47,7 +47,7 @@ describe('the README of the SDK', () => {
 
   test.each(samples.map((sample, at) => [at + 1, sample] as const))('sample %i', async (number, { language, text }) => {
     const file = `sample-${number}.m${language}`;
-    // Without a URL, a sample would call port 8080, where another service may run.
+    // Without a URL, a sample would call port 8080, where a different service may run.
     const url = `new TransferService({ baseUrl: '${service().url}' })`;
     await writeFile(join(folder.path, file), text.replaceAll('new TransferService()', url));
     const env = { TRANSFER_SERVICE_URL: service().url };

@@ -37,7 +37,7 @@ export async function newFolder(): Promise<string> {
   return path;
 }
 
-/** Returns the program that npm puts on the path of its scripts. */
+/** Returns the executable that npm puts on the path of its scripts. */
 export const programIn = (folder: string): string => join(folder, 'node_modules', '.bin', 'transfer-service');
 
 export function startProgram(

@@ -93,7 +93,8 @@ function begin({ elements, open, said }: Reading, tag: string, written: string):
     tag,
     attributes,
     around: open.map((outer) => outer.tag),
-    // Computed only on demand, because few texts are needed and an outer element contains the text of all inner ones.
+    // Computed only on demand, because the text of few elements is needed, and an outer element contains the text of all inner
+    // ones.
     get text() {
       return said.slice(from, to).join('').replaceAll(/\s+/g, ' ').trim();
     },

@@ -131,13 +131,13 @@ describe('the catalog as data', () => {
     ['no preference', undefined, false],
     ['curl', '*/*', false],
     ['a program', 'application/json', false],
-    ['a program that prefers JSON', 'text/html;q=0.5, application/json', false],
-    ['a program that prefers HTML', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
-    ['a program that refuses HTML', 'text/html;q=0, */*', false],
-    ['a program that accepts any text except HTML', 'text/*, text/html;q=0', false],
-    ['a program that prefers any type', 'text/html;q=0.5, */*;q=0.8', false],
-    ['a program that accepts anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
-    ['a program that sends nonsense', ';;,q=,text/html;q=many', false],
+    ['a client that prefers JSON', 'text/html;q=0.5, application/json', false],
+    ['a client that prefers HTML', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
+    ['a client that refuses HTML', 'text/html;q=0, */*', false],
+    ['a client that accepts any text except HTML', 'text/*, text/html;q=0', false],
+    ['a client that prefers any type', 'text/html;q=0.5, */*;q=0.8', false],
+    ['a client that accepts anything but JSON', '*/*, application/json;q=0.1, text/html;q=0.5', true],
+    ['a client that sends nonsense', ';;,q=,text/html;q=many', false],
   ])('chooses between the page and the data by the Accept header of %s', async (_who, accept, isPage) => {
     for (const path of ['/errors', '/errors/card_closed', '/', '/nope', '/guides/nope']) {
       const answer = await ask(path, accept);

@@ -148,7 +148,7 @@ async function carry(request: Buffer, carrying: Carrying, client: Socket, server
   }
 }
 
-/** A program that passes connections on. When the test stops it, its port stays open. */
+/** A process that passes connections on. When the test stops it, its port stays open. */
 const PASS_ON = `
   const { createConnection, createServer } = require('node:net');
   const server = createServer((client) => {

@@ -9,8 +9,8 @@ import type { Question, Script } from './stand-in.ts';
 export const TYPES = ['load', 'unload'] as const;
 
 /**
- * The end of a transfer: its status, and how often its order was executed, even if it was reversed. `late` means that
- * the order was executed after the transfer had failed. The service then records a break and posts the amount.
+ * The outcome of a transfer: its status, and how often its order was executed, even if it was reversed. `late` means that the
+ * order was executed after the transfer had failed. The service then records a break and posts the amount.
  */
 export type End = 'completed, executed 1' | 'failed, executed 0' | 'failed, executed 1' | 'failed, executed 1 late';
 
@@ -134,7 +134,7 @@ export class Trial {
     await waitFor(`the question ${question}`, async () => this.transferIds.every(isAsked));
   }
 
-  /** Waits until the attempts of both transfers match an SQL condition. */
+  /** Waits until the attempts of both transfers meet an SQL condition. */
   async untilAttempts(condition: string): Promise<void> {
     const text = `select from processor_attempt
       where 'tr_' || replace(transfer_id::text, '-', '') = any ($1) and (${condition})`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MAX_HOLD_MILLISECONDS } from '../../domain/transfers/transfer.ts';
 import { findFigureProblems, withFigures } from '../../tools/guides/figures.ts';
 
-// `npm run generate` writes these numbers into texts. With --check, it fails if a text has a different number.
+// `npm run generate` writes these numbers into guides and code. With --check, it fails if one of them has a different number.
 
 const LONGEST_HOLD_DAYS = MAX_HOLD_MILLISECONDS / 86_400_000;
 
@@ -26,7 +26,7 @@ test('reports a number of days, hours, characters or pairs that no phrase writes
   expect(problemsOf('```\n$ sleep 12 hours\n```\n')).toEqual([]);
 });
 
-test('reports a phrase that no text contains', () => {
+test('reports a phrase that no file contains', () => {
   expect(findFigureProblems({ 'guide.md': '' })).toContain(
     'No text says "a hold lasts up to {} days": change that phrase in tools/guides/figures.ts, or remove it.',
   );

@@ -13,7 +13,7 @@ function post(path: string, body: string): string {
   return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-/** Sends a request that must cost little CPU time, next to another request that must succeed. */
+/** Sends a request that must cost little CPU time, together with another request that must succeed. */
 async function askQuickly({ ask }: HttpTestServer, bytes: string): Promise<RawResponse> {
   const began = process.cpuUsage();
   const [response, other] = await Promise.all([ask(bytes), ask(bare('GET', '/health/live'))]);

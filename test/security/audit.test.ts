@@ -73,7 +73,7 @@ describe('the audit log', () => {
     const before = await chain();
     await act({ caseId: CASE });
     const [row, ...others] = (await chain()).slice(before.length);
-    // An approval also adds the row of the change that it executes, and the row of its own end.
+    // An approval also adds the row of the change that it executes, and a row for the end of the approval.
     const further = operation === 'approve_change' ? ['update_program', 'end_approval'] : [];
     expect(others.map(({ action }) => action)).toEqual(further);
     expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });

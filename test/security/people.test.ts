@@ -90,7 +90,7 @@ describe('a person who signed in', () => {
     });
     expect(later.id).toBe(first.id);
     expect(await change('get_person', first.id)).toMatchObject({ roles: ['treasurer'], name: 'Ada O.' });
-    // A session keeps the rights that it began with, for at most 12 hours.
+    // A session keeps the permissions that it began with, for at most 12 hours.
     expect((await first.ask(SESSION)).fields.role).toBe('support');
   });
 

@@ -191,7 +191,7 @@ const IN_BODIES: readonly Place[] = [
 
 const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
 
-/** Bodies with another fault, which the service finds first. */
+/** Bodies with a different fault, which the service finds first. */
 const IN_FAULTY_BODIES: readonly Place[] = [
   ...[
     ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],

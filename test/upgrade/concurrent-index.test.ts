@@ -81,7 +81,7 @@ test('if the server ends the build, migrate fails, the service runs, and the nex
   const [pid] = await builders();
   await client.query('select pg_terminate_backend($1)', [pid]);
   expect(await ended).toBe(1);
-  // The program has the migration, so it reports that the schema is behind, not that the unfinished index is foreign.
+  // This version has the migration, so it reports that the schema is behind, not that the unfinished index is foreign.
   const checked = await runToEnd([next.administration, 'verify-books'], settings);
   expect(checked).toMatchObject({ exitCode: 1, errors: expect.stringContaining('schema-behind') });
   await expectRebuilt();

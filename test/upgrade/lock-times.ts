@@ -128,7 +128,7 @@ async function applyOne(
   return !isSlow && failures.length === 0;
 }
 
-/** Fills a ledger with the modules of the released version, which work with its own program and schema. */
+/** Fills a ledger with the modules of the released version, which work with its own code and schema. */
 async function fillLedger(release: Release, transfers: number) {
   const servers = await release.load<typeof import('../../bench/ledger/server.ts')>('bench/ledger/server.ts');
   const seeds = await release.load<typeof import('../../bench/ledger/seed.ts')>('bench/ledger/seed.ts');

@@ -8,7 +8,7 @@ import { type Ending, runToEnd } from '../harness/process.ts';
 /** A version of the service with more migrations than the checkout. */
 export type NextVersion = {
   readonly main: string;
-  /** The version's program for host commands, such as `migrate`. */
+  /** The version's entry point for host commands, such as `migrate`. */
   readonly administration: string;
   readonly migrate: (settings: Readonly<Record<string, string>>) => Promise<Ending>;
 };

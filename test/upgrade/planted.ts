@@ -5,7 +5,7 @@ const PLANTED = { expand: '9001', contract: '9002', index: '9003' } as const;
 
 const newest = (await readMigrations()).at(-1)?.name.slice(0, 4) ?? '';
 
-/** Migrations that a next version could have, by their effect. Each is the text of a file. */
+/** Migrations that a next version could have, by their effect. Each is the content of a file. */
 export const PLANTED_MIGRATIONS = {
   /** Adds a column and a table. The current version can run on it. */
   expand: toMigration(

@@ -18,11 +18,11 @@ export type Release = {
   /** The tag, or the commit if a commit was named. */
   readonly reference: string;
   readonly path: string;
-  /** The program to start with Node. */
+  /** The file to start with Node. */
   readonly main: string;
   /** The names of the version's migrations, in order. */
   readonly migrations: readonly string[];
-  /** Loads a module of the version, which works with the version's own program and schema. */
+  /** Loads a module of the version, which works with the version's own code and schema. */
   readonly load: <Module>(file: string) => Promise<Module>;
 };
 

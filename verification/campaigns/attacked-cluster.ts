@@ -211,7 +211,10 @@ class AttackedCluster<Environment extends Cluster> {
     await pause(this.#random() * 200);
   }
 
-  /** Marks the start of an interruption. Until its end, deliveries may repeat, because their results may not be stored. */
+  /**
+   * Marks the start of an interruption. Until the interruption ends, deliveries may repeat, because their results may not be
+   * stored.
+   */
   #beginInterruption(): void {
     const note = () => this.#users.consumers.kills.push(Date.now());
     note();

@@ -54,7 +54,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
   }
 }
 
-/** Restarts one process with the setting's program, while a load and a probe of its readiness send requests. */
+/** Restarts one process with the setting's main file, while a load and a probe of its readiness send requests. */
 export async function restartOne(
   setting: Setting,
   fleet: Fleet,

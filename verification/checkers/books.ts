@@ -107,8 +107,8 @@ export const SUMS = `
     )) as accounts_with_other_holds`;
 
 /**
- * Counts the faults of the books. All counts are zero if the books are right. The sum of each cause's postings is computed
- * once: no index of postings begins with the cause, so a lookup per transfer would read all postings each time.
+ * Counts the faults of the books. All counts are zero if the books are right. The sum of each cause's postings is computed once:
+ * no index of postings begins with the cause, so a look-up per transfer would read all postings each time.
  */
 const FAULTS = `with moved as materialized (
     select program_id, cause_id, sum(amount) as amount from posting group by program_id, cause_id

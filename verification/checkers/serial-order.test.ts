@@ -111,7 +111,7 @@ const withoutLowFunds = (one: Transaction): Transaction => {
   return { ...one, events: one.events.filter(({ type }) => type !== 'funding.low') };
 };
 
-/** Returns the history with a replaced text in the events. */
+/** Returns the history, with some text in the events replaced. */
 const rewritten = (from: string, to: string): Commits =>
   edited((one) => ({
     ...one,
@@ -161,7 +161,7 @@ const replaced = (key: string, changed: (response: Response) => Response, sentAt
 
 const atOf = (key: string): number => operations.find((one) => one.key === key)?.responses[0]?.at ?? 0;
 
-/** Returns the operations, with a replaced text in the responses to one of them. */
+/** Returns the operations, with some text in the responses to one of them replaced. */
 const reworded = (key: string, from: string, to: string): readonly Operation[] =>
   replaced(key, (one) => ({ ...one, text: one.text.replace(from, to) }));
 

@@ -8,7 +8,10 @@ import { LARGEST_AMOUNT, type Model, type Refused } from '../model/model.ts';
 
 export type Kind = Command['does'];
 
-/** The share of transfers that are scheduled, the share of holds with an end, and how many milliseconds ahead these times are. */
+/**
+ * The share of transfers that are scheduled, the share of holds with an expiry time, and how many milliseconds ahead these times
+ * are.
+ */
 export type Times = { readonly scheduled: number; readonly ending: number; readonly ahead: (random: Random) => number };
 
 /** The commands that a generator produces. */

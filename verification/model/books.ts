@@ -40,7 +40,7 @@ export type AskedTransfer = {
 
 /** Everything that can change about a transfer. */
 type Progress = {
-  /** As stored: a hold past its end stays `pending` until it is expired. */
+  /** As stored: a hold past its expiry time stays `pending` until it is marked as expired. */
   readonly status: TransferStatus;
   /** Limits count the transfer on this local day. Null before it holds or moves money, and for the sweep of a closed card. */
   readonly countedOn: string | null;

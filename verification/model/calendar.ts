@@ -2,7 +2,7 @@ import type { Period } from '../../domain/ledger/limits.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** Caches results by name, because time zone lookups are slow and the same days are looked up often. */
+/** Caches results by name, because time zone look-ups are slow and the same days are looked up often. */
 export function memoized<T>(): (name: string, find: () => T) => T {
   const known = new Map<string, T>();
   return (name, find) => {

@@ -129,8 +129,8 @@ export class SerialBooks {
   }
 
   /**
-   * Carries out a change without a request: a hold ends, a scheduled transfer is executed, held or fails with a code, or a
-   * processor has reported. Returns the reason if this is wrong.
+   * Carries out a change that no request caused: a hold ends, a scheduled transfer is executed, held or fails with a code, or a
+   * processor has reported an outcome. Returns the reason if this is wrong.
    */
   settle(id: string, to: TransferStatus, code: string | undefined, at: number): string | undefined {
     const { model } = this;

@@ -43,8 +43,8 @@ export async function applyEdits(
 }
 
 /**
- * Copies the source, applies a mutant, and returns the path of the service's program. A checker that accepts this service
- * does not work.
+ * Copies the source, applies a mutant, and returns the path of the service's main file. A checker that accepts this service does
+ * not work.
  */
 export async function copyWithMistake(resources: Resources, name: MutantOfCommits): Promise<string> {
   const mistake = MUTANTS.find((mutant) => mutant.name === name);

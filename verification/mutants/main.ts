@@ -66,7 +66,7 @@ async function run(mutants: readonly NamedMutant[]): Promise<number> {
   return open.length === 0 ? 0 : 1;
 }
 
-/** Returns each witness once, in two portions: files that run completely, and files of which only some tests run. */
+/** Returns each witness once, in two groups: files that run completely, and files of which only some tests run. */
 function portionsOf(witnesses: readonly Witness[]): readonly Portion[] {
   const whole = new Set(witnesses.filter(({ only }) => only === undefined).map(({ file }) => file));
   const narrow = witnesses.filter(({ file }) => !whole.has(file));

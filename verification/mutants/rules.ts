@@ -5,7 +5,7 @@ const ruleOf = (mistake: string, edits: Edits): Mutants[string] => ({
   witnesses: [{ file: 'verification/environments/memory/simulation.test.ts', only: 'stories' }],
 });
 
-/** Mistakes in the rules about money, holds, limits and cards. The stories of the simulation must find them. */
+/** Mistakes in the rules about money, holds, limits and cards. The simulation's long scenarios (stories) must find them. */
 export const RULES: Mutants = {
   'release-keeps-counters': ruleOf('a canceled or expired hold still counts toward limits', {
     release: ['giveBack(transfer, hold, hold.amount, 1n, view)', '[]'],

@@ -57,7 +57,7 @@ class Wire {
     });
     from.on('error', () => undefined);
     from.on('close', () => {
-      // A partition also hides the end of a connection.
+      // A partition also hides that a connection was closed.
       if (this.#shared.withheld.has(direction)) this.#ended.add(direction);
       else this.cut();
     });
@@ -105,7 +105,7 @@ export class Link {
     this.#target = target;
   }
 
-  /** Withholds everything in these directions, even the end of a connection. */
+  /** Withholds everything in these directions, even the closing of a connection. */
   withhold(...directions: readonly Direction[]): void {
     for (const direction of directions) this.#shared.withheld.add(direction);
   }

@@ -19,7 +19,7 @@ export const WORKER_KILL: Nemesis<PlacementCluster> = {
   inject: ({ environment }) => environment.killWorker(),
 };
 
-/** The coordinator ends without a clean shutdown, for two seconds. */
+/** The coordinator is down for two seconds, without a clean shutdown. */
 export const COORDINATOR_LOSS: Nemesis<PlacementCluster> = {
   name: 'coordinator_loss',
   inject: ({ environment }) => environment.killCoordinator(),

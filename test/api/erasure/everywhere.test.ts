@@ -198,8 +198,8 @@ async function plantCases(client: TransferService, transferId: string): Promise<
   }
   cases.push(await client.cases.create({ transfer_id: transferId, text: MARKER }));
   cases.push(await client.cases.create({ text: `${MARKER} has ${CARD}.` }));
-  // Only the holder reference connects this case to the card. The erasure could not find other texts in the case, so
-  // the case has none.
+  // Only the holder reference connects this case to the card. The erasure could not find other text in the case, so the case has
+  // none.
   const noConnector = { holder_reference: MARKER, connector_id: 'none', processor_token: 'none' };
   const { requestId } = await refusalOf(client.cards.create(noConnector));
   const { case_id: ofHolder } = await client.cases.create({ request_id: requestId });
@@ -211,8 +211,8 @@ async function plantCases(client: TransferService, transferId: string): Promise<
 }
 
 /**
- * Inserts with SQL the texts that no request can store: texts from a processor, from an operator in an incident, and
- * from an earlier version.
+ * Inserts with SQL the text that no request can store: text from a processor, from an operator in an incident, and from an
+ * earlier version.
  */
 async function plantBySql(transferId: string): Promise<void> {
   const ids = [fromWireId('tr', transferId), MARKER];

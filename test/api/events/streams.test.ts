@@ -256,6 +256,6 @@ test('a stopping service ends its streams immediately', async () => {
   const stream = await openStream(third.url);
   await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   expect(await third.stop()).toBe(0);
-  // The process may exit before this test sees the end of the connection.
+  // The process may exit before this test sees that the connection is closed.
   await expect.poll(() => stream.isOver()).toBe(true);
 });

@@ -36,8 +36,8 @@ async function settledPosition(): Promise<number> {
 const SOON_MILLISECONDS = (WAIT * 1000) / 2;
 
 /**
- * Runs an attempt that begins a wait and then causes its end, and returns both results. Repeats the attempt if a slow
- * machine took so long that the wait may have timed out. `prepare` creates the records that each attempt needs.
+ * Runs an attempt that begins a wait and then ends it, and returns both results. Repeats the attempt if a slow machine took so
+ * long that the wait may have timed out. `prepare` creates the records that each attempt needs.
  */
 async function whileWaiting<Attempt extends { readonly response: Promise<unknown> }, Needed = undefined>(
   attempt: (needed: Needed) => Promise<Attempt>,

@@ -29,7 +29,7 @@ async function textOf(chunks: Promise<TextChunks>): Promise<string> {
   return (await Array.fromAsync(await chunks)).join('');
 }
 
-/** Reads comma-separated values as in RFC 4180. Fails if a line does not end or lacks a column. */
+/** Reads comma-separated values as RFC 4180 specifies. Fails if a line does not end or lacks a column. */
 function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
   const fields = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
   const lines: string[][] = [[]];

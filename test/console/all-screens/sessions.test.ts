@@ -52,7 +52,7 @@ describe.each(Object.entries(ENDS))('a session that ends because %s', (reason, e
     const page = await openConsole(`/console/transfers?program=${programId}&status=completed`, { key });
     await shown(page).waitFor();
     await end(key_id);
-    // The service may take a second to notice the end of the session. Each try makes the page send a request.
+    // The service may take a second to notice that the session has ended. Each try makes the page send a request.
     await expect
       .poll(async () => {
         // The service may still be recording that the page was just opened, so the change is repeated.

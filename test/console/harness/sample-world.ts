@@ -34,7 +34,7 @@ export type World = {
 };
 
 /**
- * Creates a card program with a sample of everything that screens show, and a script in every free text. It uses the
+ * Creates a card program with a sample of everything that screens show, and a script in every field for free text. It uses the
  * API like any caller.
  */
 export async function makeWorld({ client }: ServiceProcess): Promise<World> {

@@ -37,7 +37,7 @@ function addFault(made: Draft, faults: readonly Change[], random: Random): void 
   if (apply(made, random)) made.faults.push(name);
 }
 
-/** Texts that often have a special meaning for a parser of HTTP or JSON. */
+/** Strings that often have a special meaning for a parser of HTTP or JSON. */
 const PIECES = ['\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', ',', '{', '}', '0', '9', 'e', '\\', '\x7f', '\xff'];
 
 /** Returns up to three copies of the request's bytes in a row, with bytes removed, replaced or inserted at random. */

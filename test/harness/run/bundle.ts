@@ -7,8 +7,8 @@ import { templatesOfThisRun } from '../ledger-templates.ts';
 const BUNDLE = 'TEST_SERVICE_BUNDLE';
 
 /**
- * Returns the program of the bundled service and the environment to start it with, or undefined outside a run. The
- * compile cache is next to the program, because the bundle's path changes with every run.
+ * Returns the main file of the bundled service and the environment to start it with, or undefined outside a run. The compile
+ * cache is next to that file, because the bundle's path changes with every run.
  */
 export function bundledService(): { readonly main: string; readonly environment: Record<string, string> } | undefined {
   const place = process.env[BUNDLE];
@@ -17,10 +17,9 @@ export function bundledService(): { readonly main: string; readonly environment:
 }
 
 /**
- * Bundles this clone's service in the same way as its package, because a bundle needs 40 % less processor time to
- * start. The bundle contains only the programs. In all other respects, the service behaves as in the clone. vitest calls
- * this before the first file, after the templates. Each run has its own bundle, because a run in a changed copy of the
- * clone inherits the templates.
+ * Bundles this clone's service in the same way as its package, because a bundle needs 40 % less processor time to start. The
+ * bundle contains only the code. In all other respects, the service behaves as in the clone. vitest calls this before the first
+ * file, after the templates. Each run has its own bundle, because a run in a changed copy of the clone inherits the templates.
  */
 export default async function bundleService(): Promise<void> {
   const templates = templatesOfThisRun();

@@ -17,7 +17,7 @@ export function forgetDirectory(templates: string, path: string): void {
   rmSync(join(placeOf(templates), basename(path)), { force: true });
 }
 
-/** The time limit for the end of a process, in milliseconds. */
+/** The time limit for a process to end, in milliseconds. */
 const END_TIME = 10_000;
 
 /** Ends the processes that still use directories of the run, and removes the directories. */
@@ -67,7 +67,7 @@ function usersOf(path: string): readonly number[] {
     .filter((id) => [`/proc/${id}/cmdline`, `/proc/${id}/environ`].some((file) => readIfThere(file).includes(path)));
 }
 
-/** Returns the content of a file, or an empty text if it is missing or not readable. */
+/** Returns the content of a file, or an empty string if it is missing or not readable. */
 function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'latin1');

@@ -124,7 +124,7 @@ async function send(order: Order, { attempts, does }: World): Promise<[number, o
     ...(does('other_amount') && { amount: order.amount - 1 }),
     ...(does('leaves_out_null') && { code: undefined }),
     ...(does('long_code') && { code: 'x'.repeat(65) }),
-    // Converts the amount to major units and back, as an adapter does whose processor counts in major units.
+    // Converts the amount to major units and back, like an adapter whose processor counts in major units.
     ...(does('counts_in_floats') && { amount: Math.trunc(Number((order.amount / 100).toFixed(2)) * 100) }),
   };
   return said(order, 'approved', { processor_reference: attempt.reference, ...more });

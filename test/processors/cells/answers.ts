@@ -21,7 +21,7 @@ const STEP: Readonly<Record<Question, (executes: boolean) => Step>> = {
   reverse: () => 'reverse',
 };
 
-/** Returns the end of a reversed transfer. It fails, whether or not its order was executed. */
+/** Returns the outcome of a reversed transfer. It fails, whether or not its order was executed. */
 const reversedEnd = (executes: boolean): End => (executes ? 'failed, executed 1' : 'failed, executed 0');
 
 /** Cells in which the first answer to a question is bad, whether or not the processor acted on it. */

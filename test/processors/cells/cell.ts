@@ -48,13 +48,13 @@ export const INCIDENTS = [
 
 export type Incident = (typeof INCIDENTS)[number];
 
-/** A fault at a step of an attempt. Even so, a load and an unload must end correctly. */
+/** A fault at a step of an attempt. Even so, a load and an unload must have a correct outcome. */
 export type Cell = {
   readonly name: string;
   /** The pairs of the matrix that this cell covers. */
   readonly pairs: readonly Pair[];
   readonly way: Way;
-  /** The correct ends. If the machine's speed decides the end, there are two. */
+  /** The correct outcomes. If the machine's speed decides the outcome, there are two. */
   readonly ends: readonly End[];
   /** If missing, the fault comes from the processor or from the connection to it. */
   readonly incident?: Incident;

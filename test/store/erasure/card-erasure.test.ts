@@ -31,7 +31,7 @@ async function call(operation: Parameters<Ledger['call']>[0], members: object, m
   return JSON.parse((await ledger.call(operation, members, { ...within(), ...more })).body) as Record<string, string>;
 }
 
-/** Creates a card with a word in the texts about its holder, and transfers with this word. */
+/** Creates a card with a word in every text about its holder, and transfers with this word. */
 async function cardWith(word: string, transfers = 3): Promise<{ readonly name: string; readonly ids: string[] }> {
   const metadata = { [word]: word };
   const { card_id: name = '' } = await call('create_card', { holder_reference: word, last_four: '1234', metadata });
@@ -127,8 +127,8 @@ test('metadata of a concurrent change is erased, and later changes are refused',
   const { name, ids } = await cardWith(text);
   const [transfer_id = ''] = ids;
   await close(name);
-  // An operator's change waits for the head of the audit log. It has written its event but has not committed. On a slow
-  // machine, the change may fail before the lock is released. In both cases, its texts must be gone.
+  // An operator's change waits for the head of the audit log. It has written its event but has not committed. On a slow machine,
+  // the change may fail before the lock is released. In both cases, its text must be gone.
   await intruder.query('begin; select from audit_head for update');
   const change = { params: { transfer_id }, caller: CALLER };
   let hasEnded = false;
@@ -190,7 +190,7 @@ test('no text returns when a scheduled transfer is settled during the erasure', 
   }
 });
 
-test('the texts of a transfer to another card are erased for both cards, but no other texts', async () => {
+test('the text of a transfer to another card is erased for both cards, but no other text', async () => {
   const [mine, theirs] = [word(), word()];
   const [card, receiver] = [await cardWith(mine), await cardWith(theirs)];
   const between = { type: 'card_to_card', card_id: card.name, destination_card_id: receiver.name };
@@ -204,7 +204,7 @@ test('the texts of a transfer to another card are erased for both cards, but no 
   expect((await traces(mine)).filter((table) => table === 'transfer')).toHaveLength(3);
 });
 
-test('the transfer of a key is replayed without its texts, even if an earlier version stored the response', async () => {
+test('the transfer of a key is replayed without its text, even if an earlier version stored the response', async () => {
   const text = word();
   const { name } = await cardWith(text, 0);
   const body = { amount: 5, card_id: name, description: text };
@@ -228,7 +228,7 @@ test('the transfer of a key is replayed without its texts, even if an earlier ve
   expect(await read('select count(*) from posting')).toEqual(before);
 });
 
-describe('an error about the card that is stored after the erasure has no texts:', () => {
+describe('an error about the card that is stored after the erasure has no text about the holder:', () => {
   const holder = word();
   const name = 'quoted"and\\slashed';
   const text = word();
@@ -291,7 +291,7 @@ describe('an error about the card that is stored after the erasure has no texts:
     expect(await stored(errorWith(change()))).toEqual({ isErased: true });
   });
 
-  test('but errors about other cards keep their texts', async () => {
+  test('but errors about other cards keep their text', async () => {
     const unrelated = { request: { card_id: 'card_active', transfer_id: toWireId('tr', randomUUIDv7()), text } };
     expect(await stored(errorWith({ cardName: 'card_active', ...unrelated }))).toEqual({ isErased: false });
     expect(await stored(errorWith({ request: { card_id: `${name} or another`, text } }))).toEqual({ isErased: false });

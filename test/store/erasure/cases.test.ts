@@ -86,8 +86,8 @@ const about: readonly (readonly [string, () => Planted])[] = [
     'the holder of a card that was not created',
     () => ({ operation: 'create_card', request: { holder_reference: HOLDER } }),
   ],
-  ['the card in a text', () => ({ text: `Whose is ${cardId}?` })],
-  ['the transfer in a text', () => ({ text: `Where is ${transferId}.` })],
+  ['the card in its text', () => ({ text: `Whose is ${cardId}?` })],
+  ['the transfer in its text', () => ({ text: `Where is ${transferId}.` })],
 ];
 const others: readonly (readonly [string, () => Planted])[] = [
   ['another card', () => ({ request: { card_id: 'card_active' }, text: `Whose is ${cardId}0?` })],

@@ -18,7 +18,7 @@ test('every text column has a rule for its writer, redaction, retention and eras
   expect(Object.keys(TEXT_COLUMNS).sort()).toEqual(rows.map(({ name }) => name).sort());
 });
 
-test('the guide names every table with texts about holders', () => {
+test('the guide names every table with text about holders', () => {
   const guide = readFileSync('docs/retention.md', 'utf8').split('\n');
   for (const [column, { erasedBy }] of Object.entries(TEXT_COLUMNS)) {
     const [table = ''] = column.split('.');

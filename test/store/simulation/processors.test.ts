@@ -240,7 +240,7 @@ test('random histories of attempts have the same results in PostgreSQL', async (
   for (const table of COMPARED) await compareTable(table);
 });
 
-/** The tables that must be equal in the end. */
+/** The tables that must be equal when everything has run. */
 const COMPARED = [
   ...['account', 'audit_entry', 'connector_state', 'event', 'hold', 'limit_counter', 'posting'],
   ...['processor_attempt', 'processor_break', 'processor_notice', 'switch', 'transfer'],
@@ -251,7 +251,7 @@ const WAITING = {
   body: { attempt_id: `pat_${'1'.repeat(32)}`, status: 'approved', amount: 1, currency: 'USD' },
 } as const;
 
-/** Statements with locks. The second statement waits for the lock, skips the locked rows, or continues. */
+/** Statements with locks. The statement that comes second waits for the lock, skips the locked rows, or continues. */
 const LOCKING: Readonly<Record<string, () => Statement>> = {
   'an attempt to report about': () => readAttemptsForReport(firstAttempts(), true),
   'attempts that are due': () => claimAttempts([CONNECTOR_ID], 100, { ready: 5, other: 40 }),

@@ -123,7 +123,7 @@ test('random histories have the same results in PostgreSQL', async () => {
   for (const table of COMPARED) await compareTable(table);
 });
 
-/** The tables that must be equal in the end. */
+/** The tables that must be equal when everything has run. */
 const COMPARED = [
   'account',
   'audit_entry',
@@ -220,7 +220,7 @@ const name = (text: string) => ({ programId: card(0).programId, kind: 'reference
 /** A webhook that the histories do not use, because they may delete other webhooks. */
 const webhookId = PROGRAMS[0]?.webhookId ?? '';
 
-/** Statements with locks. The second statement waits for the lock, skips the locked rows, or continues. */
+/** Statements with locks. The statement that comes second waits for the lock, skips the locked rows, or continues. */
 const LOCKING: Readonly<Record<string, Statement>> = {
   'the first card and the funding': lockAccounts([card(0)], []),
   'the second card': lockAccounts([card(1)], []),

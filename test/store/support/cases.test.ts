@@ -125,7 +125,7 @@ test('a case does not store texts that create_case read just before an erasure',
   await holder.query('begin; select from audit_head for update');
   const erasing = call(other, 'erase_card_holder', {}, { params: { card_id }, ...AS_OPERATOR }).catch(() => undefined);
   await untilWaiting(1, erasing);
-  // The request has read the transfer with its texts, which are not erased yet, and waits for the card.
+  // The request has read the transfer with its text, which is not erased yet, and is waiting for the card.
   const opening = call(ledger, 'create_case', { transfer_id, text: 'What happened?' }).catch(() => undefined);
   await untilWaiting(2, erasing, opening);
   await holder.query('rollback');

@@ -131,7 +131,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     if (from !== status && isEnded(status)) this.#compareEnd(row, id);
   }
 
-  /** Checks a change of an ended attempt: the processor contradicted its end, or moved the money late. */
+  /** Checks a change of an ended attempt: the processor contradicted the outcome, or moved the money late. */
   #compareLate(row: StoredRow, before: StoredRow | undefined): void {
     if (CONTRADICTED.some((name) => row[name] !== before?.[name])) {
       const noted = Object.fromEntries(CONTRADICTED.map((name) => [name, row[name]]));
@@ -141,7 +141,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
       return;
     }
     if (before?.late_approval_at !== null || row.late_approval_at === null) {
-      this.say('an attempt was changed after its end');
+      this.say('an attempt was changed after it had ended');
       return;
     }
     const found = this.tables.newest('processor_break', String(row.break_id));
@@ -152,7 +152,7 @@ export class JudgeOfProcessors extends JudgeOfRows {
     if (posted.length !== 1) this.say(`a late approval was posted ${posted.length} times`);
   }
 
-  /** Checks the end of an attempt: the processor must have done the same, or must do it later. */
+  /** Checks the outcome of an attempt that has just ended: the processor must have done the same, or must do it later. */
   #compareEnd({ status, not_after, attempt_id, resolved_by }: StoredRow, id: string): void {
     const { processor } = this;
     if (processor === undefined || (resolved_by !== null && this.#wronglyResolved.has(attempt_id))) return;

@@ -24,7 +24,7 @@ export async function lackOfNamespaces(): Promise<string | undefined> {
   }
 }
 
-/** The environment of a program. It does not inherit this process's environment. */
+/** The environment of a command. It does not inherit this process's environment. */
 type Settings = Readonly<Record<string, string>>;
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -54,7 +54,7 @@ export class Machine {
     this.#own = own;
   }
 
-  /** Turns the machine on, with its directories and without programs. */
+  /** Turns the machine on, with its directories, without starting any service. */
   async boot(): Promise<void> {
     const { onDisk, inMemory } = this.#own;
     for (const path of inMemory) await rm(this.pathOf(path), { recursive: true, force: true });
@@ -81,7 +81,7 @@ export class Machine {
     return join(this.directory, path);
   }
 
-  /** Runs a program as a user and returns its output. Throws if the program fails. */
+  /** Runs a command as a user and returns its output. Throws if the command fails. */
   async run(user: string, words: readonly string[], settings: Settings = {}, cwd = '/'): Promise<string> {
     const [program, rest] = this.#within(user, words, cwd);
     const env = { PATH, LC_ALL: 'C.UTF-8', ...settings };
@@ -89,7 +89,7 @@ export class Machine {
     return stdout + stderr;
   }
 
-  /** Starts a program as a user. Its output goes to the file `<log>.log` in the machine's directory. */
+  /** Starts a command as a user. Its output goes to the file `<log>.log` in the machine's directory. */
   start(user: string, log: string, words: readonly string[], settings: Settings): void {
     const [program, rest] = this.#within(user, words, '/');
     const file = openSync(join(this.directory, `${log}.log`), 'a');

@@ -40,7 +40,7 @@ export async function lackOfPatroni(): Promise<string | undefined> {
   return lackOfNamespaces();
 }
 
-/** How to start Patroni: Debian's program, or another version from a source folder. */
+/** How to start Patroni: from Debian's package, or a different version from a source folder. */
 export type PatroniProgram = {
   readonly words: readonly string[];
   readonly version: string;
@@ -109,7 +109,7 @@ export class PatroniCluster {
     this.databaseUrl = `postgresql://${user}@${addresses}/${SERVICE}?target_session_attrs=read-write`;
   }
 
-  /** Creates the machines, without programs. */
+  /** Creates the machines, without starting any service on them. */
   static async make(
     resources: Resources,
     program = patroniIn(undefined),
@@ -142,7 +142,7 @@ export class PatroniCluster {
     return cluster;
   }
 
-  /** Gives the directories to the users of the programs, as Debian's packages do. */
+  /** Gives the directories to the users that the services run as, like Debian's packages. */
   async own(machine: Machine): Promise<void> {
     await mkdir(machine.pathOf('/var/lib/postgresql/15'), { recursive: true });
     for (const path of ['/var/lib/postgresql', '/var/lib/postgresql/15', '/var/run/postgresql'])
@@ -241,7 +241,7 @@ export class PatroniCluster {
     await this.#lost.losePower();
   }
 
-  /** Waits until Patroni has another leader. */
+  /** Waits until Patroni has a new leader. */
   async replacePrimary(): Promise<void> {
     while ((await this.findLeader()) === this.#former) await pause(50);
     await this.untilLeader();

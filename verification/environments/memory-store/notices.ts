@@ -26,7 +26,7 @@ function* handle(transaction: Transaction, connectorId: unknown, noticeId: unkno
   );
 }
 
-/** Inserts a break about an attempt that does not exist, unless such a break exists already, and returns the break. */
+/** Inserts a break about an attempt that does not exist, unless such a break already exists, and returns the break. */
 function* insertBreakOfUnknown(transaction: Transaction, sent: StoredRow): Run<StoredRow | undefined> {
   const { connector_id, sent_attempt_id, break_id, amount } = sent;
   const isSame = (row: StoredRow): boolean =>

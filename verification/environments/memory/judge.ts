@@ -395,7 +395,7 @@ export class Judge {
       updated_at: (updated_at as Date).toISOString(),
     };
     for (const name of TOLD) {
-      // A hold past its end counts as expired before the row says so.
+      // A hold past its expiry time counts as expired even before the row says so.
       if (
         (name === 'status' || name === 'outcome') &&
         status === 'pending' &&

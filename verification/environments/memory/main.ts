@@ -57,8 +57,8 @@ async function main(): Promise<void> {
 }
 
 /**
- * Each thread has its own clock, timers and randomness. It runs many portions, because its first schedules cost twice
- * as much as later ones: their code is not compiled yet.
+ * Each thread has its own clock, timers and randomness. It runs many batches, because its first schedules cost twice as much as
+ * later ones: their code is not compiled yet.
  */
 async function inThread(thread: Worker, portion: Portion): Promise<Campaign> {
   thread.postMessage(portion);

@@ -93,8 +93,8 @@ export type Profile = {
   /** The chance that a receiver fails. */
   readonly failing: number;
   /**
-   * Whether this is a story. In a story, one process carries out one request after another without faults. The clock
-   * moves by hours and days in between, and each request suits the state.
+   * Whether this is a story, which is a long scenario: one process carries out one request after another without faults. The
+   * clock moves by hours and days in between, and each request suits the state.
    */
   readonly isStory: boolean;
   /** Whether callers mostly wait for each other's responses. */

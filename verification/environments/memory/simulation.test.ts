@@ -21,7 +21,7 @@ test.each(PERIOD_LIMITS)('gives programs the limit %s in some schedules', (name)
   expect(all.some((each) => Object.hasOwn({ ...each?.in, ...each?.out }, name))).toBe(true);
 });
 
-// The same stories in every run. Otherwise a run could fail because a rare refusal did not occur by chance.
+// Runs the same stories every time. Otherwise a run could fail because a rare refusal did not occur by chance.
 const coverage = new Coverage();
 
 test('follows the model in long scenarios (stories)', async () => {

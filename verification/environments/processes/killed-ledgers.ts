@@ -26,7 +26,7 @@ export type Work = {
 /** The consumers of a ledger's events, and the actions of a campaign around the kills. */
 export type Attended = {
   readonly consumers: Consumers;
-  /** Runs during the wait for the transfers before a kill. `share` is the share of kills already done. */
+  /** Runs during the wait for the transfers before a kill. `share` is the share of the kills that have been done. */
   readonly beforeKill?: (share: number) => Promise<void>;
   /** Compares everything when all requests have their final responses. */
   readonly checkEnd: (where: string) => Promise<unknown>;

@@ -19,7 +19,7 @@ export class Services {
   /** The last start. It may still be in progress in `killAll`. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
-  /** `main` overrides the checkout's program. */
+  /** `main` overrides the checkout's main file. */
   constructor(main?: string) {
     this.#main = main;
   }
@@ -39,7 +39,7 @@ export class Services {
     return process;
   }
 
-  /** Restarts a process that was stopped or killed. `main` overrides the program. */
+  /** Restarts a process that was stopped or killed. `main` overrides the main file. */
   async start(index: number, main = this.#main): Promise<void> {
     const member = this.#member(index);
     member.process = await this.#startWith(member.settings, main);
@@ -115,7 +115,7 @@ export type Witness = {
 
 /** Settings of two services. */
 export type TwoSettings = {
-  /** Overrides the checkout's program. */
+  /** Overrides the checkout's main file. */
   readonly main?: string | undefined;
   readonly ofBoth?: Settings;
   /** Settings of the service without PostgreSQL. */
