@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { DayRecord } from '../../../contract/days.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
 import { DEMO_PROGRAM_ID } from '../../../domain/sandbox.ts';
 import { startMatchingSettlements } from '../../../server/background/processors/match-settlements.ts';
+import { waitFor } from '../../harness/process.ts';
 import { bodyOf, type Line, lineOf, refusal, type Status, useSettlements } from './settlements.ts';
 
 // Tests lines of settlement files that pay several orders in one sum.
@@ -411,14 +412,37 @@ test('settles an order by one line if two breaks name it at the same time', asyn
   }
 });
 
+/** Waits until so many transactions wait for a lock. */
+const untilWaiting = (count: number): Promise<void> =>
+  waitFor(
+    'the lock of the order',
+    async () => {
+      // Without this, the transaction would see the same activity again.
+      await client.query('select pg_stat_clear_snapshot()');
+      const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      return ((await client.query(text)).rowCount ?? 0) >= count;
+    },
+    20_000,
+  );
+
 test('settles an order once if a file has it at the moment when a person names it', async () => {
+  onTestFinished(async () => void (await client.query('rollback')));
   for (let round = 0; round < 5; round += 1) {
     const [order] = (await batch(newReference(), ['approved'])) as [Attempt];
     const { file: named, found } = await unknownLine(1000);
     const lines = [lineOf(order)];
     const { file_id: fileId } = await createFile(lines);
     await add(fileId, 1, lines);
-    const [refused] = await Promise.all([refusal(close(found.break_id, [order])), match()]);
+    // Both wait for the lock of the order, and usually get it in the order in which they started.
+    await client.query('begin');
+    await client.query('select from processor_attempt where attempt_id = $1 for update', [order.attemptId]);
+    const closing = refusal(close(found.break_id, [order]));
+    await untilWaiting(1);
+    const matching = match();
+    await untilWaiting(2);
+    await client.query('commit');
+    const refused = await closing;
+    await matching;
     const { outcomes } = await show(fileId);
     const [mark] = await marks([order]);
     if (refused === undefined) {
