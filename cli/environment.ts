@@ -1,4 +1,4 @@
-import { wantsColour } from './paint.ts';
+import { wantsColor } from './paint.ts';
 
 export type Environment = {
   readonly url: string;
@@ -33,9 +33,9 @@ export function readEnvironment(): Environment {
 }
 
 /** Whether standard output and standard error use colors. */
-export function readColours(): { readonly output: boolean; readonly errors: boolean } {
+export function readColors(): { readonly output: boolean; readonly errors: boolean } {
   return {
-    output: wantsColour(process.stdout.isTTY === true, process.env),
-    errors: wantsColour(process.stderr.isTTY === true, process.env),
+    output: wantsColor(process.stdout.isTTY === true, process.env),
+    errors: wantsColor(process.stderr.isTTY === true, process.env),
   };
 }

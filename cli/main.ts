@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { readColours, readEnvironment } from './environment.ts';
+import { readColors, readEnvironment } from './environment.ts';
 import { EXIT_CODES } from './failure.ts';
 import { run } from './program.ts';
 
@@ -27,7 +27,7 @@ process.exitCode = await run(process.argv.slice(2), {
     return controller.signal;
   },
   confirm: process.stdin.isTTY ? ask : undefined,
-  colours: readColours(),
+  colors: readColors(),
   width: process.stdout.isTTY ? process.stdout.columns : undefined,
 });
 

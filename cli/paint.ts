@@ -59,7 +59,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * Whether to use colors: on terminals, unless NO_COLOR is set or the terminal is a dumb one. FORCE_COLOR overrides
  * this: 0 and false turn colors off, and any other value turns them on.
  */
-export function wantsColour(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR: no, TERM: term }: Variables): boolean {
+export function wantsColor(isTerminal: boolean, { FORCE_COLOR: force, NO_COLOR: no, TERM: term }: Variables): boolean {
   if (force !== undefined) return force !== '0' && force !== 'false';
   return isTerminal && !no && term !== 'dumb';
 }

@@ -221,11 +221,11 @@ export async function run(commandLine: readonly string[], given: Omit<CommandCon
 
 /** Removes color codes from output unless it goes to a terminal with colors. */
 function paintedFor<Context extends Omit<CommandContext, 'exitWith'>>(context: Context): Context {
-  const { write, writeError, colours = { output: false, errors: false } } = context;
+  const { write, writeError, colors = { output: false, errors: false } } = context;
   return {
     ...context,
-    write: colours.output ? write : (text: string) => write(unpainted(text)),
-    writeError: colours.errors ? writeError : (text: string) => writeError(unpainted(text)),
+    write: colors.output ? write : (text: string) => write(unpainted(text)),
+    writeError: colors.errors ? writeError : (text: string) => writeError(unpainted(text)),
   };
 }
 

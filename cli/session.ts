@@ -18,7 +18,7 @@ export type CommandContext = {
   /** Asks a question that is answered with y or n; undefined if input is not a terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined;
   /** Whether standard output and standard error use colors. By default they don't. */
-  readonly colours?: { readonly output: boolean; readonly errors: boolean };
+  readonly colors?: { readonly output: boolean; readonly errors: boolean };
   /** Width of the terminal in columns, or undefined if standard output is not a terminal. */
   readonly width?: number | undefined;
   /** Sets the exit code of a command that did not fail. */

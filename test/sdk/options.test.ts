@@ -91,7 +91,7 @@ test.each([
 const ignoring =
   (status: number, headers: Record<string, string>, body: object = { data: [], next_cursor: null }): Fetch =>
   async () =>
-    new Response(JSON.stringify(body), { status, headers: { 'Ignored-Fields': 'colour, size', ...headers } });
+    new Response(JSON.stringify(body), { status, headers: { 'Ignored-Fields': 'color, size', ...headers } });
 
 const SANDBOX = { Sandbox: 'true' };
 
@@ -103,7 +103,7 @@ test('warns once per operation if a sandbox ignores fields, and never for a live
   expect(warnings).toEqual([]);
   for (let count = 0; count < 3; count += 1) await client(ignoring(200, SANDBOX)).cards.list();
   expect(warnings).toEqual([
-    'The service ignored fields that list_cards does not have: colour, size. Their values are not stored.',
+    'The service ignored fields that list_cards does not have: color, size. Their values are not stored.',
   ]);
   const refusal = { Message: 'No.', Status: 404, Code: 'card_not_found', Type: 'Request Error' };
   const refused = client(ignoring(404, SANDBOX, refusal)).cards.get('none');

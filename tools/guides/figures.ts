@@ -221,7 +221,7 @@ const FIGURES: readonly (readonly [value: number, ...phrases: readonly string[]]
 const OTHERS: readonly RegExp[] = [
   // The period of the service level objectives, in ops/alerts.yml, with the alerts of a job and of an incident.
   /Over 30 days:|budget of 30 days|of the requests in 30 days|6 times the allowed rate, over both 6 hours/,
-  /26 hours: twice in a row|alert ends 26 hours after|has not been updated for 4 hours/,
+  /alert ends 26 hours after|has not been updated for 4 hours/,
   // The longest day of any time zone, and the 24 points of the overview.
   /a day has up to 25 hours|each of the last 24 hours/,
   // Other companies' processors.

@@ -61,7 +61,7 @@ function redacted(given: unknown): unknown {
 }
 
 /** The name of each level, by pino's number, and a color for levels that need attention. */
-const LEVELS: Readonly<Record<number, readonly [name: string, colour: Parameters<typeof styleText>[0] | undefined]>> = {
+const LEVELS: Readonly<Record<number, readonly [name: string, color: Parameters<typeof styleText>[0] | undefined]>> = {
   10: ['trace', undefined],
   20: ['debug', undefined],
   30: ['info', undefined],
@@ -90,11 +90,11 @@ export function asText(lines: string, stream: NodeJS.WritableStream): string {
 
 function textOf(line: string, stream: NodeJS.WritableStream): string {
   const { level, time, event, msg, ...fields } = parseJson(line) as LogRecord;
-  const [name, colour] = LEVELS[level] ?? [String(level), undefined];
+  const [name, color] = LEVELS[level] ?? [String(level), undefined];
   const shownLevel = name.padEnd(5);
   const parts = [
     styleText('dim', time, { stream }),
-    colour === undefined ? shownLevel : styleText(colour, shownLevel, { stream }),
+    color === undefined ? shownLevel : styleText(color, shownLevel, { stream }),
     msg === undefined ? event : `${event}: ${printable(msg)}`,
     ...Object.entries(fields).map(([field, value]) => `${field}=${shownValue(value)}`),
   ];

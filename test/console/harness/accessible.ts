@@ -9,7 +9,7 @@ const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
  * The theme affects only these rules, so only they are checked again in the other theme. This halves the time that axe
  * takes.
  */
-const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+const RULES_OF_COLORS = ['color-contrast', 'link-in-text-block'];
 
 /** The combinations of theme and width in which every screen must be accessible. */
 const VIEWS = [
@@ -24,9 +24,7 @@ export async function expectAccessible(page: Page, view = '', isOtherTheme = fal
   // Runs through the debugger, which the content security policy does not block.
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate((await import('axe-core')).default.source);
   await page.locator('.table-scroll.stale').first().waitFor({ state: 'detached' });
-  const runOnly: axe.RunOnly = isOtherTheme
-    ? { type: 'rule', values: RULES_OF_COLOURS }
-    : { type: 'tag', values: TAGS };
+  const runOnly: axe.RunOnly = isOtherTheme ? { type: 'rule', values: RULES_OF_COLORS } : { type: 'tag', values: TAGS };
   const violations = await page.evaluate(async (rules) => {
     // Scrolls to the top, because axe reports controls that the top bar half covers as too small.
     window.scrollTo(0, 0);

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
-import { unpainted, wantsColour } from '../../cli/paint.ts';
+import { unpainted, wantsColor } from '../../cli/paint.ts';
 import { errorResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { runHere } from './in-process.ts';
 import { isInstalled, openTerminal } from './terminal.ts';
@@ -23,7 +23,7 @@ test.each([
   [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
   [true, { FORCE_COLOR: '0' }, false],
 ])('with a terminal (%s) and the environment %j, uses colors: %s', (isTerminal, variables, expected) => {
-  expect(wantsColour(isTerminal, variables)).toBe(expected);
+  expect(wantsColor(isTerminal, variables)).toBe(expected);
 });
 
 /** Returns the output of a command in a terminal of 80 columns. */
