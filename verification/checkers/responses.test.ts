@@ -123,13 +123,13 @@ const DENIED = change(CAPTURE, [NO, REPLAYED_CAPTURE]);
 const FALSE = change(CAPTURE, [response({ status: 200, text: recordOf(CAPTURE, 'c', { captured_amount: 5 }) })]);
 
 /** The words of contradictions that a negative control must find. */
-const OF_MONEY = ['lost', 'doubled', 'no money moved', 'refused and made', 'every first response said', 'add up to'];
+const OF_MONEY = ['lost', 'duplicated', 'no money moved', 'refused and made', 'every first response said', 'add up to'];
 
 test.each<readonly [string, string, ...History]>([
   ['an acknowledged transfer is missing', 'lost', [create()], [], 5],
   ['the transfer is missing, but its money moved', 'its transfers add up to', [create()], [], 15],
   ['the transfer exists, but its money did not move', 'its transfers add up to', [create()], [found()], 5],
-  ['the transfer exists twice', 'doubled', [create()], [found(), found(OTHER)], 25],
+  ['the transfer exists twice', 'duplicated', [create()], [found(), found(OTHER)], 25],
   [
     'the transfer exists again under an unknown key',
     'no client sent',
@@ -191,7 +191,7 @@ test.each<readonly [string, string, ...History]>([
   ['a hold has failed', 'which no request explains', held(HOLD), [hold({ status: 'failed' })], 5],
   ['the changed transfer does not exist', 'tr_1 does not exist', [change(CAPTURE, [NO])], [], 5],
   ['an acknowledged reversal is missing', 'lost', held(LOAD, change(REVERSE)), [found()], 15],
-  ['the reversal exists twice', 'doubled', held(LOAD, change(REVERSE)), [reversed({}, { reversalId: 'rev_2' })], 7],
+  ['the reversal exists twice', 'duplicated', held(LOAD, change(REVERSE)), [reversed({}, { reversalId: 'rev_2' })], 7],
   ['the reversed amount differs', 'instead of', held(LOAD, change(REVERSE)), [reversed({ amount: 3 })], 12],
   ['no request asked for the reversal', 'no client sent', held(LOAD), [reversed({})], 11],
   ['the reversal was refused', 'refused and made', held(LOAD, change(REVERSE, [LATE])), [reversed({})], 11],

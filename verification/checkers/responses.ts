@@ -16,7 +16,7 @@ const ERROR_RECORD = ['Message', 'Status', 'Code', 'Type'];
 
 /** Matches violations about money: a change is lost, duplicated, not durable or made although denied, or sums are wrong. */
 export const ABOUT_MONEY =
-  /lost: |doubled: |said that no money moved, but it made|every first response said that no money moved|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
+  /lost: |duplicated: |said that no money moved, but it made|every first response said that no money moved|refused and made|transfers were acknowledged|its transfers add up to|do not sum to zero/;
 
 /** A transfer or a reversal that an operation created. */
 type Made = { readonly id: string; readonly requestId: string; readonly terms: readonly unknown[] };
@@ -165,7 +165,7 @@ function wrongChange(operation: Operation<Change>, found: Found | undefined, mem
 function wrongMade(operation: Operation, made: readonly Made[]): string[] {
   const { asked, responses } = operation;
   const problems: string[] = [];
-  if (made.length > 1) problems.push(`doubled: ${made.map(({ id }) => id).join(' and ')}`);
+  if (made.length > 1) problems.push(`duplicated: ${made.map(({ id }) => id).join(' and ')}`);
   for (const id of responses.filter(isDone).map(({ text }) => subjectOf(text)))
     if (!made.some((each) => each.id === id)) problems.push(`lost: ${id} was acknowledged but does not exist`);
   const wanted = asked.does === 'create' ? termsOf(asked) : [asked.amount];

@@ -85,7 +85,7 @@ describe('placeEvents', () => {
     ['a repeated number', replaced({ number: 3 }), /number 3 is repeated/],
     ['a gap in the numbers', replaced({ number: 5 }), /number 5 is repeated, or comes after a gap/],
     ['a wrong head', { heads: new Map([[PROGRAM, 4]]) }, /the head of .* is 4, but it has 3 events/],
-    ['an event with two positions', { positions: [...POSITIONS, at(OTHER, 3, 2, 5)] }, /doubled: the events of/],
+    ['an event with two positions', { positions: [...POSITIONS, at(OTHER, 3, 2, 5)] }, /duplicated: the events of/],
     [
       'an event without a position',
       { positions: POSITIONS.toSpliced(3, 1) },
@@ -139,6 +139,6 @@ describe('checkAcknowledged', () => {
 
   test('finds lost and duplicated events', () => {
     expect(checkAcknowledged([[sent(1), sent(7)]], timeline).join()).toMatch(/lost: card.created of mark-0-0-7/);
-    expect(checkAcknowledged([], [...timeline, ...timeline]).join()).toMatch(/doubled: card.created of mark-0-0-1/);
+    expect(checkAcknowledged([], [...timeline, ...timeline]).join()).toMatch(/duplicated: card.created of mark-0-0-1/);
   });
 });

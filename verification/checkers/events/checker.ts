@@ -51,7 +51,8 @@ export function placeEvents({ events, positions, heads, waiting }: EventTables, 
   }
   for (const group of groups.keys()) {
     const found = (placed.get(group) ?? []).map(({ programId }) => programId);
-    if (new Set(found).size < found.length) violations.push(`doubled: the events of ${group} have several positions`);
+    if (new Set(found).size < found.length)
+      violations.push(`duplicated: the events of ${group} have several positions`);
     const isForAll = group.endsWith(EVERY_PROGRAM);
     const isMissing = isForAll ? uuids.some((uuid) => !found.includes(uuid)) : found.length === 0;
     if (waiting === 0 && isMissing) violations.push(`missing: the events of ${group} have no positions`);
@@ -122,7 +123,7 @@ export function checkAcknowledged(
     if (mark === undefined) continue;
     const name = `${type} of ${mark}`;
     // A switch change has two events. Only the event for operators contains the reason, and with it the mark.
-    if (numbers.has(name)) violations.push(`doubled: ${name}`);
+    if (numbers.has(name)) violations.push(`duplicated: ${name}`);
     numbers.set(name, place);
   }
   for (const acknowledged of callers) {
