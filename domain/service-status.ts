@@ -12,6 +12,7 @@ export const CONCERNS = [
   'books_not_verified',
   'books_not_balanced',
   'day_not_adding_up',
+  'day_not_checked',
   'funding_low',
   'standby_missing',
   'replication_late',
@@ -22,7 +23,7 @@ export const CONCERNS = [
 export type Concern = (typeof CONCERNS)[number];
 
 /** Parts of the status that are read from the database, each separately. */
-export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema'] as const;
+export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema', 'days'] as const;
 
 export type StatusPart = (typeof STATUS_PARTS)[number];
 

@@ -77,6 +77,8 @@ const BOOKS_DIFFER =
   'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
   runbookLine('books-not-balanced');
 
+const UNCHECKED_DAY = 'cannot check whether the day of a card program adds up; retrying';
+
 const DAY_DIFFERS = `the day of a card program does not add up; ${runbookLine('books-not-balanced')}`;
 
 export type RunningService = {
@@ -299,10 +301,10 @@ function followClock(database: Database, aheadMilliseconds: number, log: Log): R
  * several in a row.
  */
 function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
-  return (job: Job, sentence: string): OnFailure =>
+  return (job: Job, sentence: string, facts: { readonly programId?: string; readonly day?: string } = {}): OnFailure =>
     (error, isRepeated) => {
       metrics?.onJobFailure(job);
-      if (isRepeated !== true) log.error({ event: 'job_failed', job, cause: String(error) }, sentence);
+      if (isRepeated !== true) log.error({ event: 'job_failed', job, ...facts, cause: String(error) }, sentence);
     };
 }
 
@@ -362,7 +364,9 @@ function startJobs(
     startCheckingDays(background, {
       onMismatch: (programId, day) =>
         log.error({ event: 'books', programId: toWireId('prog', programId), day }, DAY_DIFFERS),
-      onFailure: report('day_checks', 'cannot check whether the last day of a card program adds up; retrying'),
+      onUnchecked: (id, day, error, isRepeated) =>
+        report('day_checks', UNCHECKED_DAY, { programId: toWireId('prog', id), day })(error, isRepeated),
+      onFailure: report('day_checks', UNCHECKED_DAY),
     }),
     startRelayingEvents(
       databases,

@@ -85,7 +85,9 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
   return facts.flatMap(([name, text]): Pair[] => (text === null ? [] : [[name, text]]));
 }
 
-function yesterdayText({ yesterday: { message } }: ServiceStatus): string | null {
+/** A process of an earlier version has no such part during an upgrade. */
+function yesterdayText({ yesterday }: Partial<ServiceStatus>): string | null {
+  const message = yesterday?.message ?? null;
   return message === null ? null : printable(message);
 }
 

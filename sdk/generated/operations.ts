@@ -3964,6 +3964,7 @@ export type ServiceStatus = {
       | 'books_not_verified'
       | 'books_not_balanced'
       | 'day_not_adding_up'
+      | 'day_not_checked'
       | 'funding_low'
       | 'standby_missing'
       | 'replication_late'
@@ -3975,7 +3976,7 @@ export type ServiceStatus = {
     readonly runbook: string;
   }[];
   /** Parts that could not be read from the database in time; their fields are null. */
-  readonly unknown: readonly ('ledger' | 'webhooks' | 'server' | 'schema')[];
+  readonly unknown: readonly ('ledger' | 'webhooks' | 'server' | 'schema' | 'days')[];
   /** The tables of the database. */
   readonly schema: {
     /** Whether they fit the version of the service; null if not known. */
@@ -4086,7 +4087,10 @@ export type ServiceStatus = {
     /** Whether they balanced; null if not known. */
     readonly balanced: boolean | null;
   };
-  /** Whether the last day of each card program adds up, in its time zone, as get_day says. */
+  /**
+   * Whether the last day of each card program adds up, in its time zone, as get_day says, and earlier days that
+   * do not.
+   */
   readonly yesterday: {
     /** Card programs that existed before their last day ended; null if not known. */
     readonly programs: number | null;
@@ -4094,9 +4098,14 @@ export type ServiceStatus = {
      * Card programs whose last day was checked; a check begins a minute after the day ends; null if not known.
      */
     readonly checked: number | null;
-    /** Card programs whose last day does not add up; null if not known. */
+    /** Card programs whose last day was not checked within an hour after its end; null if not known. */
+    readonly not_checked: number | null;
+    /** Days that do not add up: last days, and earlier ones that are not closed; null if not known. */
     readonly not_adding_up: number | null;
-    /** The first three of these days, by the name of the card program; null if not known. */
+    /**
+     * The first three last days that do not add up, by the name of the card program, and the three newest earlier
+     * ones; null if not known.
+     */
     readonly days:
       | readonly {
           /** Id of the card program: prog_ and 32 hex digits. */

@@ -5,7 +5,6 @@ import type { SwitchSetting } from '../../domain/switch.ts';
 import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
-import { YESTERDAY } from './ledger/day-check.ts';
 import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID, word } from './sql.ts';
 import { isEnabled, settingsInForce } from './switch.ts';
 import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
@@ -37,17 +36,6 @@ export type DisabledAtConnector = {
   readonly only: Pick<SwitchSetting, 'since' | 'until' | 'reason'> | null;
 };
 
-/** The last day of all card programs, each in its time zone. */
-export type YesterdayFigures = {
-  /** Card programs that existed before their last day ended. */
-  readonly programs: number;
-  /** Card programs whose day was checked, and whose day did not add up. */
-  readonly checked: number;
-  readonly notAddingUp: number;
-  /** The first {@link MAX_NAMED_PROGRAMS} whose day did not add up, by name. Ids are inner UUIDs. */
-  readonly named: readonly { readonly programId: string; readonly name: string; readonly day: string }[];
-};
-
 const LEDGER = columns({
   /** Age of the oldest transaction whose events have no position. */
   relayLagSeconds: nullable(NUMBER),
@@ -70,7 +58,6 @@ const LEDGER = columns({
   booksVerifiedAt: nullable(TIME),
   booksVerificationSeconds: nullable(NUMBER),
   booksBalanced: nullable(BOOLEAN),
-  yesterday: json<YesterdayFigures>('json'),
 });
 
 export type LedgerFigures = RowOf<typeof LEDGER.columns>;
@@ -107,8 +94,6 @@ const READ_LEDGER_FIGURES: Statement = {
       where program.funding_low_threshold is not null
     ), books as (
       select finished_at, started_at, balanced ${LAST_VERIFICATION}
-    ), ${YESTERDAY}, differing as (
-      select program_id, name, day from yesterday where not adds_up order by name, program_id limit ${MAX_NAMED_PROGRAMS}
     )
     select (
         select ${since('created_at', 'clock_timestamp()')} from write_batch where not relayed and not abandoned
@@ -141,13 +126,7 @@ const READ_LEDGER_FIGURES: Statement = {
         where status = 'pending' and expires_at > (select now from clock)) as approval_pending_seconds,
       (select finished_at from books) as books_verified_at,
       (select ${since('started_at', 'finished_at')} from books) as books_verification_seconds,
-      (select balanced from books) as books_balanced,
-      (
-        select json_build_object('programs', count(*), 'checked', count(adds_up), 'notAddingUp', count(*) filter (where not adds_up),
-          'named', (select coalesce(json_agg(json_build_object('programId', program_id, 'name', name, 'day', day)), '[]')
-            from differing))
-        from yesterday
-      ) as yesterday`,
+      (select balanced from books) as books_balanced`,
   values: [],
 };
 

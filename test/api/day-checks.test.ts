@@ -1,7 +1,8 @@
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { ServiceStatus } from '../../sdk/client.ts';
 import { startCheckingDays } from '../../server/background/jobs/check-days.ts';
-import { READ_DUE_DAYS } from '../../server/store/ledger/day-check.ts';
+import { checkDueDays, type DayChecks, READ_DUE_DAYS } from '../../server/store/ledger/day-check.ts';
 import { waitFor } from '../harness/process.ts';
 import { startForTest, useDirectory } from '../harness/service.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
@@ -21,14 +22,16 @@ const DAY = 24 * HOUR;
 const FIRST = Math.ceil(Date.now() / DAY) * DAY;
 const dateOf = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-type Found = { readonly differing: string[]; readonly failures: unknown[] };
+type Found = { readonly differing: string[]; readonly unchecked: string[]; readonly failures: unknown[] };
 const running: (() => Promise<void>)[] = [];
 
 /** Starts the job, which looks for due days every 10 ms. */
 function start(of = ledger): Found {
-  const found: Found = { differing: [], failures: [] };
+  const found: Found = { differing: [], unchecked: [], failures: [] };
   const reports = {
     onMismatch: (_: string, day: string) => found.differing.push(day),
+    onUnchecked: (programId: string, day: string, error: unknown) =>
+      found.unchecked.push(`${programId.replaceAll('-', '')} ${day} ${String(error)}`),
     onFailure: (error: unknown) => found.failures.push(error),
   };
   running.push(startCheckingDays(of.database, reports, 10).stop);
@@ -48,7 +51,7 @@ const status = async () => JSON.parse((await ledger.call('get_status')).body) as
 const yesterday = async () => (await status()).yesterday;
 const isChecked = async () => {
   const { programs, checked } = await yesterday();
-  return programs === checked;
+  return programs === checked && (await ledger.database.read(READ_DUE_DAYS)).length === 0;
 };
 const stored = async (day: number) =>
   (await superuser.query('select program_id, adds_up, checked_at from day_check where day = $1', [dateOf(day)])).rows;
@@ -60,11 +63,13 @@ async function programWith(name: string, time_zone: string): Promise<string> {
   return program_id;
 }
 
+const inner = (programId: string) => programId.replace('prog_', '');
+
 /** Changes the amount of a deposit, which the service itself never does. */
 async function plant(programId: string, by: number): Promise<void> {
   await superuser.query('alter table posting disable trigger posting_append_only');
   await superuser.query("update posting set amount = amount + $2 where program_id = $1 and purpose = 'deposit'", [
-    programId.replace('prog_', ''),
+    inner(programId),
     by,
   ]);
   await superuser.query('alter table posting enable trigger posting_append_only');
@@ -113,7 +118,7 @@ test('checks each day once with two processes, each in its time zone, and names 
   const day = { program_id: wrong, program_name: 'Wrong', day: dateOf(FIRST) };
   const message = 'Yesterday does not add up for 1 of 3 card programs: Wrong.';
   const { yesterday: shown, degraded } = await status();
-  expect(shown).toEqual({ programs: 3, checked: 3, not_adding_up: 1, days: [day], message });
+  expect(shown).toEqual({ programs: 3, checked: 3, not_checked: 0, not_adding_up: 1, days: [day], message });
   expect(degraded).toContainEqual({
     name: 'day_not_adding_up',
     message,
@@ -138,21 +143,22 @@ test('checks a day that does not add up again after an hour, until it adds up', 
 test('checks the other days if one cannot be checked, and then tries again', async () => {
   await setClock(FIRST + 2 * DAY + 12 * HOUR);
   // The report of a closed day is unreadable for the check of the next day.
-  await superuser.query('insert into closed_day values ($1, $2, $3)', [
-    right.replace('prog_', ''),
-    dateOf(FIRST + DAY),
-    '"damaged"',
-  ]);
+  await superuser.query('insert into closed_day values ($1, $2, $3)', [inner(right), dateOf(FIRST + DAY), '"damaged"']);
   const found = start();
-  await waitFor('the failure', async () => found.failures.length === 1);
-  expect(await yesterday()).toMatchObject({ programs: 3, checked: 2, not_adding_up: 0 });
+  await waitFor('the failure', async () => found.unchecked.length === 1);
+  expect(found.unchecked[0]).toMatch(`${inner(right)} ${dateOf(FIRST + DAY)} `);
+  await waitFor('the other checks', async () => (await yesterday()).checked === 2);
+  const message = 'Yesterday was not checked for 1 of 3 card programs: Right.';
+  const { yesterday: shown, degraded } = await status();
+  expect(shown).toMatchObject({ programs: 3, checked: 2, not_checked: 1, not_adding_up: 0, message });
+  expect(degraded).toContainEqual({ name: 'day_not_checked', message, runbook: 'docs/runbook/books-not-verified.md' });
   await stopAll();
   await superuser.query('delete from closed_day');
   start();
   await waitFor('the check', isChecked);
 });
 
-test('checks only yesterday if no process ran for days, and replaces the results', async () => {
+test('checks only yesterday if no process ran for days, and replaces the good results', async () => {
   await setClock(FIRST + 40 * DAY + 12 * HOUR);
   start();
   await waitFor('the check', isChecked);
@@ -160,8 +166,171 @@ test('checks only yesterday if no process ran for days, and replaces the results
   expect(rows).toEqual([{ count: 3, day: dateOf(FIRST + 39 * DAY) }]);
 });
 
+/** Makes the day that begins at this time one that does not add up, and checks it on the next day. */
+async function damage(day: number): Promise<void> {
+  await setClock(day + 12 * HOUR);
+  await ledger.call('create_deposit', { amount: 500 }, { params: { program_id: wrong } });
+  await plant(wrong, 1);
+  await setClock(day + DAY + 12 * HOUR);
+  start();
+  await waitFor('the check', isChecked);
+  await stopAll();
+}
+
+test('shows a day that does not add up on later days, too, until it adds up', async () => {
+  const day = FIRST + 42 * DAY;
+  await damage(day);
+  await setClock(day + 2 * DAY + 12 * HOUR);
+  // Days that were never checked come first.
+  const due = (await ledger.database.read(READ_DUE_DAYS)).map((row) => row.day);
+  expect(due).toEqual([...Array(3).fill(dateOf(day + DAY)), dateOf(day)]);
+  start();
+  await waitFor('the check', isChecked);
+  await stopAll();
+  const earlier = `1 earlier day does not add up: ${dateOf(day)} of Wrong.`;
+  const { yesterday: shown, degraded } = await status();
+  expect(shown).toMatchObject({
+    ...{ checked: 3, not_adding_up: 1, message: `Yesterday added up for all 3 card programs. ${earlier}` },
+    days: [{ program_id: wrong, program_name: 'Wrong', day: dateOf(day) }],
+  });
+  expect(degraded).toContainEqual(expect.objectContaining({ name: 'day_not_adding_up', message: earlier }));
+  await setClock(day + 2 * DAY + 12.5 * HOUR);
+  expect(await ledger.database.read(READ_DUE_DAYS)).toEqual([]);
+  await plant(wrong, -1);
+  await setClock(day + 2 * DAY + 13.5 * HOUR);
+  start();
+  await waitFor('the check', async () => (await yesterday()).not_adding_up === 0);
+});
+
+test('shows a day that does not add up only on the next day if someone has closed it', async () => {
+  const day = FIRST + 45 * DAY;
+  await damage(day);
+  const note = 'The bank has corrected this.';
+  await ledger.call('close_day', { day: dateOf(day), note }, { params: { program_id: wrong } });
+  expect((await yesterday()).message).toBe('Yesterday does not add up for 1 of 3 card programs: Wrong.');
+  await setClock(day + 2 * DAY + 12 * HOUR);
+  start();
+  await waitFor('the check', isChecked);
+  expect((await yesterday()).message).toBe('Yesterday added up for all 3 card programs.');
+  expect(await stored(day)).toEqual([]);
+  await superuser.query('delete from closed_day');
+  await plant(wrong, -1);
+});
+
+test('does not count a result from before a clock went back', async () => {
+  const day = FIRST + 50 * DAY;
+  await setClock(day + DAY + 12 * HOUR);
+  start();
+  await waitFor('the check', isChecked);
+  await stopAll();
+  const store = (by: string, isRight: boolean) =>
+    superuser.query(`update day_check set adds_up = $3, checked_at = ${by} where program_id = $1 and day = $2`, [
+      inner(right),
+      dateOf(day),
+      isRight,
+    ]);
+  for (const time of ["service_now() + interval '1 minute'", "day::timestamp at time zone 'Asia/Tokyo'"])
+    for (const isRight of [true, false]) {
+      await store(time, isRight);
+      expect(await ledger.database.read(READ_DUE_DAYS)).toMatchObject([{ time_zone: 'Asia/Tokyo' }]);
+      expect(await yesterday()).toMatchObject({ checked: 2, not_adding_up: 0 });
+    }
+  start();
+  await waitFor('the check', isChecked);
+});
+
+test('leaves a lost connection, and checks the days that were behind the failed one first', async () => {
+  await setClock(FIRST + 52 * DAY + 12 * HOUR);
+  const [first] = await ledger.database.read(READ_DUE_DAYS);
+  const checked: string[] = [];
+  const failures: boolean[] = [];
+  const checks: DayChecks = {
+    check: async (read, { programId }) => {
+      checked.push(programId);
+      if (programId !== first?.program_id) return true;
+      const [session] = await read({ name: 'session', text: 'select pg_backend_pid() as pid', values: [] });
+      await superuser.query('select pg_terminate_backend($1)', [session?.pid]);
+      await read({ name: 'lost', text: 'select 1', values: [] });
+      return true;
+    },
+    onFailure: (_, __, isRepeated) => failures.push(isRepeated),
+    failed: new Set(),
+  };
+  for (const _ of [1, 2, 3]) {
+    await checkDueDays(ledger.database, checks, new AbortController().signal).catch(() => undefined);
+  }
+  const id = String(first?.program_id);
+  expect(checked[0]).toBe(id);
+  expect(checked.slice(1, 3)).not.toContain(id);
+  expect(checked.slice(3)).toEqual([id, id]);
+  expect(failures).toEqual([false, true, true]);
+});
+
+test('waits longer while another process checks days', async () => {
+  await setClock(FIRST + 53 * DAY + 12 * HOUR);
+  await superuser.query("select pg_advisory_lock(7204, 'day_check'::regclass::oid::int)");
+  const alone = vi.spyOn(ledger.database, 'alone');
+  try {
+    start();
+    await waitFor('the attempt', async () => alone.mock.calls.length > 0);
+    await pause(300);
+    expect(alone.mock.calls.length).toBe(1);
+  } finally {
+    alone.mockRestore();
+    await superuser.query('select pg_advisory_unlock_all()');
+  }
+});
+
+test('a card program with a time zone that the server does not know affects no other', async () => {
+  await setClock(FIRST + 54 * DAY + 12 * HOUR);
+  const setZone = (zone: string) =>
+    superuser.query('update program set time_zone = $2 where program_id = $1', [inner(right), zone]);
+  try {
+    await setZone('Mars/Olympus');
+    const found = start();
+    await waitFor('the other checks', async () => (await yesterday()).checked === 2);
+    await waitFor('the failure', async () => found.unchecked.length === 1);
+    expect(found.unchecked[0]).toMatch(new RegExp(`^${inner(right)} .*time zone "Mars/Olympus" not recognized`));
+    const { yesterday: shown, unknown, relay_lag_seconds: lag } = await status();
+    expect(shown).toMatchObject({ programs: 3, checked: 2, not_checked: 1 });
+    expect(shown.message).toBe('Yesterday was not checked for 1 of 3 card programs: Right.');
+    expect(unknown).toEqual([]);
+    expect(lag).not.toBeNull();
+  } finally {
+    await setZone('Asia/Tokyo');
+  }
+});
+
+test('ends the round if a result cannot be stored', async () => {
+  await setClock(FIRST + 55 * DAY + 12 * HOUR);
+  const checked: string[] = [];
+  const checks: DayChecks = {
+    check: async (read, { programId }) => {
+      checked.push(programId);
+      await read({ name: 'read_only', text: 'set default_transaction_read_only = on', values: [] });
+      return true;
+    },
+    onFailure: () => undefined,
+    failed: new Set(),
+  };
+  expect(await checkDueDays(ledger.database, checks, new AbortController().signal)).toBe('failed');
+  expect(checked).toHaveLength(1);
+});
+
+test('shows all other figures if the days cannot be read', async () => {
+  await superuser.query('revoke select on day_check from transfer_service_background');
+  try {
+    const { yesterday: shown, unknown, relay_lag_seconds: lag } = await status();
+    expect(new Set(Object.values(shown))).toEqual(new Set([null]));
+    expect(unknown).toEqual(['days']);
+    expect(lag).not.toBeNull();
+  } finally {
+    await superuser.query('grant select on day_check to transfer_service_background');
+  }
+});
+
 test('checks a day in another process if the first one is killed before it has stored the result', async () => {
-  await setClock(FIRST + 41 * DAY + 12 * HOUR);
+  await setClock(FIRST + 61 * DAY + 12 * HOUR);
   const startProcess = (name: string) =>
     startForTest({ DATABASE_URL: server.embedded.url, DATA_DIR: `${directory}/${name}` });
   const first = await startProcess('first');
@@ -181,8 +350,21 @@ test('checks a day in another process if the first one is killed before it has s
     const { programs, checked } = (await second.client.status.get()).yesterday;
     return programs === checked;
   });
-  expect(await stored(FIRST + 40 * DAY)).toHaveLength(3);
+  expect(await stored(FIRST + 60 * DAY)).toHaveLength(3);
   await waitFor('the overview', async () => (await second.client.status.overview()).status.yesterday.checked === 3);
   const { yesterday: shown } = (await second.client.status.overview()).status;
   expect(shown.message).toBe('Yesterday added up for all 3 card programs.');
+});
+
+test('the log names the card program and the day of a check that fails', async () => {
+  await setClock(FIRST + 63 * DAY + 12 * HOUR);
+  const day = dateOf(FIRST + 62 * DAY);
+  await superuser.query('insert into closed_day values ($1, $2, $3)', [inner(right), day, '"damaged"']);
+  const { output } = await startForTest({ DATABASE_URL: server.embedded.url, DATA_DIR: `${directory}/third` });
+  const line = () =>
+    output()
+      .split('\n')
+      .find((text) => text.includes('"job":"day_checks"'));
+  await waitFor('the line', async () => line() !== undefined);
+  expect(JSON.parse(line() ?? '')).toMatchObject({ event: 'job_failed', programId: right, day });
 });

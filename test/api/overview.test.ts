@@ -124,7 +124,7 @@ describe('get_overview', () => {
       });
       const { status, now } = seen;
       expect(status).toMatchObject({
-        unknown: ['ledger', 'webhooks', 'server', 'schema'],
+        unknown: ['ledger', 'webhooks', 'server', 'schema', 'days'],
         database: { state: 'stopped' },
       });
       expect(now.seconds).toBeGreaterThan(0);

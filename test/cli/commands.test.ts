@@ -75,6 +75,16 @@ describe('a case', () => {
   });
 });
 
+test('status works with a process of an earlier version, which sends no yesterday', async () => {
+  const { yesterday, ...earlier } = exampleReply('get_status') as { readonly yesterday: object };
+  service.play({ status: 200, body: earlier });
+  const { exitCode, output, errors } = await type('status');
+  expect(yesterday).toBeDefined();
+  expect([exitCode, errors]).toEqual([0, '']);
+  expect(output).toMatch(/^webhooks:/m);
+  expect(output).not.toMatch(/^days:/m);
+});
+
 describe('limits', () => {
   test.each<[string, object | null]>([
     ['none', null],

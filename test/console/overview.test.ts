@@ -81,7 +81,7 @@ describe('the overview', () => {
       );
       await page.reload();
     };
-    const right = { programs: 12, checked: 12, not_adding_up: 0, days: [] };
+    const right = { programs: 12, checked: 12, not_checked: 0, not_adding_up: 0, days: [] };
     await show({ ...right, message: 'Yesterday added up for all 12 card programs.' }, []);
     await page.getByText('Yesterday added up for all 12 card programs.').waitFor();
     await screenshot(page, 'overview-yesterday');
@@ -98,6 +98,16 @@ describe('the overview', () => {
     expect(await page.getByText('Yesterday').count()).toBe(1);
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'overview-day-not-adding-up');
+  });
+
+  test('shows the rest of the overview during an upgrade, when an earlier version sends no yesterday', async () => {
+    const page = await openConsole('/console');
+    const overview: Overview = await service().client.status.overview();
+    const { yesterday: _, ...status } = overview.status;
+    await page.route('**/operator/overview', (route) => route.fulfill({ json: { ...overview, status } }));
+    await page.reload();
+    await page.getByRole('heading', { name: 'The last minute' }).waitFor();
+    expect(await page.getByText(/Yesterday|See the day/).count()).toBe(0);
   });
 
   test('lists the standbys and shows whether transfers survive a failover, but shows neither for a sandbox on one machine', async () => {

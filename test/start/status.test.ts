@@ -101,7 +101,7 @@ test("the process's own figures are shown without its database", async () => {
     await untilReadinessIs(service().url, 'database_stopped');
     expect(await status()).toMatchObject({
       readiness: { ready: false, reason: 'database_stopped', runbook: 'docs/runbook/database-stopped.md' },
-      unknown: ['ledger', 'webhooks', 'server', 'schema'],
+      unknown: ['ledger', 'webhooks', 'server', 'schema', 'days'],
       schema: { state: null, newest_migration: null },
       database: { kind: 'embedded', state: 'stopped', version: null, size_bytes: null },
       connections: { max: 7 },
@@ -121,7 +121,7 @@ test("the process's own figures are shown without its database", async () => {
     expect(exitCode).toBe(3);
     expect(output).toMatch(/^ready: +no \(database_stopped\) since /);
     expect(output).toContain(`\n  Runbook: ${service().url}/guides/runbook/database-stopped\n`);
-    expect(output).toContain('Unavailable while the database is down: ledger, webhooks, server, schema.\n');
+    expect(output).toContain('Unavailable while the database is down: ledger, webhooks, server, schema, days.\n');
   } finally {
     await service().client.sandbox.startDatabase();
   }

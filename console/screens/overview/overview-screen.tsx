@@ -51,10 +51,17 @@ export function OverviewScreen() {
   );
 }
 
+/** During an upgrade, the response of an earlier version has no `yesterday`. */
+type UpgradedStatus = Omit<Overview['status'], 'yesterday'> & Partial<Pick<Overview['status'], 'yesterday'>>;
+
 /** Says whether yesterday added up, unless the list above says that it did not. Leads to the day of the chosen card program. */
-function Yesterday({ status: { yesterday, degraded } }: { readonly status: Overview['status'] }) {
+function Yesterday({ status: { yesterday, degraded } }: { readonly status: UpgradedStatus }) {
   const programId = useProgramId();
-  if (degraded.some(({ name }) => name === 'day_not_adding_up')) return null;
+  if (
+    yesterday === undefined ||
+    degraded.some(({ name }) => name === 'day_not_adding_up' || name === 'day_not_checked')
+  )
+    return null;
   return (
     <p class="quiet">
       {yesterday.message}{' '}
@@ -94,9 +101,11 @@ function Health({ overview, others }: { readonly overview: Overview; readonly ot
               )}
               {name === 'day_not_adding_up' &&
                 status.yesterday.days?.map(({ program_id: id, program_name: program, day }) => (
-                  <span key={id}>
+                  <span key={`${id} ${day}`}>
                     {' '}
-                    <a href={hrefTo(`/console/programs/${id}/day`, { day })}>See the day of {program}</a>
+                    <a href={hrefTo(`/console/programs/${id}/day`, { day })}>
+                      See {day} of {program}
+                    </a>
                   </span>
                 ))}
               {runbook !== null && (

@@ -11,6 +11,7 @@ import {
   type SupportFigures,
   type WebhookFigures,
 } from '../../store/figures.ts';
+import { readYesterday, type YesterdayFigures } from '../../store/ledger/day-check.ts';
 import { type OnFailure, type RunningJob, startRounds, takeAllSteps } from './rounds.ts';
 
 /** Maximum age of the figures on the metrics page while the database responds. */
@@ -23,6 +24,7 @@ export type Figures = {
   readonly support: SupportFigures;
   readonly processors: ProcessorFigures;
   readonly server: ServerFigures;
+  readonly days: YesterdayFigures;
 };
 
 export type FigureReports = {
@@ -44,6 +46,7 @@ export function startReadingFigures(
     async () => onFigures('support', await readSupportFigures(database)),
     async () => onFigures('processors', await readProcessorFigures(database)),
     async () => onFigures('server', await readServerFigures(database)),
+    async () => onFigures('days', await readYesterday(database)),
     readOthers,
   ];
   return startRounds({

@@ -22,7 +22,7 @@ export const LOG_EVENTS = {
   error_events_not_written: 'The events about errors could not be written; the service tries again.',
   credential_uses_not_written: 'Uses of keys, or refused credentials, could not be written; the service tries again.',
   job_failed:
-    'A background job failed; `job` names it, and it is tried again. Only the first of several failures in a row has a line.',
+    'A background job failed; `job` names it, and it is tried again. Only the first of several failures in a row has a line. A line of `day_checks` can name the card program and the day.',
   books:
     'The books do not balance, or the day of a card program does not add up; the line has the result of the verification, or the program and the day.',
   backup: 'A copy of the ledger is complete.',

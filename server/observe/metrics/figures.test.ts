@@ -26,17 +26,12 @@ test('shows no support figures before the first reading, or when they are old', 
   expect(await shown()).toEqual([]);
 });
 
-test('shows how many card programs have a last day that does not add up, or that was not checked', async () => {
+test('shows how many days do not add up, and how many last days were not checked', async () => {
   const metrics = new Metrics();
   const { onFigures } = showFigures(metrics, {}, []);
-  const yesterday = { programs: 12, checked: 9, notAddingUp: 2, named: [] };
-  onFigures('ledger', {
-    ...{ relayLagSeconds: null, dueLateSeconds: null, approvalPendingSeconds: null, hostKeys: 0, yesterday },
-    ...{ serviceDisabled: 0, programsDisabled: 0, disabledAtConnectors: [], fundingWatched: 0, fundingLow: 0 },
-    ...{ disabledInPrograms: { programs: [], types: [] } },
-    ...{ booksVerifiedAt: null, booksVerificationSeconds: null, booksBalanced: null },
-  });
+  const days = (count: number) => ({ count, named: [] });
+  onFigures('days', { programs: 12, checked: 9, differing: days(2), late: days(0), earlier: days(4) });
   const page = await metrics.render();
-  expect(page).toMatch(/^transfer_service_days_not_adding_up 2$/m);
+  expect(page).toMatch(/^transfer_service_days_not_adding_up 6$/m);
   expect(page).toMatch(/^transfer_service_days_unchecked 3$/m);
 });

@@ -9,6 +9,7 @@ import {
   type SupportFigures,
   type WebhookFigures,
 } from '../../store/figures.ts';
+import type { YesterdayFigures } from '../../store/ledger/day-check.ts';
 import { leaveOutOld } from './parts.ts';
 import { showProcessors } from './processors.ts';
 import type { BoundGauge, Metrics } from './registry.ts';
@@ -36,10 +37,11 @@ export function showFigures(
     support: showSupport(metrics),
     processors: showProcessors(metrics, connectorIds),
     server: showServer(metrics),
+    days: showDays(metrics),
   };
   const readAt = metrics.gauge({
     name: 'figures_read_timestamp_seconds',
-    help: 'When each part of the figures (ledger, webhooks, support, processors, server) was last read from the database.',
+    help: 'When each part of the figures (ledger, webhooks, support, processors, server, days) was last read from the database.',
     labels: ['part'],
   });
   const levels = {
@@ -48,6 +50,7 @@ export function showFigures(
     support: readAt('support'),
     processors: readAt('processors'),
     server: readAt('server'),
+    days: readAt('days'),
   };
   // Until a part is read, the start of the process counts as its last reading. So a part that is never read becomes
   // overdue.
@@ -84,12 +87,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const verified = gauge('books_verified_timestamp_seconds', 'When the last verification of the books ended.');
   const duration = gauge('books_verification_seconds', 'How long the last verification of the books took.');
   const balanced = gauge('books_balanced', 'Whether the last verification found the books balanced, 1 or 0.');
-  const notAddingUp = gauge('days_not_adding_up', 'Card programs whose last day does not add up.');
-  const unchecked = gauge('days_unchecked', 'Card programs whose last day has not been checked yet.');
   return (figures) => {
-    const { yesterday } = figures;
-    notAddingUp.set(yesterday.notAddingUp);
-    unchecked.set(yesterday.programs - yesterday.checked);
     relayLag.set(orZero(figures.relayLagSeconds));
     due.set(orZero(figures.dueLateSeconds));
     service.set(Math.min(1, figures.serviceDisabled));
@@ -105,6 +103,19 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
     verified.set(booksVerifiedAt / 1000);
     duration.set(orZero(booksVerificationSeconds));
     balanced.set(booksBalanced === true ? 1 : 0);
+  };
+}
+
+function showDays(metrics: Metrics): (figures: YesterdayFigures) => void {
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
+  const notAddingUp = gauge(
+    'days_not_adding_up',
+    'Days of card programs that do not add up: last days, and earlier ones that are not closed.',
+  );
+  const unchecked = gauge('days_unchecked', 'Card programs whose last day has not been checked yet.');
+  return ({ programs, checked, differing, earlier }) => {
+    notAddingUp.set(differing.count + earlier.count);
+    unchecked.set(programs - checked);
   };
 }
 

@@ -116,8 +116,9 @@ function fill(metrics: Metrics, connectorIds: readonly string[] = []): void {
     booksVerifiedAt: 1,
     booksVerificationSeconds: 1,
     booksBalanced: true,
-    yesterday: { programs: 3, checked: 2, notAddingUp: 1, named: [{ programId: '', name: 'one', day: '2030-01-30' }] },
   });
+  const days = { count: 1, named: [{ programId: '', name: 'one', day: '2030-01-30' }] };
+  onFigures('days', { programs: 3, checked: 2, differing: days, late: days, earlier: days });
 }
 
 async function seriesWith(connectorIds: readonly string[]): Promise<readonly string[]> {

@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest';
 import { CONCERNS, type Concern } from '../../../domain/service-status.ts';
+import type { YesterdayFigures } from '../../store/ledger/day-check.ts';
 import { durationOf, type Facts, findConcerns, yesterdaySentence } from './concerns.ts';
 
 const MOMENT = '2030-01-31T12:00:00.000Z';
 const LATER = '2030-01-31T14:00:00.000Z';
+
+const NO_DAYS = { count: 0, named: [] };
+
+const RIGHT: YesterdayFigures = { programs: 2, checked: 2, differing: NO_DAYS, late: NO_DAYS, earlier: NO_DAYS };
+
+function daysOf(count: number, ...names: readonly string[]): YesterdayFigures['late'] {
+  return { count, named: names.map((name) => ({ programId: '', name, day: '2030-01-30' })) };
+}
 
 const HEALTHY: Facts = {
   version: '1.0.0',
@@ -38,8 +47,9 @@ const HEALTHY: Facts = {
   switch: { service_disabled: false, programs_disabled: 0, connectors_disabled: 0 },
   funding_low: 0,
   books: { verified_at: MOMENT, balanced: true },
-  yesterday: { programs: 2, checked: 2, not_adding_up: 0, days: [], message: 'Yesterday added up.' },
+  yesterday: { programs: 2, checked: 2, not_checked: 0, not_adding_up: 0, days: [], message: 'Yesterday added up.' },
   backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
+  days: RIGHT,
   unverifiedSeconds: 3_000,
   verificationSeconds: 1,
   isArchivingFailing: false,
@@ -72,8 +82,12 @@ const DEGRADED: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegEx
   books_not_verified: [{ unverifiedSeconds: 9 * 3_600 }, /last verified 9 hours ago/],
   books_not_balanced: [{ books: { verified_at: MOMENT, balanced: false } }, /do not balance/],
   day_not_adding_up: [
-    { yesterday: { programs: 2, checked: 2, not_adding_up: 1, days: [], message: 'Yesterday does not add up.' } },
-    /^Yesterday does not add up\.$/,
+    { days: { ...RIGHT, earlier: daysOf(1, 'B') } },
+    /^1 earlier day does not add up: 2030-01-30 of B\.$/,
+  ],
+  day_not_checked: [
+    { days: { ...RIGHT, checked: 1, late: daysOf(1, 'B') } },
+    /^Yesterday was not checked for 1 of 2 card programs: B\.$/,
   ],
   funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
   standby_missing: [{ isWaitingForStandby: true }, /^A commit is acknowledged/],
@@ -189,23 +203,40 @@ test('reports no concern about unknown figures', () => {
     switch: { service_disabled: null, programs_disabled: null, connectors_disabled: null },
     funding_low: null,
     books: { verified_at: null, balanced: null },
-    yesterday: { programs: null, checked: null, not_adding_up: null, days: null, message: null },
+    yesterday: {
+      ...{ programs: null, checked: null, not_checked: null },
+      ...{ not_adding_up: null, days: null, message: null },
+    },
+    days: undefined,
     unverifiedSeconds: null,
   };
   expect(findConcerns(unknown)).toEqual([]);
 });
 
-test.each<[string, readonly [number, number, number], readonly string[]]>([
-  ['There was no card program yesterday.', [0, 0, 0], []],
-  ['Yesterday is being checked: 3 of 12 card programs.', [12, 3, 0], []],
-  ['Yesterday added up for all 12 card programs.', [12, 12, 0], []],
-  ['Yesterday added up for 1 card program.', [1, 1, 0], []],
-  ['Yesterday does not add up for 1 of 12 card programs: Demo.', [12, 12, 1], ['Demo']],
-  ['So far, yesterday does not add up for 2 of 12 card programs: A and B.', [12, 11, 2], ['A', 'B']],
-  ['Yesterday does not add up for 4 of 12 card programs, such as A, B, C.', [12, 12, 4], ['A', 'B', 'C']],
-])('says whether yesterday added up: %s', (sentence, [programs, checked, notAddingUp], names) => {
-  const named = names.map((name) => ({ programId: '', name, day: '2030-01-30' }));
-  expect(yesterdaySentence({ programs, checked, notAddingUp, named })).toBe(sentence);
+test.each<[string, Partial<YesterdayFigures>]>([
+  ['There was no card program yesterday.', { programs: 0, checked: 0 }],
+  ['Yesterday is being checked: 3 of 12 card programs.', { checked: 3 }],
+  ['Yesterday added up for all 12 card programs.', {}],
+  ['Yesterday added up for 1 card program.', { programs: 1, checked: 1 }],
+  ['Yesterday does not add up for 1 of 12 card programs: Demo.', { differing: daysOf(1, 'Demo') }],
+  [
+    'So far, yesterday does not add up for 2 of 12 card programs: A and B.',
+    { checked: 11, differing: daysOf(2, 'A', 'B') },
+  ],
+  ['Yesterday does not add up for 4 of 12 card programs, such as A, B, C.', { differing: daysOf(4, 'A', 'B', 'C') }],
+  ['Yesterday was not checked for 1 of 12 card programs: B.', { checked: 10, late: daysOf(1, 'B') }],
+  [
+    'So far, yesterday does not add up for 1 of 12 card programs: A. ' +
+      'Yesterday was not checked for 4 of 12 card programs, such as B, C, D. ' +
+      '2 earlier days do not add up: 2030-01-30 of A and 2030-01-30 of B.',
+    { checked: 8, differing: daysOf(1, 'A'), late: daysOf(4, 'B', 'C', 'D'), earlier: daysOf(2, 'A', 'B') },
+  ],
+  [
+    'Yesterday added up for all 12 card programs. 1 earlier day does not add up: 2030-01-30 of B.',
+    { earlier: daysOf(1, 'B') },
+  ],
+])('says whether yesterday added up: %s', (sentence, difference) => {
+  expect(yesterdaySentence({ ...RIGHT, programs: 12, checked: 12, ...difference })).toBe(sentence);
 });
 
 test.each([

@@ -3,12 +3,8 @@ import { READINESS } from '../../../domain/readiness.ts';
 import type { Concern } from '../../../domain/service-status.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
-import {
-  type DisabledAtConnector,
-  type DisabledInPrograms,
-  MAX_NAMED_PROGRAMS,
-  type YesterdayFigures,
-} from '../../store/figures.ts';
+import { type DisabledAtConnector, type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';
+import type { YesterdayFigures } from '../../store/ledger/day-check.ts';
 
 const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   few_connections: 'few-connections',
@@ -23,6 +19,7 @@ const PAGES: Readonly<Record<Concern, RunbookPage>> = {
   books_not_verified: 'books-not-verified',
   books_not_balanced: 'books-not-balanced',
   day_not_adding_up: 'books-not-balanced',
+  day_not_checked: 'books-not-verified',
   funding_low: 'funding-low',
   standby_missing: 'standby-missing',
   replication_late: 'replication-late',
@@ -60,6 +57,8 @@ export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> &
   Ages & {
     /** Undefined if unknown. */
     readonly disabledInPrograms: DisabledInPrograms | undefined;
+    /** Undefined if unknown. */
+    readonly days: YesterdayFigures | undefined;
     /** Whether too few synchronous standbys are connected. */
     readonly isWaitingForStandby: boolean;
     /** Undefined if unknown. */
@@ -127,8 +126,8 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
         : `The books were last verified ${durationOf(unverifiedSeconds ?? 0)} ago.`,
     ),
   books_not_balanced: ({ books }) => when(books.balanced === false, 'The books do not balance.'),
-  day_not_adding_up: ({ yesterday: { not_adding_up: count, message } }) =>
-    when((count ?? 0) > 0, message ?? 'A card program has a day that does not add up.'),
+  day_not_adding_up: ({ days }) => days && sentencesOf(differingSentence(days), earlierSentence(days)),
+  day_not_checked: ({ days }) => days && lateSentence(days),
   funding_low: ({ funding_low: low }) =>
     when((low ?? 0) > 0, `The funding of ${counted(low, 'card program')} is below its threshold.`),
   standby_missing: ({ isWaitingForStandby, database }) =>
@@ -195,18 +194,47 @@ function kindsOf(types: readonly (TransferType | null)[]): string {
   return joined(types.flatMap((type) => (type === null ? [] : KINDS[type])));
 }
 
-/** Says in one sentence whether the last day of all card programs adds up. */
-export function yesterdaySentence({ programs, checked, notAddingUp, named }: YesterdayFigures): string {
+/** Says whether the last day of all card programs adds up, and which earlier days do not. */
+export function yesterdaySentence(days: YesterdayFigures): string {
+  const problems = sentencesOf(differingSentence(days), lateSentence(days));
+  return sentencesOf(problems ?? plainSentence(days), earlierSentence(days)) ?? '';
+}
+
+function plainSentence({ programs, checked }: YesterdayFigures): string {
   if (programs === 0) return 'There was no card program yesterday.';
-  const isComplete = checked === programs;
-  if (notAddingUp > 0) {
-    const names = named.map(({ name }) => name);
-    const which = notAddingUp > names.length ? `, such as ${names.join(', ')}` : `: ${joined(names)}`;
-    const sentence = `esterday does not add up for ${notAddingUp} of ${counted(programs, 'card program')}${which}.`;
-    return isComplete ? `Y${sentence}` : `So far, y${sentence}`;
-  }
-  if (!isComplete) return `Yesterday is being checked: ${checked} of ${counted(programs, 'card program')}.`;
-  return `Yesterday added up for ${programs === 1 ? '' : 'all '}${counted(programs, 'card program')}.`;
+  const all = counted(programs, 'card program');
+  if (checked < programs) return `Yesterday is being checked: ${checked} of ${all}.`;
+  return `Yesterday added up for ${programs === 1 ? '' : 'all '}${all}.`;
+}
+
+function differingSentence({ programs, checked, differing }: YesterdayFigures): string | undefined {
+  const names = differing.named.map(({ name }) => name);
+  const which = `${differing.count} of ${counted(programs, 'card program')}${someOf(names, differing.count)}`;
+  const beginning = checked === programs ? 'Yesterday' : 'So far, yesterday';
+  return when(differing.count > 0, `${beginning} does not add up for ${which}.`);
+}
+
+function lateSentence({ programs, late }: YesterdayFigures): string | undefined {
+  const names = late.named.map(({ name }) => name);
+  const which = `${late.count} of ${counted(programs, 'card program')}${someOf(names, late.count)}`;
+  return when(late.count > 0, `Yesterday was not checked for ${which}.`);
+}
+
+function earlierSentence({ earlier: { count, named } }: YesterdayFigures): string | undefined {
+  const which = someOf(
+    named.map(({ name, day }) => `${day} of ${name}`),
+    count,
+  );
+  return when(count > 0, `${counted(count, 'earlier day')} ${count === 1 ? 'does' : 'do'} not add up${which}.`);
+}
+
+function sentencesOf(...sentences: readonly (string | undefined)[]): string | undefined {
+  return sentences.filter((sentence) => sentence !== undefined).join(' ') || undefined;
+}
+
+/** `: a, b and c`, or if these are not all, `, such as a, b, c`. */
+function someOf(names: readonly string[], count: number): string {
+  return count > names.length ? `, such as ${names.join(', ')}` : `: ${joined(names)}`;
 }
 
 /** `a`, `a and b`, `a, b and c`. */

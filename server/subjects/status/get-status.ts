@@ -23,6 +23,7 @@ import {
   type ServerFigures,
   type WebhookFigures,
 } from '../../store/figures.ts';
+import { readYesterday, type YesterdayFigures } from '../../store/ledger/day-check.ts';
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../../store/migrations/compatibility.ts';
 import { type Ages, findConcerns, yesterdaySentence } from './concerns.ts';
 
@@ -63,6 +64,7 @@ type Parts = {
   readonly webhooks: WebhookFigures | undefined;
   readonly server: ServerFigures | undefined;
   readonly schema: { readonly state: SchemaState; readonly newest: string | null } | undefined;
+  readonly days: YesterdayFigures | undefined;
 };
 
 /**
@@ -74,14 +76,15 @@ export async function getStatus(sources: StatusSources, service: Service): Promi
 }
 
 export async function readStatus(sources: StatusSources, { database }: Service): Promise<ServiceStatus> {
-  const [reason, ledger, webhooks, server, schema] = await Promise.all([
+  const [reason, ledger, webhooks, server, schema, days] = await Promise.all([
     sources.readiness.find(),
     inTime(readLedgerFigures(database)),
     inTime(readWebhookFigures(database)),
     inTime(readServerFigures(database)),
     inTime(readSchema(database)),
+    inTime(readYesterday(database)),
   ]);
-  return describe(sources, reason, { ledger, webhooks, server, schema });
+  return describe(sources, reason, { ledger, webhooks, server, schema, days });
 }
 
 async function readSchema(database: Database): Promise<Parts['schema']> {
@@ -101,7 +104,7 @@ async function inTime<Figures>(reading: Promise<Figures>): Promise<Figures | und
 }
 
 function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts): ServiceStatus {
-  const { ledger, webhooks, server, schema } = parts;
+  const { ledger, webhooks, server, schema, days } = parts;
   const { isReady, sentence } = READINESS[reason];
   const uptimeSeconds = Math.floor(performance.now() / 1000);
   const { max, inUse, idle, waiting } = sources.connections();
@@ -150,7 +153,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     },
     funding_low: ledger?.fundingLow ?? null,
     books: { verified_at: toMoment(ledger?.booksVerifiedAt), balanced: ledger?.booksBalanced ?? null },
-    yesterday: yesterdayOf(ledger),
+    yesterday: yesterdayOf(days),
     backups: {
       last_copy_at: sources.backups?.().lastCopyAt?.toISOString() ?? null,
       last_archived_at: toMoment(server?.lastArchivedAt),
@@ -162,6 +165,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     degraded: findConcerns({
       ...status,
       ...agesOf(sources, parts, uptimeSeconds),
+      days,
       isWaitingForStandby: survival.isWaiting,
       disabledInPrograms: ledger?.disabledInPrograms,
       disabledAtConnectors: ledger?.disabledAtConnectors,
@@ -193,19 +197,21 @@ function replicationOf(server: ServerFigures | undefined) {
   };
 }
 
-function yesterdayOf(ledger: LedgerFigures | undefined): ServiceStatus['yesterday'] {
-  if (ledger === undefined) return { programs: null, checked: null, not_adding_up: null, days: null, message: null };
-  const { programs, checked, notAddingUp, named } = ledger.yesterday;
+function yesterdayOf(days: YesterdayFigures | undefined): ServiceStatus['yesterday'] {
+  if (days === undefined)
+    return { programs: null, checked: null, not_checked: null, not_adding_up: null, days: null, message: null };
+  const { programs, checked, late, differing, earlier } = days;
   return {
     programs,
     checked,
-    not_adding_up: notAddingUp,
-    days: named.map(({ programId, name, day }) => ({
+    not_checked: late.count,
+    not_adding_up: differing.count + earlier.count,
+    days: [...differing.named, ...earlier.named].map(({ programId, name, day }) => ({
       program_id: toWireId('prog', programId),
       program_name: name,
       day,
     })),
-    message: yesterdaySentence(ledger.yesterday),
+    message: yesterdaySentence(days),
   };
 }
 
