@@ -137,44 +137,61 @@ export const insertFileMissing = statement(
 const NUMBERS = `numbered as (
       select sequence_number as number, lag(sequence_number) over (order by sequence_number) as before
       from settlement_file where connector_id = :connectorId and sequence_number is not null and status = 'matched'
-    ), missing as (
+    ), missing as materialized (
       select coalesce(range_agg(int4range(before + 1, number)) filter (where number > before + 1), '{}') as numbers from numbered
     )`;
 
 /** SQL: the numbers that a break covers. */
-const COVERED = "int4multirange(int4range(missing_from, missing_until, '[]'))";
+const COVERED = "int4range(missing_from, missing_until, '[]')";
 
-/** SQL: the numbers of some files, as a set. */
-const asSet = (files: string): string =>
-  `coalesce((select range_agg(int4range(sequence_number, sequence_number, '[]')) from settlement_file where ${files}), '{}')`;
+/** SQL: numbers of files as a set. `from` is the rest of the query that selects them. */
+const asSet = (number: string, from: string): string =>
+  `coalesce((select range_agg(int4range(${number}, ${number}, '[]')) ${from}), '{}')`;
+
+/**
+ * SQL: {@link NUMBERS}, and `gaps`, the missing numbers that have no break. A number has a break if an open break covers it, or if a
+ * person has closed that break, and since then no file with the number has been created, or has ceased to count.
+ */
+const GAPS = `${NUMBERS}, absent as materialized (
+      select sequence_number as number, greatest(created_at, case when matched_at is not null then withdrawn_at end) as since
+      from settlement_file where connector_id = :connectorId and sequence_number is not null and status <> 'matched'
+    ), known as (
+      select coalesce(range_agg(int4multirange(${COVERED}) - ${asSet(
+        'number',
+        'from absent where number between missing_from and missing_until and since > closed_at',
+      )}), '{}') as numbers
+      from processor_break
+      where connector_id = :connectorId and missing_until is not null and closed_by is distinct from '${SERVICE}'
+    ), gaps as materialized (
+      select missing.numbers - known.numbers as numbers from missing cross join known
+    )`;
 
 /** SQL: files in words, such as `files 12 to 14`. */
 const inWords = (from: string, until: string): string =>
   `case when ${from} = ${until} then 'file ' || ${from} else 'files ' || ${from} || ' to ' || ${until} end`;
 
-/** SQL: the next file after the numbers that a break covers, in words. */
-const NEXT_FILE = "'file ' || (select min(number) from numbered where number > missing_until)";
+/** SQL: the next file after the numbers that a break covers, or otherwise the last file, in words. */
+const NEXT_FILE = `'file ' || coalesce((
+        select min(sequence_number) from settlement_file
+        where connector_id = :connectorId and sequence_number > missing_until and status = 'matched'
+          and status not in ('withdrawing', 'withdrawn')
+      ), (select max(number) from numbered))`;
 
 const GAP = columns({ missingFrom: INTEGER, missingUntil: INTEGER });
 
 /**
- * Reads the numbers that are missing between two files of a connector and have no break, as ranges. A number has a break if an open
- * break covers it, or if a person has closed that break and no file with the number has been created since then. A file that is
- * being imported has a day to become complete. At most `count`.
+ * Reads the numbers that are missing between two files of a connector and have no break, as ranges. A file that is being imported has
+ * a day to become complete. At most `count`.
  */
 export const readFileGaps = statement(
   'read_file_gaps',
   { connectorId: TEXT, count: INTEGER },
-  `with ${NUMBERS}, known as (
-      select coalesce(range_agg(${COVERED} - ${asSet(
-        `connector_id = :connectorId and sequence_number between missing_from and missing_until and created_at > closed_at`,
-      )}), '{}') as numbers
-      from processor_break
-      where connector_id = :connectorId and missing_until is not null and closed_by is distinct from '${SERVICE}'
-    )
+  `with ${GAPS}
     select lower(gap) as missing_from, upper(gap) - 1 as missing_until
-    from missing cross join known cross join lateral unnest(missing.numbers - known.numbers - ${asSet(
-      `connector_id = :connectorId and status = 'receiving' and created_at > service_now() - interval '1 day'`,
+    from gaps cross join lateral unnest(gaps.numbers - ${asSet(
+      'sequence_number',
+      `from settlement_file where connector_id = :connectorId
+        and (status = 'matching' or status = 'receiving' and created_at > service_now() - interval '1 day')`,
     )}) as gap
     order by gap limit :count`,
 );
@@ -184,21 +201,21 @@ export const toFileGap = GAP.read;
 const NEW_GAP = columns({ breakId: UUID, missingFrom: INTEGER, missingUntil: INTEGER });
 
 /**
- * Inserts breaks of missing numbers, unless a file with one of the numbers has arrived by now. A break that was closed and ends with
- * the same number reopens.
+ * Inserts breaks of missing numbers, unless one of the numbers has a file or a break by now. A break that was closed and ends with
+ * the same number reopens, and covers only these numbers.
  */
 export const insertFileGaps = statement(
   'insert_breaks_file_gaps',
   { connectorId: TEXT, sent: rows(NEW_GAP) },
-  `with ${NUMBERS}
+  `with ${GAPS}
     insert into processor_break as known (
       break_id, kind, connector_id, missing_from, missing_until, expected, found, created_at
     )
     select break_id, 'file_missing', :connectorId, missing_from, missing_until, ${inWords('missing_from', 'missing_until')},
       ${NEXT_FILE}, service_now()
-    from :sent cross join missing where ${COVERED} <@ missing.numbers
+    from :sent cross join gaps where ${COVERED} <@ gaps.numbers
     on conflict (connector_id, missing_until) where missing_until is not null do update
-      set missing_from = least(known.missing_from, excluded.missing_from), expected = excluded.expected, found = excluded.found,
+      set missing_from = excluded.missing_from, expected = excluded.expected, found = excluded.found,
         closed_at = null, closed_by = null, resolution = null
       where known.closed_at is not null`,
 );
@@ -213,14 +230,15 @@ export const updateFileGaps = statement(
   `with ${NUMBERS}, changed as materialized (
       select break_id, now.expected, now.found
       from processor_break cross join missing cross join lateral (
-        select ${NEXT_FILE} as found, string_agg(
+        select ${NEXT_FILE} as found, case when ${COVERED} <@ missing.numbers then ${inWords('missing_from', 'missing_until')}
+          else (select string_agg(
           case when place <= ${MAX_NAMED_RANGES} then ${inWords('lower(files)', '(upper(files) - 1)')}
             when place = ${MAX_NAMED_RANGES + 1} then '…' end,
           ', ' order by place
-        ) as expected
-        from unnest(missing.numbers * ${COVERED}) with ordinality as part (files, place)
+        ) from unnest(missing.numbers * int4multirange(${COVERED})) with ordinality as part (files, place)) end as expected
       ) as now
       where connector_id = :connectorId and missing_until is not null and closed_at is null
+        and ${COVERED} && missing.numbers
         and (now.expected <> processor_break.expected or now.found <> processor_break.found)
       order by break_id for no key update of processor_break
     )
@@ -241,7 +259,7 @@ export const closeFoundBreaks = statement(
       where processor_break.connector_id = :connectorId and closed_at is null and (
         processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED})
         or processor_break.kind = 'file_missing' and sent_attempt_id <> :newestId
-        or missing_until is not null and isempty(missing.numbers * ${COVERED})
+        or missing_until is not null and not ${COVERED} && missing.numbers
       )
       order by processor_break.break_id limit :count for no key update of processor_break
     )

@@ -4,7 +4,7 @@ import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { startFindingMissing } from '../../../server/background/processors/find-missing.ts';
 import { newId } from '../../../server/foundation/ids.ts';
 import type { Database, Statement } from '../../../server/store/connection/database.ts';
-import { insertFileGaps } from '../../../server/store/processors/unsettled.ts';
+import { insertFileGaps, readFileGaps } from '../../../server/store/processors/unsettled.ts';
 import { Random } from '../../harness/random.ts';
 import { type Line, lineOf, refusal, useSettlements } from './settlements.ts';
 
@@ -80,7 +80,7 @@ describe('the number of a file', () => {
     const fileId = await begin(7);
     expect(await refusal(createFile(linesOf(), { sequence_number: 7 }))).toEqual({
       code: 'create_settlement_file_schema',
-      message: `The settlement file '${fileId}' of this connector has the sequence number 7. If that file is wrong, withdraw it first.`,
+      message: `The settlement file '${fileId}' of this connector has the sequence number 7. If that file is wrong, withdraw it first. If the processor uses its numbers again, leave the number out.`,
       field: '/sequence_number',
     });
     await withdraw(fileId);
@@ -253,6 +253,67 @@ describe('a gap in the numbers', () => {
       insertFileGaps({ connectorId: 'simulator', sent: sent.map((gap) => ({ ...gap, breakId: newId() })) }),
     );
     expect(await openGaps()).toEqual(['files 3 to 4 | file 5']);
+  });
+
+  test('is named with a later file while one is left, although the file after the gap was withdrawn', async () => {
+    const [, last] = await arrive(11, 15);
+    await look();
+    await withdraw(last ?? '');
+    await match();
+    await arrive(14);
+    await look();
+    expect(await openGaps()).toEqual(['files 12 to 13 | file 14']);
+    await arrive(12, 13);
+    await look();
+    expect(await openGaps()).toEqual([]);
+  });
+
+  test('has one break if a break that was closed reopens', async () => {
+    await arrive(11, 15);
+    await look();
+    const [first, second, third] = await arrive(12, 13, 14);
+    await look();
+    for (const fileId of [first, second]) await withdraw(fileId ?? '');
+    await match();
+    await look();
+    await withdraw(third ?? '');
+    await match();
+    await look();
+    await look();
+    expect(await openGaps()).toEqual(['file 14 | file 15', 'files 12 to 13 | file 15']);
+  });
+
+  test('is reported if a file is withdrawn that had arrived before a person closed the break', async () => {
+    await arrive(11, 15);
+    await look();
+    const [third] = await arrive(13);
+    await look();
+    expect(await openGaps()).toEqual(['file 12, file 14 | file 15']);
+    await close((await breaksOf('file_missing'))[0]);
+    await look();
+    expect(await openGaps()).toEqual([]);
+    await withdraw(third ?? '');
+    await match();
+    await look();
+    expect(await openGaps()).toEqual(['file 13 | file 15']);
+  });
+
+  test('has no second break if a process inserts it late, with the numbers that it has read before', async () => {
+    await arrive(1, 9);
+    await look();
+    const sent = [{ breakId: newId(), missingFrom: 2, missingUntil: 4 }];
+    await ledger.database.write(insertFileGaps({ connectorId: 'simulator', sent }));
+    await look();
+    expect(await openGaps()).toEqual(['files 2 to 8 | file 9']);
+  });
+
+  test('does not include a file that is being compared', async () => {
+    await arrive(1, 4);
+    const lines = linesOf();
+    await add(await begin(2, lines), 1, lines);
+    const read = readFileGaps({ connectorId: 'simulator', count: 10 });
+    expect(await ledger.database.read(read)).toMatchObject([{ missing_from: 3, missing_until: 3 }]);
+    await match();
   });
 
   test('is independent of the break about a late file', async () => {
