@@ -278,7 +278,8 @@ class TransmissionReader {
     if (text === '') return undefined;
     const amount = toAmount(text);
     this.#account.total += amount;
-    if (code === '890') return undefined;
+    // An amount of 0 moves no money. Banks report prenotifications like that.
+    if (code === '890' || amount === 0n) return undefined;
     this.#moved += isDebit ? -amount : amount;
     const ours = /^(?:pat_)?([0-9a-f]{32})$/i.exec(customer)?.[1]?.toLowerCase();
     const isReversed = REVERSALS.has(code);
