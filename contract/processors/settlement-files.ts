@@ -62,7 +62,8 @@ export const SettlementFileRecord = Type.Object({
       differs: Type.Integer({ description: 'Another amount, currency or direction: a break `contradiction`' }),
       duplicate: Type.Integer({ description: 'An earlier line has settled the attempt: a break `duplicate`' }),
       missing_in_ledger: Type.Integer({
-        description: 'There is no such attempt, or several that do not add up to the line: a break `missing_in_ledger`',
+        description:
+          'There is no such attempt, or those with its reference do not add up to the line: a break `missing_in_ledger`',
       }),
     } satisfies Record<LineOutcome, unknown>,
     { description: 'Number of lines by outcome' },

@@ -10,6 +10,7 @@ import {
   lineInWords,
   MAX_BATCH_ORDERS,
   ordersDue,
+  ordersPaid,
   type SettlementLine,
   settles,
 } from './settlement.ts';
@@ -121,7 +122,7 @@ test.each<
   ['an order that was never sent', {}, { status: 'ready' }, 'missing_in_ledger'],
   ['an order that is being reversed', {}, { status: 'reversing' }, 'missing_in_ledger'],
   ['a declined order', {}, { status: 'declined' }, 'missing_in_ledger'],
-  ['an order that was booked as missing', {}, { correctedAmount: -1000n }, 'missing_in_ledger'],
+  ['an order that was booked as missing', {}, { correctedAmount: -1000n }, 'reported'],
   ['an order with an open contradiction', {}, { contradictedAt: 1 }, 'missing_in_ledger'],
   ['a reversal', { status: 'reversed' }, {}, 'missing_in_ledger'],
 ])('compares a line with several orders: %s', (_name, line, order, outcome) => {
@@ -145,6 +146,15 @@ test('keeps the outcome of several orders whose answers may have been recorded, 
   expect(batchFindingOf(BATCH, answered, 'reported')).toEqual(approved);
   expect(batchFindingOf(BATCH, [ORDER, ORDER], 'reported')).toEqual(approved);
   expect(batchFindingOf(BATCH, [ORDER, { ...ORDER, isSettled: true }], 'reported').outcome).toBe('missing_in_ledger');
+});
+
+test('leaves out orders that were refused only if the others sum to the line', () => {
+  const refused = { ...ORDER, status: 'declined' as const };
+  expect(ordersPaid(LINE, [ORDER, refused])).toEqual([ORDER]);
+  expect(ordersPaid(BATCH, [ORDER, refused])).toEqual([ORDER, refused]);
+  for (const moved of [{ lateApprovalAt: 1 }, { contradictedAt: 1 }, { correctedAmount: 1000n }]) {
+    expect(ordersPaid(LINE, [ORDER, { ...refused, ...moved }])).toHaveLength(2);
+  }
 });
 
 test('divides a fee in proportion to the amounts, without losing a minor unit', () => {

@@ -17,7 +17,7 @@ export type LineStatus = (typeof LINE_STATUSES)[number];
  * - `reported`: the books had no outcome of the attempt, or a different one, so the line counts as the processor's answer;
  * - `differs`: the line has a different amount, currency or direction;
  * - `duplicate`: an earlier line has settled the attempt;
- * - `missing_in_ledger`: the books have no such attempt, or several attempts that do not add up to the line.
+ * - `missing_in_ledger`: the books have no such attempt, or the attempts with its reference do not add up to the line.
  */
 export const LINE_OUTCOMES = ['matched', 'reported', 'differs', 'duplicate', 'missing_in_ledger'] as const;
 
@@ -108,8 +108,9 @@ export type BatchOrder = InBooks &
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/batches.test.ts`
 
 /**
- * Compares a line with the orders that have its reference. `first` is the outcome of the first comparison, if it was stored. If
- * that is `reported`, the orders may already have got their answers, so only an order that was settled in the meantime matters.
+ * Compares a line with the orders that have its reference. `first` is the outcome of the first comparison, if it was stored with
+ * these orders. If that is `reported`, they may already have got their answers, so only an order that was settled in the meantime
+ * matters.
  */
 export function batchFindingOf(
   line: SettlementLine,
@@ -122,6 +123,19 @@ export function batchFindingOf(
 }
 
 const BATCH_APPROVED: Finding = { outcome: 'reported', answer: 'approved' };
+
+/**
+ * The orders that a line pays, of those that have its reference. Processors that give a reference before they decide also give it to
+ * orders that they refuse, so these are left out if the others sum to the line.
+ */
+export function ordersPaid(line: SettlementLine, orders: readonly BatchOrder[]): readonly BatchOrder[] {
+  const others = orders.filter(
+    (order) => !REFUSED.has(order.status) || isContradicted(order) || movedInBooks(order) !== 0n,
+  );
+  return sumOf(others.map(({ amount }) => amount)) === line.amount ? others : orders;
+}
+
+const REFUSED: ReadonlySet<Attempt['status']> = new Set(['declined', 'failed']);
 
 /** Whether the books do not say yet that the processor has carried out the order. */
 export function needsAnswer(order: BatchOrder): boolean {
@@ -152,7 +166,8 @@ function orderProblem(line: SettlementLine, order: BatchOrder, isAnswer: boolean
   if (order.currency !== line.currency) return `is in ${order.currency}`;
   if (isContradicted(order)) return 'has an open contradiction';
   if (order.status !== 'approved' && !(isAnswer && AWAITED.has(order.status))) return `is ${order.status}`;
-  if (order.correctedAmount !== 0n) return 'was corrected by a booking';
+  // A line that is an answer opens a contradiction, with which the booking can be undone.
+  if (!isAnswer && order.correctedAmount !== 0n) return 'was corrected by a booking';
   return undefined;
 }
 

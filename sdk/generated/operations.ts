@@ -4227,7 +4227,9 @@ export type SettlementFileRecord = {
     readonly differs: number;
     /** An earlier line has settled the attempt: a break `duplicate`. */
     readonly duplicate: number;
-    /** There is no such attempt, or several that do not add up to the line: a break `missing_in_ledger`. */
+    /**
+     * There is no such attempt, or those with its reference do not add up to the line: a break `missing_in_ledger`.
+     */
     readonly missing_in_ledger: number;
   };
   /** Sums of the stored lines, by currency; empty before the first line. */

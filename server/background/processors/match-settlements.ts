@@ -13,6 +13,7 @@ import {
   lineInWords,
   MAX_BATCH_ORDERS,
   needsAnswer,
+  ordersPaid,
   settles,
 } from '../../../domain/processors/settlement.ts';
 import { toFileRecord } from '../../calls/records/processor.ts';
@@ -46,7 +47,7 @@ import {
   toBatchOrder,
   toClaim,
   toComparedLine,
-  toCorrected,
+  toLocked,
   toPortionEnd,
   toSettlementFile,
   unmarkSettled,
@@ -92,6 +93,11 @@ const DEADLINE_MILLISECONDS = 10_000;
 type Line = ComparedLine & { readonly batch: readonly BatchOrder[] | null };
 
 type Compared = { readonly line: Line; readonly finding: Finding };
+
+type Fixed = Pick<Attempt, 'status' | 'correctedAmount' | 'contradictedAt' | 'contradictionSettledAt'>;
+
+/** An attempt that a line settles. `isFixed`: only while it is exactly as it was compared. */
+type SettledAttempt = Fixed & NamedAttempt & { readonly isFixed: boolean; readonly fee: bigint };
 
 /**
  * Compares the lines of settlement files with the books, in order. Handles one file of each connector at a time. Also undoes the
@@ -209,7 +215,8 @@ async function readBatches(
   for (const line of lines) {
     const { lineNumber } = line;
     const of = { fileId, connectorId, lineNumber, count: MAX_BATCH_ORDERS + 1 };
-    const batch = line.isBatch ? (await database.read(readBatchOrders(of))).map(toBatchOrder) : null;
+    const named = line.isBatch ? (await database.read(readBatchOrders(of))).map(toBatchOrder) : null;
+    const batch = named === null || line.isStored ? named : ordersPaid(line, named);
     count += batch?.length ?? 0;
     if (count > MAX_BATCH_ORDERS && whole.length > 0) break;
     whole.push({ ...line, batch });
@@ -230,14 +237,14 @@ function batchOf({ line, finding }: Compared) {
 }
 
 /** The attempts that a line settles, each with its part of the fee. */
-function settledBy({ line, finding }: Compared) {
+function settledBy({ line, finding }: Compared): readonly SettledAttempt[] {
   if (!settles(line, finding)) return [];
   const orders = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
   const amounts = orders.map(({ amount }) => amount);
   const fees = feesOf(line.fee, amounts);
-  return orders.map(({ programId, attemptId, correctedAmount }, index) => {
-    return { programId, attemptId, correctedAmount, fee: fees[index] ?? 0n };
-  });
+  // A line that changes its attempts has changed their status and contradiction itself.
+  const isFixed = finding.outcome === 'matched';
+  return orders.map((order, index) => ({ ...order, isFixed, fee: fees[index] ?? 0n }));
 }
 
 /** The attempts that a line with new information changes. */
@@ -290,7 +297,8 @@ function outcomeOf({ line: { lineNumber, attempt }, finding: { outcome } }: Comp
 
 /**
  * Compares lines in order, so that a second line about the same attempt is recognized. Stops before a line whose attempt an earlier
- * line changes: the next portion compares it with the changed attempt.
+ * line changes: the next portion compares it with the changed attempt. Also stops before a line that changes an attempt which an
+ * earlier line settles, so that the earlier line is counted before that.
  */
 function compare(lines: readonly Line[]): readonly Compared[] {
   const compared: Compared[] = [];
@@ -302,6 +310,7 @@ function compare(lines: readonly Line[]): readonly Compared[] {
     const one = compareLine(line, settled);
     const work = leavesWork(one) ? changedBy(one) : [];
     if (work.length > 0 && changed.size > 0 && changed.size + work.length > PORTION) break;
+    if (work.some(({ attemptId }) => settled.has(attemptId))) break;
     compared.push(one);
     for (const { attemptId } of settledBy(one)) settled.add(attemptId);
     for (const { attemptId } of leavesWork(one) ? orders : []) changed.add(attemptId);
@@ -385,8 +394,7 @@ function breakOf(file: SettlementFile, line: Line): LineBreak {
   const about = { breakId: newId(), amount, currency, found: inFile(file, line) };
   if (attempt === undefined) {
     const unknown = { programId: null, attemptId: null, transferId: null };
-    const expected =
-      batch === null ? 'no attempt' : `${batchInWords(line, batch)}: ${batchProblem(line, batch, true) ?? 'they fit'}`;
+    const expected = batch === null ? 'no attempt' : `${batchInWords(line, batch)}: ${batchProblem(line, batch, true)}`;
     return { ...about, ...unknown, sentAttemptId: reference, expected };
   }
   const { programId, attemptId, transferId } = attempt;
@@ -405,11 +413,12 @@ function inFile({ fileId }: SettlementFile, line: ComparedLine): string {
 
 /** Undoes the effects of a portion of a withdrawn file, and closes the breaks that only this file caused. */
 async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promise<void> {
-  const { fileId, linesExamined: after, linesReceived, withdrawnBy } = file;
+  const { fileId, linesExamined: after, withdrawnBy } = file;
   if (withdrawnBy === null) throw new Error('a settlement file is being withdrawn, but withdrawn_by is null');
-  if (after < linesReceived) {
-    const portion = readPortionEnd({ fileId, after, lines: PORTION, orders: MAX_BATCH_ORDERS });
-    const [{ until } = { until: linesReceived }] = (await parts.database.read(portion)).map(toPortionEnd);
+  const portion = readPortionEnd({ fileId, after, lines: PORTION, orders: MAX_BATCH_ORDERS });
+  const [end] = (await parts.database.read(portion)).map(toPortionEnd);
+  if (end !== undefined) {
+    const { until } = end;
     // A batch has more attempts than one statement changes, so this line comes again in the next round.
     const unmarked = await parts.database.write(unmarkSettled({ fileId, after, until, count: PORTION }));
     if (unmarked.length === PORTION) return;
@@ -427,17 +436,17 @@ async function takeBackPortion(parts: ReportParts, file: SettlementFile): Promis
 }
 
 /**
- * Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read, or a person has
- * booked or settled one of the attempts. Returns whether it wrote.
+ * Writes under the lock of a file, unless another process has changed or withdrawn the file since it was read, or one of the
+ * attempts has changed: it was booked, settled by another line or, if it is fixed, contradicted or ended. Returns whether it wrote.
  */
 function changeUnlessChanged(
   { database }: ReportParts,
   { fileId, connectorId, status, linesExamined }: SettlementFile,
-  attempts: readonly Pick<Attempt, 'attemptId' | 'correctedAmount'>[],
+  attempts: readonly SettledAttempt[],
   writes: (file: SettlementFile, now: number, batchId: string) => readonly Statement[],
 ): Promise<boolean> {
-  const corrected = new Map(attempts.map(({ attemptId, correctedAmount }) => [attemptId, correctedAmount]));
-  const attemptIds = [...corrected.keys()];
+  const compared = new Map(attempts.map((one) => [one.attemptId, one]));
+  const attemptIds = [...compared.keys()];
   const load = {
     files: lockSettlementFile({ fileId }),
     breaks: attemptIds.length === 0 ? null : lockBreaksOfAttempts({ connectorId, attemptIds }),
@@ -451,12 +460,23 @@ function changeUnlessChanged(
     ({ files: [row], attempts: locked }, batchId) => {
       const known = row === undefined ? undefined : toSettlementFile(row);
       const isUnchanged = locked
-        .map(toCorrected)
-        .every((now) => corrected.get(now.attemptId) === now.correctedAmount && now.settlementFileId === null);
+        .map(toLocked)
+        .every((now) => now.settlementFileId === null && isSame(now, compared.get(now.attemptId)));
       if (row === undefined || known?.status !== status || known.linesExamined !== linesExamined || !isUnchanged) {
         return { result: false, writes: [], readsOnly: true };
       }
       return { result: true, writes: writes(known, (row.now as Date).getTime(), batchId) };
     },
+  );
+}
+
+/** Whether an attempt has not changed since it was compared with a line. */
+function isSame(now: Fixed, before: SettledAttempt | undefined): boolean {
+  if (before === undefined || now.correctedAmount !== before.correctedAmount) return false;
+  return (
+    !before.isFixed ||
+    (now.status === before.status &&
+      now.contradictedAt === before.contradictedAt &&
+      now.contradictionSettledAt === before.contradictionSettledAt)
   );
 }

@@ -202,7 +202,7 @@ const COMPARED = columns({
   lineFee: BIGINT,
   lineStatus: word<LineStatus>(),
   outcome: nullable(word<LineOutcome>()),
-  /** Whether several attempts have the reference of the line. */
+  /** Whether the line is compared with all attempts that have its reference. */
   isBatch: BOOLEAN,
   /** Whether these attempts are stored with the outcome of the line. */
   isStored: BOOLEAN,
@@ -231,8 +231,8 @@ export type ComparedLine = SettlementLine & {
 
 /**
  * Reads the lines of a file after a line number, in order, with their attempts. A line names its attempt by our id, or otherwise by
- * the processor's reference. A line with a stored outcome keeps the attempts that were stored with it. If several attempts have the reference, {@link readBatchOrders} reads them. A reference that was
- * redacted names none.
+ * the processor's reference. A line with a stored outcome keeps the attempts that were stored with it. If several attempts have the reference, or one with another amount, {@link readBatchOrders} reads
+ * them. A reference that was redacted names none.
  */
 export const readSettlementLines = statement(
   'read_settlement_lines',
@@ -249,9 +249,10 @@ export const readSettlementLines = statement(
       select 1 as rank, ours.program_id, ours.attempt_id, false as is_batch from processor_attempt as ours
         where ours.attempt_id = line.attempt_id and ours.connector_id = :connectorId
       union all
-      select 2 as rank, theirs.program_id, theirs.attempt_id, theirs.others > 1 as is_batch from (
-        select program_id, attempt_id, count(*) over () as others from (
-          select program_id, attempt_id from processor_attempt
+      select 2 as rank, theirs.program_id, theirs.attempt_id, theirs.is_batch from (
+        select program_id, attempt_id, count(*) over () > 1
+            or line.amount not in (amount, amount + corrected_amount) and line.outcome is null as is_batch from (
+          select program_id, attempt_id, amount, corrected_amount from processor_attempt
           where connector_id = :connectorId and processor_reference = line.processor_reference
             and strpos(line.processor_reference, '${REDACTED}') = 0
           limit 2
@@ -268,7 +269,7 @@ export const readSettlementLines = statement(
 export function toComparedLine(row: Row): ComparedLine {
   const { lineNumber, sentAttemptId, lineReference, settledBy, now, outcome, ...line } = COMPARED.read(row);
   return {
-    ...{ lineNumber, settledBy, now, reference: sentAttemptId ?? lineReference ?? '' },
+    ...{ lineNumber, settledBy, now, reference: (line.isBatch ? null : sentAttemptId) ?? lineReference ?? '' },
     ...{ kind: line.lineKind, amount: line.lineAmount, currency: line.lineCurrency, status: line.lineStatus },
     ...{ fee: line.lineFee, isBatch: line.isBatch, isStored: line.isStored },
     attempt: row.attempt_id === null ? undefined : toAttempt(row),
@@ -293,7 +294,7 @@ const BATCH_ORDER = columns({
 const ORDERS = `${BATCH_ORDER.omit('isSettled').of('processor_attempt')}, settlement_file_id is not null as is_settled`;
 
 /**
- * Reads the orders of a line that several attempts have the reference of, at most `count`, in order. Once the outcome of the line
+ * Reads the orders that have the reference of a line, at most `count`, in order. Once the outcome of the line
  * is stored, these are the orders that it was about.
  */
 export const readBatchOrders = statement(
@@ -379,17 +380,24 @@ export const lockBreaksOfAttempts = statement(
     order by break_id for no key update`,
 );
 
-/** Locks attempts and reads how far bookings have changed them, and whether a file has settled them. */
+const LOCKED = columns({
+  attemptId: UUID,
+  settlementFileId: nullable(UUID),
+  correctedAmount: BIGINT,
+  status: word<Attempt['status']>(),
+  contradictedAt: nullable(TIME),
+  contradictionSettledAt: nullable(TIME),
+});
+
+export const toLocked = LOCKED.read;
+
+/** Locks attempts and reads everything about them that a comparison depends on and that others change. */
 export const lockComparedAttempts = statement(
   'lock_compared_attempts',
   { attemptIds: many(UUID) },
-  `select attempt_id, corrected_amount, settlement_file_id from processor_attempt where attempt_id = any (:attemptIds)
+  `select ${LOCKED.names} from processor_attempt where attempt_id = any (:attemptIds)
     order by attempt_id for no key update`,
 );
-
-const CORRECTED = columns({ attemptId: UUID, correctedAmount: BIGINT, settlementFileId: nullable(UUID) });
-
-export const toCorrected = CORRECTED.read;
 
 /**
  * Closes the open breaks of attempts that were missing in the files and are now in one. Nothing is left to book in these breaks, or in those
@@ -414,7 +422,7 @@ export const markSettled = statement(
       and settlement_file_id is null`,
 );
 
-/** Reads the last of at most `lines` lines that together have at most `orders` orders, or one more line. */
+/** Reads the last of at most `lines` lines that together have at most `orders` orders, or one more line. No row if none is left. */
 export const readPortionEnd = statement(
   'read_settlement_portion_end',
   { fileId: UUID, after: INTEGER, lines: INTEGER, orders: INTEGER },
@@ -423,7 +431,7 @@ export const readPortionEnd = statement(
         select line_number, attempt_ids from settlement_line
         where file_id = :fileId and line_number > :after order by line_number limit :lines
       ) as portion
-    ) as counted`,
+    ) as counted having count(*) > 0`,
 );
 
 export const toPortionEnd = columns({ until: INTEGER }).read;

@@ -1,3 +1,4 @@
+import { REDACTED } from '../../../domain/cards/card-number.ts';
 import type { OrderKind } from '../../../domain/processors/order.ts';
 import {
   CURRENCY,
@@ -52,15 +53,23 @@ const IS_CONTRADICTED = `exists (
           and contradiction.attempt_id = processor_attempt.attempt_id and ${isContradiction('contradiction')}
       )`;
 
+/** SQL: whether a line with the attempt's reference has an open break, so that a person must first say what the line pays. */
+const IS_NAMED = `exists (
+        select from processor_break as refused
+        where refused.connector_id = processor_attempt.connector_id
+          and refused.sent_attempt_id = processor_attempt.processor_reference and refused.kind = 'missing_in_ledger'
+          and refused.closed_at is null and strpos(processor_attempt.processor_reference, '${REDACTED}') = 0
+      )`;
+
 /** SQL: whether an approved attempt is in no settlement file. */
 const IS_UNSETTLED = "processor_attempt.status = 'approved' and processor_attempt.settlement_file_id is null";
 
 const ORDER = columns({ programId: UUID, attemptId: UUID });
 
-/** SQL: the approved attempts of a program that were approved in a range of times and are in no settlement file. */
+/** SQL: a program's attempts that were approved in a range of times, and are in no settlement file and no other break. */
 const DUE = `processor_attempt
       where processor_attempt.program_id = program.program_id and connector_id = :connectorId and ${IS_UNSETTLED}
-        and updated_at > :from and updated_at <= :until and not ${IS_CONTRADICTED}`;
+        and updated_at > :from and updated_at <= :until and not ${IS_CONTRADICTED} and not ${IS_NAMED}`;
 
 /** Reads approved attempts that are in no settlement file and have no break that reports this. */
 export const readMissingOrders = statement(
@@ -257,7 +266,7 @@ export const closeFoundBreaks = statement(
       select processor_break.break_id
       from missing cross join processor_break left join processor_attempt using (program_id, attempt_id)
       where processor_break.connector_id = :connectorId and closed_at is null and (
-        processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED})
+        processor_break.kind = 'missing_in_file' and (not (${IS_UNSETTLED}) or ${IS_CONTRADICTED} or ${IS_NAMED})
         or processor_break.kind = 'file_missing' and sent_attempt_id <> :newestId
         or missing_until is not null and not ${COVERED} && missing.numbers
       )
@@ -324,6 +333,11 @@ export const readSettlementsOfDay = statement(
       from settlement_file join processor_attempt on settlement_file_id = file_id
       where program_id = :programId and accepted_at is null and (matched_at is null or matched_at >= :beginsAt)
         and (processor_attempt.status = 'approved' and updated_at < :endsAt or matched_at < :endsAt)
+      union all
+      select processor_attempt.*, updated_at, null
+      from processor_attempt join settlement_file on file_id = settlement_file_id
+      where program_id = :programId and processor_attempt.status = 'approved' and updated_at >= :beginsAt and updated_at < :endsAt
+        and accepted_at is null and matched_at < :beginsAt
       union all
       select processor_attempt.*, accepted_at, case when accepted_at < :endsAt then settlement_fee end
       from processor_attempt where program_id = :programId and accepted_at >= :beginsAt and updated_at < :endsAt

@@ -125,6 +125,37 @@ test.each<[string, readonly Status[], object, RegExp]>([
   expect(rows).toEqual([]);
 });
 
+test('settles the orders of a batch that were not refused if they sum to the line', async () => {
+  const reference = newReference();
+  const orders = await batch(reference, ['approved', 'unknown', 'declined']);
+  const file = await settle([lineAbout(reference, 2000)]);
+  expect(file.outcomes).toMatchObject({ reported: 1, missing_in_ledger: 0 });
+  const settled = { file: file.file_id, status: 'approved' };
+  const marked = await Promise.all(orders.map(async (one) => (await marks([one]))[0]));
+  expect(marked).toMatchObject([settled, settled, { ...UNMARKED, status: 'declined' }]);
+});
+
+test('compares a line with the sum of its orders although only one of them has its reference yet', async () => {
+  const reference = newReference();
+  const orders = await batch(reference, ['approved']);
+  const [first] = orders as [Attempt];
+  const lines = [lineAbout(reference, 2000, { attempt_id: 'not-our-id' })];
+  const early = await settle(lines);
+  expect(early.outcomes).toMatchObject({ differs: 0, missing_in_ledger: 1 });
+  expect(await breakOf(early.file_id)).toMatchObject([
+    { expected: '1 order, in all 10.00 USD, and the line has 20.00 USD: the sums differ', bookings: [] },
+  ]);
+  expect((await breaksOf('contradiction')).filter(({ attempt_id: id }) => id === wireId(first))).toEqual([]);
+  // The other order gets the reference, and the file is imported again.
+  orders.push(...(await batch(reference, ['approved'])));
+  await withdraw(early.file_id);
+  await match();
+  expect((await settle(lines)).outcomes).toMatchObject({ matched: 1 });
+  // A line that names the order by our id still has another amount than it.
+  const [other] = (await batch(newReference(), ['approved'])) as [Attempt];
+  expect((await settle([lineOf(other, { amount: 2000 })])).outcomes).toMatchObject({ differs: 1 });
+});
+
 test('says in a reopened break how the orders differ from the new line', async () => {
   const reference = newReference();
   await batch(reference, ['approved', 'approved']);

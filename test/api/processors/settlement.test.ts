@@ -128,14 +128,8 @@ const inOneSum = (amount: number) => (about: Attempt) => {
   return [line];
 };
 
-const OF_THE_OTHERS = 'missing_in_file of the others';
-
-/** The breaks of a line about several attempts that settles none. */
-const NOT_IN_FILE = [
-  ['missing_in_ledger', null],
-  ['missing_in_file', 0],
-  [OF_THE_OTHERS, 0],
-] as const;
+/** The break of a line about several attempts that settles none. The attempts are not missing, because the line names them. */
+const REFUSED = [['missing_in_ledger', null]] as const;
 
 const PLANS: Readonly<Record<string, Plan>> = {
   [MISSING]: { status: 'approved', lines: () => [], outcomes: [], found: [['missing_in_file', 0]] },
@@ -254,14 +248,26 @@ const PLANS: Readonly<Record<string, Plan>> = {
     batch: ['approved'],
     lines: inOneSum(2001),
     outcomes: ['missing_in_ledger'],
-    found: NOT_IN_FILE,
+    found: REFUSED,
   },
   'several in one sum, of which one was declined': {
     status: 'approved',
     batch: ['declined'],
     lines: inOneSum(2000),
     outcomes: ['missing_in_ledger'],
-    found: NOT_IN_FILE,
+    found: REFUSED,
+  },
+  'several in one sum, without one that was declined': {
+    status: 'approved',
+    batch: ['declined', 'unknown'],
+    lines: inOneSum(2000),
+    outcomes: ['reported'],
+  },
+  'one of several that have no reference yet': {
+    status: 'approved',
+    lines: inOneSum(2000),
+    outcomes: ['missing_in_ledger'],
+    found: REFUSED,
   },
   'several in one sum, twice': {
     status: 'approved',
@@ -275,11 +281,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
     batch: ['approved'],
     lines: (about) => [lineOf(about), ...inOneSum(2000)(about)],
     outcomes: ['matched', 'missing_in_ledger'],
-    // The first attempt is in the file.
-    found: [
-      ['missing_in_ledger', null],
-      [OF_THE_OTHERS, 0],
-    ],
+    found: REFUSED,
   },
   unknown: {
     status: 'none',
@@ -334,14 +336,10 @@ async function makeAttempts({ status, batch = [] }: Plan, type: 'load' | 'unload
 /** The breaks that a plan expects, as {@link foundBreaks} returns them. */
 function breaksIn(
   [kind, stated]: readonly [kind: string, stated: number | null],
-  [about, ...others]: readonly Attempt[],
-  [line]: readonly Line[],
+  [about]: readonly Attempt[],
+  lines: readonly Line[],
 ): readonly string[] {
-  if (kind === OF_THE_OTHERS) {
-    const approved = others.filter(({ status }) => status === 'approved');
-    return approved.map(({ attemptId }) => `${attemptId} missing_in_file ${stated}`);
-  }
-  const ofLine = others.length === 0 ? line?.attempt_id : about?.processorReference;
+  const ofLine = lines.at(-1)?.attempt_id ?? about?.processorReference;
   return [`${kind === 'missing_in_ledger' ? ofLine : about?.attemptId} ${kind} ${stated}`];
 }
 

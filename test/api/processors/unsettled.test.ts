@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { DayRecord } from '../../../contract/days.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
@@ -11,7 +12,8 @@ import { bodyOf, lineOf, refusal, useSettlements } from './settlements.ts';
 
 // Tests approved orders that are in no settlement file, and settlement files that do not arrive.
 
-const { ledger, client, createFile, add, withdraw, runJob, match, settle, breaksOf, attempt } = await useSettlements();
+const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, breaksOf, attempt } =
+  await useSettlements();
 
 // This is the first file. Each test adds a newer one.
 beforeAll(async () => void (await settle([lineOf(await attempt('approved'))])));
@@ -157,6 +159,14 @@ test('books a missing order once, even if it is in a later file and the booking 
   expect(rows).toEqual([{ corrected_amount: '0' }]);
 });
 
+/** The number of connections that wait for a lock. */
+const waiting = async (): Promise<number> => {
+  // Without this, the transaction would see the same activity again.
+  await client.query('select pg_stat_clear_snapshot()');
+  const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  return (await client.query(text)).rowCount ?? 0;
+};
+
 // The file and the booking both wait for the break's lock, and usually get it in the order in which they started.
 test.each([
   ['the file', ['match', 'book']],
@@ -168,12 +178,6 @@ test.each([
     const lines = [lineOf(late)];
     const { file_id: fileId } = await createFile(lines);
     await add(fileId, 1, lines);
-    const waiting = async (): Promise<number> => {
-      // Without this, the transaction would see the same activity again.
-      await client.query('select pg_stat_clear_snapshot()');
-      const text = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-      return (await client.query(text)).rowCount ?? 0;
-    };
     const starts = { match: () => match(), book: () => refusal(book(found)) };
     onTestFinished(async () => void (await client.query('rollback')));
     await client.query('begin');
@@ -194,6 +198,84 @@ test.each([
     expect(contradictions.map(({ bookings }) => bookings.length)).toEqual(refused === undefined ? [2] : []);
   },
 );
+
+test('compares a line again if the processor contradicts its order before the line is counted', async () => {
+  const { late, found } = await missingOrder();
+  const lines = [lineOf(late)];
+  const { file_id: fileId } = await createFile(lines);
+  await add(fileId, 1, lines);
+  onTestFinished(async () => void (await client.query('rollback')));
+  await client.query('begin');
+  await client.query('select from processor_break where break_id = $1 for update', [fromWireId('brk', found.break_id)]);
+  const matched = match();
+  await waitFor('the lock of the break', async () => (await waiting()) > 0, 20_000);
+  await client.query('update processor_attempt set contradicted_at = now() where attempt_id = $1', [late.attemptId]);
+  await client.query('commit');
+  await matched;
+  expect((await show(fileId)).outcomes).toMatchObject({ matched: 0, reported: 1 });
+});
+
+test('does not miss an order that the open break of a line names, and misses it once a person has closed the break', async () => {
+  const late = await missingOrder();
+  const reference = `batch-${randomUUID()}`;
+  const orders = [
+    late.late,
+    await attempt('approved', 'load', reference),
+    await attempt('approved', 'load', reference),
+  ];
+  const named = orders.slice(1) as [Attempt, Attempt];
+  await client.query('update processor_attempt set processor_reference = $2 where attempt_id = $1', [
+    late.late.attemptId,
+    reference,
+  ]);
+  for (const one of named) await approvedBefore(one, 49);
+  const line = {
+    processor_reference: reference,
+    kind: 'push',
+    amount: 2999,
+    currency: 'USD',
+    settled_on: '2026-11-30',
+  };
+  const file = await settle([line]);
+  // The job closes a break that is open already.
+  await untilOpen(late.late, 0);
+  await filesArrived(0);
+  const witness = await attempt('approved');
+  await approvedBefore(witness, 49);
+  await untilOpen(witness, 1);
+  for (const one of orders) expect(await about('missing_in_file', one)).toEqual([]);
+  const [refused] = (await breaksOf('missing_in_ledger')).filter(({ found }) => found.includes(file.file_id));
+  await ledger.call(
+    'close_break',
+    { note: 'Not for these orders.' },
+    { params: { break_id: refused?.break_id ?? '' } },
+  );
+  for (const one of orders) await untilOpen(one, 1);
+});
+
+test('settles a batch of which an order was booked as missing, and offers to undo the booking', async () => {
+  const { late, found } = await missingOrder();
+  const reference = `batch-${randomUUID()}`;
+  const other = await attempt('approved', 'load', reference);
+  await client.query('update processor_attempt set processor_reference = $2 where attempt_id = $1', [
+    late.attemptId,
+    reference,
+  ]);
+  await book(found);
+  const line = {
+    processor_reference: reference,
+    kind: 'push',
+    amount: 2000,
+    currency: 'USD',
+    settled_on: '2026-11-30',
+  };
+  expect((await settle([line])).outcomes).toMatchObject({ reported: 1, missing_in_ledger: 0 });
+  expect(await about('contradiction', late)).toMatchObject([
+    { bookings: [{ from: 'funding', to: 'clearing', amount: 1000 }, { from: 'loss' }] },
+  ]);
+  expect(await about('contradiction', other)).toEqual([]);
+  expect((await settle([lineOf(late), lineOf(other)])).outcomes).toMatchObject({ duplicate: 2 });
+});
 
 test('reports a missing order even if the processor contradicted and then confirmed it', async () => {
   const { late } = await missingOrder();
@@ -307,4 +389,34 @@ test("reports a day's orders until they are in a file, and the fees of the lines
     [[settledNow, settledThen, pulled, declined].map(({ attemptId }) => attemptId)],
   );
   expect(rows.map(({ settlement_fee: fee }) => fee)).toEqual(['20', null, null, null]);
+});
+
+test('reports an order that was approved after its file on the day of the approval, and its fee on the day of the file', async () => {
+  const noon = new Date().setUTCHours(12, 0, 0, 0) - 6 * 86_400_000;
+  const sums = async (days: number): Promise<readonly number[]> => {
+    const query = { day: new Date(noon + days * 86_400_000).toISOString().slice(0, 10) };
+    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    const { opening, approved, settled, closing, fees } = settlements[0]?.pushed ?? {};
+    return [opening, approved, settled, closing, fees].map((sum) => Number(sum ?? 0));
+  };
+  const late = await attempt('approved');
+  const file = await settle([lineOf(late, { fee: 9 })]);
+  await filesArrived(0);
+  const days = async () => [await sums(-1), await sums(0), await sums(1)];
+  const before = await days();
+  await client.query('update settlement_file set matched_at = $2 where file_id = $1', [
+    fromWireId('stl', file.file_id),
+    new Date(noon - 86_400_000),
+  ]);
+  await client.query('update processor_attempt set updated_at = $2 where attempt_id = $1', [
+    late.attemptId,
+    new Date(noon),
+  ]);
+  const after = await days();
+  expect(after.map((day, index) => day.map((sum, column) => sum - (before[index]?.[column] ?? 0)))).toEqual([
+    [0, 0, 0, 0, 9],
+    [0, 1000, 1000, 0, 0],
+    [0, 0, 0, 0, 0],
+  ]);
 });

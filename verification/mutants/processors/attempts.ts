@@ -100,7 +100,7 @@ export const ATTEMPTS: Mutants = {
   },
   'booked-while-a-file-has-it': {
     mistake: 'a line of a settlement file matches although a person is booking that its order is missing',
-    edits: { changeUnlessChanged: ['corrected.get(now.attemptId) === now.correctedAmount', 'true'] },
+    edits: { isSame: ['|| now.correctedAmount !== before.correctedAmount', ''] },
     witnesses: [{ ...UNSETTLED, only: 'while a person books its missing order' }],
   },
   'missing-after-it-arrived': {
