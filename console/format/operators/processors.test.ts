@@ -115,7 +115,7 @@ describe('a settlement file', () => {
     ],
     [
       fileOf({ matched: 999, reported: 1 }),
-      'Compared with the books: 999 of 1,000 match, 1 line told how an order ended.',
+      'Compared with the books: 999 of 1,000 match, 1 line reported the outcome of an order.',
     ],
     [fileOf({ matched: 1000 }, { status: 'withdrawn' }), 'This file no longer counts.'],
   ])('has a result in words %#', (file, text) => {

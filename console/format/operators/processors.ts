@@ -207,10 +207,10 @@ export type LineOutcome = keyof SettlementFileRecord['outcomes'];
 export const LINE_OUTCOMES: Readonly<Record<LineOutcome, { readonly word: string; readonly meaning: string }>> = {
   matched: { word: 'agrees with the books', meaning: 'Nothing.' },
   reported: {
-    word: 'tells how an order ended',
-    meaning: 'It counts as the answer of the processor. If the books had another outcome, there is a break.',
+    word: 'reports the outcome of an order',
+    meaning: 'It counts as the answer of the processor. If the books had a different outcome, there is a break.',
   },
-  differs: { word: 'has another amount, currency or direction', meaning: 'A break for each.' },
+  differs: { word: 'has a different amount, currency or direction', meaning: 'A break for each.' },
   duplicate: { word: 'settles an order again', meaning: 'A break for each order.' },
   missing_in_ledger: { word: 'is about an order that the books do not have', meaning: 'A break for each order.' },
 };
@@ -220,10 +220,10 @@ export function differing({ outcomes }: Pick<SettlementFileRecord, 'outcomes'>):
   return outcomes.differs + outcomes.duplicate + outcomes.missing_in_ledger;
 }
 
-/** Counts the lines of a file without differences: `998 of 1,000 match, 1 told how an order ended`. */
+/** Counts the lines of a file without differences: `998 of 1,000 match, 1 reported the outcome of an order`. */
 export function linesText({ outcomes, line_count: count }: SettlementFileRecord): string {
   const { matched, reported } = outcomes;
-  const told = `, ${formatNumber(reported, 'line')} told how an order ended`;
+  const told = `, ${formatNumber(reported, 'line')} reported the outcome of an order`;
   return `${formatCount(matched)} of ${formatCount(count)} match${reported === 0 ? '' : told}`;
 }
 

@@ -121,7 +121,7 @@ function Facts({ found }: { readonly found: BreakRecord }) {
       <Details
         facts={[
           ['In the books', <LinkedText key="expected" text={found.expected} />],
-          ['Says the processor', <LinkedText key="found" text={statementOf(found)} />],
+          ['The processor says', <LinkedText key="found" text={statementOf(found)} />],
           ['Found', <Moment key="found-at" at={found.created_at} />],
           ['Connector', found.connector_id],
           found.program_id !== null && ['Program', <ProgramName key="program" id={found.program_id} />],

@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<BreakRecord>[] = [
     ),
   },
   {
-    title: 'Says the processor',
+    title: 'The processor says',
     onPhone: 'note',
     cell: (row) => (
       <>
