@@ -117,7 +117,7 @@ export type LowFunding = { readonly program: string; readonly available: bigint;
 
 const no = (code: string, about: string | null = null): Refused => ({ code, about });
 const UNCHANGED = no('unchanged');
-const WAITS = no('invalid_transfer_status', 'waits for ');
+const WAITS = no('invalid_transfer_status', 'is waiting for ');
 
 /**
  * The rules about money, written a second time as plainly as possible. The model shares no code with the product. `refuse` says

@@ -42,7 +42,7 @@ function guardedIn(id: OperationId): Readonly<Record<string, string>> {
 const LENIENT: readonly string[] = [
   ...['card_id', 'destination_card_id', 'currency', 'description', 'reference', 'metadata', 'holder_reference'],
   ...['last_four', 'time_zone', 'funding_low_threshold', 'reason', 'headers'],
-  ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text'],
+  ...['severity', 'contact', 'external_author', 'external_id', 'outcome', 'internal_text', 'sequence_number'],
   // One of these two is required, so omitting one grants nothing.
   ...['role', 'scopes'],
   ...['request_id', 'transfer_id', 'text'],

@@ -96,7 +96,11 @@ test.each([
   ['counts_in_floats', 'send', '/send answered with amount 114; the order has 115.'],
   ['long_code', 'send', "In the answer, 'code' is missing or does not follow the contract."],
   ['bad_json_is_500', 'not_an_order', 'To an order without an amount, /send answered with 500 and {}.'],
-  ['takes_any_order_for_the_first', 'other_order', 'To the order with another amount, /send answered with 200 and {'],
+  [
+    'takes_any_order_for_the_first',
+    'other_order',
+    'To the order with a different amount, /send answered with 200 and {',
+  ],
 ] as const)('the result for %s names the actual answer', async (deviation, rule, came) => {
   const secret = newSecret();
   const results = await checked(await startDeviating(deviation, secret), secret);
