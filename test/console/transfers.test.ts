@@ -188,7 +188,7 @@ describe('one transfer', () => {
     await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
     const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
     await duplicates
-      .getByText(/^Probably loaded twice: the same caller sent it again .* later, with another/)
+      .getByText(/^Probably loaded twice: the same caller sent it again .* later, with a different/)
       .waitFor();
     expect(await duplicates.getByText('A local caller').count()).toBe(2);
     await screenshot(page, 'transfer');

@@ -67,7 +67,7 @@ describe('settlement files', () => {
     const sums = page.getByRole('table', { name: 'Sums of the lines' });
     expect(await sums.innerText()).toContain('0.24 USD');
     const outcomes = page.getByRole('table', { name: 'Outcomes of the lines' });
-    expect(await outcomes.getByRole('row', { name: 'has another amount' }).innerText()).toMatch(/\b1\b/);
+    expect(await outcomes.getByRole('row', { name: 'has a different amount' }).innerText()).toMatch(/\b1\b/);
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'settlement-file');
 
