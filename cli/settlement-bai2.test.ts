@@ -196,7 +196,12 @@ test.each([
   ],
   ['a code of four digits', [/16,495/, '16,4950'], 4, "'4950' is not the type code of a credit or a debit."],
   ['a currency that does not exist', [/03,1,,/, '03,1,XXX,'], 3, "'XXX' is not an ISO 4217 currency code."],
-  ['a deletion', [/,1,260130/, ',2,260130'], 2, 'The group deletes earlier data (2). Withdraw their file instead.'],
+  [
+    'a deletion',
+    [/,1,260130/, ',2,260130'],
+    2,
+    'The group deletes earlier data (2). Withdraw the file that contained that data instead.',
+  ],
   ['a test', [/,1,260130/, ',4,260130'], 2, 'The group is only a test (4).'],
   ['a group status that does not exist', [/,1,260130/, ',,260130'], 2, "'' is not a group status."],
   ['a day in another form', [/,1,260130/, ',1,20260130'], 2, "'20260130' is not a date as YYMMDD."],

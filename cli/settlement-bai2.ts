@@ -39,8 +39,9 @@ class UnreadableField extends Error {
 
 /**
  * Reads a file of the Cash Management Balance Reporting Specifications, version 2 (BAI2), with constant memory, and checks it.
- * Each record 16 about a credit or a debit is a line. The control totals must be correct, and the opening ledger plus the credits
- * minus the debits must be the closing ledger of an account that has both. Rejects if the file cannot be read.
+ * Each record 16 about a credit or a debit is a line. The control totals must be correct. If an account states both an
+ * opening and a closing ledger balance, the opening balance plus credits minus debits must equal the closing balance. Rejects if
+ * the file cannot be read.
  */
 export async function readBai2(path: string): Promise<ReadSettlementFile> {
   const hash = createHash('sha256');
@@ -154,9 +155,9 @@ const NOTHING: Counted = { total: 0n, recordCount: 0, members: 0 };
 /** Type codes of reversals. A reversal and its order have opposite directions. */
 const REVERSALS: ReadonlySet<string> = new Set(['252', '258', '552', '558']);
 
-/** The group statuses of data that must not be taken. The others are an update (1) and a correction (3). */
+/** The group statuses of data that must not be imported. The others are an update (1) and a correction (3). */
 const REFUSED_GROUPS: ReadonlyMap<string, string> = new Map([
-  ['2', 'The group deletes earlier data (2). Withdraw their file instead.'],
+  ['2', 'The group deletes earlier data (2). Withdraw the file that contained that data instead.'],
   ['4', 'The group is only a test (4).'],
 ]);
 
@@ -251,7 +252,7 @@ class TransmissionReader {
     this.#moved = 0n;
     if (!isCurrency(this.#currency)) {
       const message = `'${this.#currency}' is not an ISO 4217 currency code.`;
-      // The problem is named once, and not again for each transaction.
+      // Reports the problem once, not for each transaction.
       this.#currency = 'USD';
       throw new UnreadableField('currency code', message);
     }

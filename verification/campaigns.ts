@@ -46,7 +46,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'kills',
     environment: 'processes: two services on one PostgreSQL',
     nemesis: KILLS,
-    generator: '96 clients with the load of transfers, at one service or both',
+    generator: '96 clients with the transfer load, at one service or both',
     checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; a running service responds to every request; recovery p99 below 5 s`,
     counts: { unit: 'kills', small: 20, medium: 100, large: 1000 },
@@ -60,7 +60,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     nemesis:
       'the proxy cuts the connection before or after COMMIT or between the two parts of a chained group, isolates the ' +
       'server, or reports an error instead of a success',
-    generator: '96 clients with the load of transfers',
+    generator: '96 clients with the transfer load',
     checkers: ['transfers', 'snapshots'],
     proves: HONEST,
     counts: { unit: 'cuts', small: 200, medium: 1000, large: 10_000 },
@@ -70,7 +70,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'proxy-faults',
     environment: 'processes: a service behind a proxy to PostgreSQL',
     nemesis: 'latency, resets, refused connections, lost packets, one-byte slices, half-open connections',
-    generator: '96 clients with the load of transfers',
+    generator: '96 clients with the transfer load',
     checkers: ['transfers', 'snapshots'],
     proves: `${HONEST}; every request gets a response, every failure returns the error record; the service works again within 10 s`,
     counts: { unit: 'faults', small: 50, medium: 200, large: 2000 },
@@ -100,9 +100,9 @@ export const CAMPAIGNS: readonly Campaign[] = [
       'capture in another; 7 readers at both services, by pull and by stream, continue across all kills',
     checkers: ['events', 'transfers', 'snapshots'],
     proves:
-      'every reader sees positions 1, 2, 3 and so on with the same contents, and so does the list, read from newest to ' +
-      'oldest; every event that was read before a kill is in the books after it; each acknowledged change has one event; ' +
-      'if a change was acknowledged before the next one was sent, its event comes first',
+      'every reader sees positions 1, 2, 3 and so on with the same contents; the list, read from newest to oldest, ' +
+      'contains the same events; every event that was read before a kill is in the books after it; each acknowledged ' +
+      'change has one event; if a change was acknowledged before the next one was sent, its event comes first',
     counts: { unit: 'kills', small: 4, medium: 40, large: 200 },
     ring: 'npm run verify',
     run: async (setting) => (await import('./campaigns/events.ts')).run(setting),
@@ -129,7 +129,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     environment: 'processes: a service on two small disks',
     nemesis:
       'the disk is full at startup; then the disks of the ledger and of its log fill up in turn, until space is freed',
-    generator: '24 clients with the load of transfers',
+    generator: '24 clients with the transfer load',
     checkers: ['transfers'],
     proves: `each start reports the full disk in one sentence; ${HONEST}; failures return the error record; the service works within 10 s after space is freed`,
     counts: { unit: 'full disks', small: 2, medium: 6, large: 20 },
@@ -170,7 +170,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'rolling-restart',
     environment: 'processes: two, then three services on one PostgreSQL',
     nemesis: 'SIGTERM and a restart of each service in turn',
-    generator: '24 clients with the load of transfers',
+    generator: '24 clients with the transfer load',
     checkers: ['transfers', 'responses', 'readiness'],
     proves:
       'every response is a success, a 409 or a correct 503; readiness fails first; few requests get no response, and those made no ' +
@@ -184,10 +184,10 @@ export const CAMPAIGNS: readonly Campaign[] = [
     name: 'failover',
     environment: 'cluster: a primary, a standby and a link that can withhold data; one address points to the primary',
     nemesis:
-      'the link withholds the primary’s data, the standby’s confirmations or nothing, and loses it when all processes of the ' +
-      'primary get SIGKILL; the standby is promoted',
+      'the link withholds the primary’s data, the standby’s confirmations, or neither; then all processes of the primary ' +
+      'get SIGKILL, anything withheld is lost, and the standby is promoted',
     generator:
-      '48 clients with the load of transfers, event readers by pull and by stream, a strict and a parallel webhook',
+      '48 clients with the transfer load, event readers by pull and by stream, a strict and a parallel webhook',
     checkers: ON_CLUSTER.checkers,
     proves:
       `${HONEST}; events have no gap, and everything that readers and webhooks got is in the books, in order; the ` +
@@ -347,7 +347,7 @@ export const OTHER_CAMPAIGNS: readonly OtherCampaign[] = [
     name: 'newest-release',
     environment: 'processes: two services, of the newest release and of this version, on one PostgreSQL',
     nemesis: 'SIGTERM and SIGKILL of each service in turn, during an upgrade and a rollback',
-    generator: '16 clients with the load of transfers; operators and two webhooks',
+    generator: '16 clients with the transfer load; operators and two webhooks',
     checkers: 'transfers',
     proves: `${HONEST} in every state of an upgrade; both versions show the same events`,
     ring: 'npm run verify',

@@ -186,7 +186,7 @@ function addBreaks(program: Command, context: CommandContext): void {
       },
       attempt_ids: {
         flag: '--attempts <attempt_ids>',
-        help: 'the orders that the line of a missing_in_ledger settles, separated by commas',
+        help: 'for a missing_in_ledger break: the orders that its line settles, separated by commas',
         read: (text) => text.split(','),
       },
     },
@@ -253,7 +253,7 @@ export const addConnector: AddCommands = (program, context) => {
   addCommand<CheckOptions>(connector, context, {
     name: 'check <url>',
     argument: 'base URL of the adapter',
-    description: 'check an adapter by every rule of the adapter contract',
+    description: 'check an adapter against every rule of the adapter contract',
     options: CHECK_OPTIONS,
     notes: CHECK_NOTES,
     run: async (session, { secretVariable, token = 'sim_approve' }, url) => {

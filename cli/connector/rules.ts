@@ -137,7 +137,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'send',
-    expected: 'The answer to an order has its attempt_id, amount and currency, and approved or pending.',
+    expected: "The answer to an order has its attempt_id, amount and currency, and the status 'approved' or 'pending'.",
     why: 'An answer that differs from its order is an unknown outcome, because it may be about a different order.',
     check: async (trial) => {
       await trial.sent(trial.order());
@@ -221,7 +221,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'reverse',
-    expected: 'The answer to a reversal is reversed, and so is the answer to a later inquiry.',
+    expected: "A reversal is answered with the status 'reversed', and so is a later inquiry.",
     why: 'The service repeats it until it is acknowledged, and returns the money only then.',
     check: async (trial) => {
       const order = trial.order();

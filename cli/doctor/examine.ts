@@ -45,16 +45,17 @@ export function nodeOf(version: string): Check {
   const library = libraryOfC() === '' ? '' : `, ${libraryOfC()}`;
   const what = `${version} on ${process.platform} ${process.arch}${library}`;
   if (major < OLDEST_NODE) return problem('Node', `${what}: install Node ${OLDEST_NODE} or later.`);
-  const comes = packageOfPinnedNode() === undefined ? '' : '; the service brings its own Node';
+  const comes = packageOfPinnedNode() === undefined ? '' : '; the service comes with its own Node';
   const older =
     major < OLDEST_NODE_OF_SERVICE && comes === ''
-      ? `; to run the service here, it must be ${OLDEST_NODE_OF_SERVICE}`
+      ? `; to run the service here, install Node ${OLDEST_NODE_OF_SERVICE} or later`
       : '';
   return ok('Node', `${what}${comes}${older}`);
 }
 
 /**
- * Checks the service's host, with the settings of this shell. The service responds at the port `serving`. `claims` is a file.
+ * Checks the service's host, with the settings of this shell. `serving` is the port of the service, if it
+ * responded. `claims` is the path of a file with a person's token or claims.
  * `server/host/commands/doctor.ts` does this in a separate process, because the command line also runs where no service is installed.
  */
 async function examineHost(serving: number | undefined, claims = ''): Promise<readonly Check[]> {

@@ -47,7 +47,7 @@ const SECRET = {
 const QUEUED = { event_id: EXAMPLE_EVENT_ID } as const;
 const NIGHT = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z' } as const;
 
-// The common parts of the operations for card programs and of those for operators.
+// Shared by the program and operator operations.
 
 const CREATE = {
   method: 'POST',
@@ -299,7 +299,7 @@ export const WEBHOOKS = [
     ...OF_OPERATORS,
     id: 'list_operator_failed_attempts',
     path: '/api/v0.1/operator/failed-webhook-attempt',
-    summary: 'List the failed attempts to send events to any webhook of all card programs, newest first',
+    summary: 'List the failed attempts to send events to any webhook, across all card programs, newest first',
     query: OperatorFailedAttemptQuery,
   }),
   operation({

@@ -24,7 +24,7 @@ const TABLE: readonly (readonly [name: string, of: Partial<Difference>, bookings
     ['1000 from suspense to funding', '1000 from suspense to clearing', '1000 from suspense to loss'],
   ],
   [
-    'a late load that the card has returned by another booking',
+    'a late load that another booking has already taken back from the card',
     { kind: 'late_approval', attempt: attempt('push', 'declined', { ...LATE, ...UNDONE }) },
     ['1000 from funding to suspense', '1000 from loss to suspense'],
   ],
@@ -54,7 +54,7 @@ const TABLE: readonly (readonly [name: string, of: Partial<Difference>, bookings
     ['200 from clearing to funding', '200 from clearing to loss'],
   ],
   [
-    'a load of a part after it had failed',
+    'a failed load that was partly carried out later',
     { attempt: attempt('push', 'declined'), statedAmount: 700n },
     ['700 from funding to clearing', '700 from loss to clearing'],
   ],

@@ -5623,8 +5623,8 @@ export type Operations = {
     readonly reply: Page<AttemptRecord>;
   };
   /**
-   * list_operator_failed_attempts: List the failed attempts to send events to any webhook of all card programs,
-   * newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
+   * list_operator_failed_attempts: List the failed attempts to send events to any webhook, across all card
+   * programs, newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
    * `unknown_list_operator_failed_attempts`.
    */
   readonly list_operator_failed_attempts: {

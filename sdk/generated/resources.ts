@@ -1435,8 +1435,8 @@ export class OperatorWebhooksResource {
   }
 
   /**
-   * list_operator_failed_attempts: List the failed attempts to send events to any webhook of all card programs,
-   * newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
+   * list_operator_failed_attempts: List the failed attempts to send events to any webhook, across all card
+   * programs, newest first. Requires an operator key. Error codes: `list_operator_failed_attempts_schema`,
    * `unknown_list_operator_failed_attempts`.
    */
   failedAttempts(

@@ -8,7 +8,7 @@ import { IS_CLONE, ROOT } from '../../installation.mjs';
  * problem that prevents the service from starting, for each alert, and for each state that the readiness or the status names.
  */
 export const RUNBOOK = {
-  'approval-waiting': 'A request has waited for an approval for an hour',
+  'approval-waiting': 'A request has been waiting for approval for an hour',
   'archiving-failing': 'The write-ahead log cannot be archived',
   'audit-log-changed': 'The audit log was changed',
   'backup-directory-taken': 'The backup directory belongs to another ledger',

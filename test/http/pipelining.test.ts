@@ -33,7 +33,7 @@ async function untilStill(socket: { readonly bytesRead: number; readonly destroy
   }
 }
 
-describe('requests pipelined after a request that does not end', () => {
+describe('requests pipelined while a request is in progress', () => {
   it.each([
     ['short', LIVE],
     ['as long as a request with a key', long('/health/live')],
@@ -47,7 +47,7 @@ describe('requests pipelined after a request that does not end', () => {
     });
   });
 
-  it('all get their responses in order when it ends, however many they are', async () => {
+  it('all get their responses in order when it ends, no matter how many', async () => {
     const { connection, socket, release } = await held();
     const count = 2_000;
     connection.send(long('/api/v0.1/core/card') + long('/health/live').repeat(count));

