@@ -11,8 +11,9 @@ export const READ_TIME_OF_DAY: Statement = {
 const SET_CLOCK_AHEAD = statement(
   'set_clock_ahead',
   { seconds: NUMBER },
-  `insert into sandbox_clock (ahead, furthest) values (make_interval(secs => :seconds), make_interval(secs => :seconds))
-    on conflict (singleton) do update set ahead = excluded.ahead,
+  `insert into sandbox_clock (ahead, furthest, moved_at)
+    values (make_interval(secs => :seconds), make_interval(secs => :seconds), clock_timestamp())
+    on conflict (singleton) do update set ahead = excluded.ahead, moved_at = excluded.moved_at,
       furthest = greatest(sandbox_clock.furthest, excluded.ahead)`,
 );
 

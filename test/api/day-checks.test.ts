@@ -44,8 +44,13 @@ async function stopAll(): Promise<void> {
 
 afterEach(stopAll);
 
-const setClock = (moment: number) =>
+const moveClock = (moment: number) =>
   ledger.call('move_clock', { seconds_ahead: Math.ceil((moment - Date.now()) / 1000) });
+/** Moves the clock as if that had been two minutes ago, so that days without a result are late. */
+async function setClock(moment: number): Promise<void> {
+  await moveClock(moment);
+  await superuser.query("update sandbox_clock set moved_at = moved_at - interval '2 minutes'");
+}
 
 const status = async () => JSON.parse((await ledger.call('get_status')).body) as ServiceStatus;
 const yesterday = async () => (await status()).yesterday;
@@ -279,6 +284,13 @@ test('waits longer while another process checks days', async () => {
     alone.mockRestore();
     await superuser.query('select pg_advisory_unlock_all()');
   }
+});
+
+test('no day is late just after the clock of a sandbox was moved', async () => {
+  await moveClock(FIRST + 53 * DAY + 12 * HOUR);
+  expect((await yesterday()).message).toMatch(/^Yesterday is being checked/);
+  await setClock(FIRST + 53 * DAY + 12 * HOUR);
+  expect((await yesterday()).message).toMatch(/^Yesterday was not checked for 3 of 3 card programs/);
 });
 
 test('a card program with a time zone that the server does not know affects no other', async () => {

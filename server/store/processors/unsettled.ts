@@ -315,8 +315,9 @@ const RESOLVED = `select min(case resolving.kind when 'contradiction' then resol
 
 /**
  * Reads the orders of a program over a day, for connectors that have at least one file. A file settles its orders when it has
- * been compared, or when a person has accepted them, so a day that is over does not change. An order whose approval came after its file is settled when it is
- * approved. Orders from before the first file count only if a file has them.
+ * been compared, or when a person has accepted them, so a day that is over does not change. An order whose approval came after
+ * its file is settled when it is approved. Orders from before the first file count only if a file settles them, or if the
+ * processor contradicts them.
  */
 export const readSettlementsOfDay = statement(
   'read_settlements_of_day',
@@ -327,6 +328,11 @@ export const readSettlementsOfDay = statement(
       select processor_attempt.*, null::timestamptz as settled_at, null::bigint as fee
       from received join processor_attempt using (connector_id)
       where program_id = :programId and ${IS_UNSETTLED} and updated_at > first_at and updated_at < :endsAt
+      union all
+      select processor_attempt.*, null, null
+      from received join processor_attempt using (connector_id)
+      where program_id = :programId and ${IS_UNSETTLED} and updated_at <= first_at and updated_at < :endsAt
+        and contradicted_at >= :beginsAt and ${IS_CONTRADICTED}
       union all
       select processor_attempt.*, case when matched_at is not null then greatest(matched_at, updated_at) end,
         case when matched_at < :endsAt then settlement_fee end

@@ -420,3 +420,33 @@ test('reports an order that was approved after its file on the day of the approv
     [0, 0, 0, 0, 0],
   ]);
 });
+
+test('reports an order from before the first file on the day on which a file contradicted it', async () => {
+  const noon = new Date().setUTCHours(12, 0, 0, 0) - 2 * 86_400_000;
+  const sums = async (): Promise<readonly number[]> => {
+    const query = { day: new Date(noon).toISOString().slice(0, 10) };
+    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    const { opening, approved, settled, resolved, closing } = settlements[0]?.pushed ?? {};
+    return [opening, approved, settled, resolved, closing].map((sum) => Number(sum ?? 0));
+  };
+  const [old, forgotten] = await Promise.all([attempt('approved'), attempt('approved')]);
+  if (!old || !forgotten) throw new Error('an attempt is missing');
+  await settle([lineOf(old, { amount: 1100 })]);
+  await filesArrived(0);
+  const setTimes = async (contradictedAt: Date): Promise<void> => {
+    await client.query('update processor_attempt set contradicted_at = $2 where attempt_id = $1', [
+      old.attemptId,
+      contradictedAt,
+    ]);
+    await client.query('update processor_break set created_at = $2 where attempt_id = $1', [
+      old.attemptId,
+      contradictedAt,
+    ]);
+  };
+  await setTimes(new Date(noon - 10 * 86_400_000));
+  for (const one of [old, forgotten]) await approvedBefore(one, 200);
+  const before = await sums();
+  await setTimes(new Date(noon));
+  expect((await sums()).map((sum, index) => sum - (before[index] ?? 0))).toEqual([1000, 0, 0, 1000, 0]);
+});
