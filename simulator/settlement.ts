@@ -25,13 +25,14 @@ type Line = {
 export function settlementCommand([directory = '', ...words]: readonly string[]): number {
   const odd = words.find((word) => !isPlant(word));
   if (odd !== undefined) return fail(`'${odd}' cannot be planted. The differences are: ${PLANTS.join(', ')}.`);
-  if (!existsSync(directory)) return fail('The simulator has not received an order yet.');
+  if (!existsSync(directory))
+    return fail(`There are no orders of the simulator in ${directory}. Set DATA_DIR to the directory of the service.`);
   const names = readdirSync(directory).filter((name) => /^settlement-\d+\.csv$/.test(name));
   const written = new Set(names.flatMap((name) => readFileSync(join(directory, name), 'utf8').split('\n').map(keyOf)));
   const lines = linesOf(directory).filter((line) => !written.has(keyOf(textOf(line))));
   const planted = plant(lines, words.filter(isPlant));
   if (planted === undefined) return fail(`Too few new orders for these differences: ${lines.length}.`);
-  if (planted.length === 0) return fail('Every order is in a settlement file already.');
+  if (planted.length === 0) return fail('Every order is already in a settlement file.');
   const path = join(directory, `settlement-${names.length + 1}.csv`);
   writeFileSync(path, `${[HEAD, ...planted.map(textOf)].join('\n')}\n`, { flag: 'wx', mode: 0o600 });
   process.stdout.write(`${path}\n`);

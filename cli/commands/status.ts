@@ -160,6 +160,9 @@ function plainTimeOf(time: string | null): string | null {
   return time === null ? null : plainTime(time);
 }
 
+/** The maximum number of open breaks to count. */
+const MAX_BREAKS = 100;
+
 export const addOverview: AddCommands = (program, context) =>
   addCommand(program, context, {
     name: 'overview',
@@ -167,20 +170,17 @@ export const addOverview: AddCommands = (program, context) =>
     notes: '\nFigures cover all processes; error codes are from the process that responds.',
     run: async ({ service, showText }) => {
       const overview = await service.status.overview();
-      showText(overview, describeOverview(overview));
+      const { data, next_cursor: next } = await service.breaks.list({ limit: MAX_BREAKS });
+      showText(overview, describeOverview(overview, `${next === null ? '' : 'more than '}${data.length}`));
     },
   });
 
-function describeOverview({
-  all,
-  now: own,
-  processes,
-  lane_waiting: waiting,
-  recent,
-  hours,
-  status,
-}: Overview): string {
+function describeOverview(
+  { all, now: own, processes, lane_waiting: waiting, recent, hours, status }: Overview,
+  breaks: string,
+): string {
   const now = all ?? own;
+  const concerns = [...status.degraded.map(({ name }) => name), ...(breaks === '0' ? [] : [`breaks (${breaks})`])];
   const pairs: readonly Pair[] = [
     ['ready', `${status.readiness.ready ? 'yes' : 'no'} (${status.readiness.reason})`],
     ['processes', processesText(processes)],
@@ -193,7 +193,8 @@ function describeOverview({
     ['failed', String(now.failed)],
     ['latency', `p50 ${millisecondsText(now.p50_milliseconds)}, p99 ${millisecondsText(now.p99_milliseconds)}`],
     ['days', yesterdayText(status) ?? 'unknown while the database is down'],
-    ['needs attention', status.degraded.map(({ name }) => name).join(', ') || 'nothing'],
+    ['open breaks', breaks],
+    ['needs attention', concerns.join(', ') || 'nothing'],
   ];
   return alignedLines([...pairs, ...errorPairs(recent)]);
 }

@@ -314,7 +314,8 @@ function firstTextOf(reply: object | string): string {
 function play(operation: OperationId): void {
   const reply = replyOf(operation);
   const { status } = OPERATIONS[operation];
-  service.play(typeof reply === 'string' ? { chunks: [reply] } : { status, body: reply });
+  const then = operation === 'get_overview' ? [{ status: 200, body: record('list_breaks') }] : [];
+  service.play(typeof reply === 'string' ? { chunks: [reply] } : { status, body: reply }, ...then);
 }
 
 describe('operations and commands', () => {
