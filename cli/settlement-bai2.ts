@@ -10,6 +10,7 @@ import {
   problemOf,
   type ReadSettlementFile,
   type SentLine,
+  UnreadableField,
 } from './settlement-csv.ts';
 
 /** A record with its continuation records. `line` is the line of the file that it begins on, from 1. */
@@ -25,15 +26,6 @@ class UnreadableFile extends Error {
   constructor(line: number, message: string) {
     super(message);
     this.line = line;
-  }
-}
-
-class UnreadableField extends Error {
-  readonly field: string;
-
-  constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
   }
 }
 

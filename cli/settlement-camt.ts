@@ -10,6 +10,7 @@ import {
   problemOf,
   type ReadSettlementFile,
   type SentLine,
+  UnreadableField,
 } from './settlement-csv.ts';
 
 /** The elements of an entry that can contain our id of an order. */
@@ -96,15 +97,6 @@ function textAt(node: unknown, ...path: readonly string[]): string {
 /** The number of the line, from 1, at a position of the text. */
 const lineAt = (text: string, position: number): number => text.slice(0, Math.max(0, position)).split('\n').length;
 
-class UnreadableEntry extends Error {
-  readonly field: string;
-
-  constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
-  }
-}
-
 class StatementReader {
   readonly lines: SentLine[] = [];
   readonly problems: LineProblem[] = [];
@@ -169,7 +161,7 @@ class StatementReader {
       const says = `The opening balance plus the booked entries is ${reached}`;
       this.#note(first, 'Bal', `${says}, but the closing balance is ${formatMoney(to.amount, to.currency)}.`);
     } catch (error) {
-      if (!(error instanceof UnreadableEntry)) throw error;
+      if (!(error instanceof UnreadableField)) throw error;
       this.#note(first, error.field, error.message);
     }
   }
@@ -187,11 +179,11 @@ class StatementReader {
           const problem = problemOf(
             Object.fromEntries(Object.entries(line).map(([name, value]) => [name, String(value)])),
           );
-          if (problem !== undefined) throw new UnreadableEntry(problem.field, problem.message);
+          if (problem !== undefined) throw new UnreadableField(problem.field, problem.message);
           this.lines.push(line);
         }
       } catch (error) {
-        if (!(error instanceof UnreadableEntry)) throw error;
+        if (!(error instanceof UnreadableField)) throw error;
         this.#note(this.#entries[this.#entry] ?? 0, error.field, error.message);
       }
     }
@@ -225,7 +217,7 @@ function linesOf(entry: Node, reference: Reference, name: string): readonly Sent
   const sum = lines.reduce((all, { amount }) => all + BigInt(amount), 0n);
   const { amount, currency } = amountOf(entry);
   if (sum === amount && lines.every((line) => line.currency === currency)) return lines;
-  throw new UnreadableEntry(
+  throw new UnreadableField(
     'TxDtls',
     `The transactions of the entry do not add up to ${formatMoney(amount, currency)}.`,
   );
@@ -249,9 +241,9 @@ function lineOf(
   const isDebit = textAt(entry, 'CdtDbtInd') === 'DBIT';
   const day = textAt(entry, 'BookgDt', 'Dt') || textAt(entry, 'BookgDt', 'DtTm') || textAt(entry, 'ValDt', 'Dt');
   const settledOn = /^\d{4}-\d{2}-\d{2}/.exec(day)?.[0];
-  if (settledOn === undefined) throw new UnreadableEntry('BookgDt', 'The entry has no date.');
+  if (settledOn === undefined) throw new UnreadableField('BookgDt', 'The entry has no date.');
   if (amount === 0n || amount > MAXIMUM_AMOUNT) {
-    throw new UnreadableEntry(
+    throw new UnreadableField(
       'Amt',
       `${formatMoney(amount, currency)} is not between 1 and 999,999,999,999 minor units.`,
     );
@@ -274,13 +266,13 @@ type Money = { readonly amount: bigint; readonly currency: string };
 function amountOf(node: Node): Money {
   const currency = textAt(node, 'Amt', '@Ccy');
   if (!isCurrency(currency)) {
-    throw new UnreadableEntry('Ccy', `'${currency}' is not an ISO 4217 currency code.`);
+    throw new UnreadableField('Ccy', `'${currency}' is not an ISO 4217 currency code.`);
   }
   const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
   const text = textAt(node, 'Amt');
   const [, whole, digits = ''] = /^(\d{1,16})(?:\.(\d{0,5}))?$/.exec(text) ?? [];
   if (whole === undefined || /[1-9]/.test(digits.slice(exponent))) {
-    throw new UnreadableEntry('Amt', `'${text}' is not an amount in ${currency}.`);
+    throw new UnreadableField('Amt', `'${text}' is not an amount in ${currency}.`);
   }
   return { amount: BigInt(whole + digits.slice(0, exponent).padEnd(exponent, '0')), currency };
 }
@@ -290,7 +282,7 @@ function signed(node: Node): Money {
   const { amount, currency } = amountOf(node);
   const direction = textAt(node, 'CdtDbtInd');
   if (direction !== 'CRDT' && direction !== 'DBIT') {
-    throw new UnreadableEntry('CdtDbtInd', `'${direction}' is neither CRDT nor DBIT.`);
+    throw new UnreadableField('CdtDbtInd', `'${direction}' is neither CRDT nor DBIT.`);
   }
   return { amount: direction === 'CRDT' ? amount : -amount, currency };
 }

@@ -13,6 +13,16 @@ export { MAX_SETTLEMENT_LINES };
 /** A line in a request. */
 export type SentLine = AddSettlementLinesBody['lines'][number];
 
+/** A field of a statement of a bank that cannot be read. */
+export class UnreadableField extends Error {
+  readonly field: string;
+
+  constructor(field: string, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
 /** A problem in a line of the file. `line` counts from 1, including the first line with the columns. */
 export type LineProblem = { readonly line: number; readonly field: string; readonly message: string };
 

@@ -199,6 +199,18 @@ export function feesOf(fee: bigint, amounts: readonly bigint[]): readonly bigint
   });
 }
 
+/** Returns the orders of a line, each with its part of the fee, in minor units. */
+export function withFees<Order extends { readonly amount: bigint }>(
+  fee: bigint,
+  orders: readonly Order[],
+): readonly (Order & { readonly fee: bigint })[] {
+  const fees = feesOf(
+    fee,
+    orders.map(({ amount }) => amount),
+  );
+  return orders.map((order, index) => ({ ...order, fee: fees[index] ?? 0n }));
+}
+
 const sumOf = (amounts: readonly bigint[]): bigint => amounts.reduce((sum, amount) => sum + amount, 0n);
 
 /** When the first and the newest settlement file of a connector arrived, in milliseconds since 1970. */

@@ -7,7 +7,6 @@ import {
   batchInWords,
   batchProblem,
   type Finding,
-  feesOf,
   findingOf,
   type LineOutcome,
   lineInWords,
@@ -15,6 +14,7 @@ import {
   needsAnswer,
   ordersPaid,
   settles,
+  withFees,
 } from '../../../domain/processors/settlement.ts';
 import { toFileRecord } from '../../calls/records/processor.ts';
 import { transact } from '../../commit/transaction.ts';
@@ -143,7 +143,6 @@ async function comparePortion(
 }
 
 /** Compares a portion. Returns false if nothing was counted, so that the file must be read again. */
-
 async function compareClaimed(
   parts: ReportParts,
   { traits }: Connector,
@@ -239,12 +238,10 @@ function batchOf({ line, finding }: Compared) {
 /** The attempts that a line settles, each with its part of the fee. */
 function settledBy({ line, finding }: Compared): readonly SettledAttempt[] {
   if (!settles(line, finding)) return [];
-  const orders = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
-  const amounts = orders.map(({ amount }) => amount);
-  const fees = feesOf(line.fee, amounts);
+  const orders: readonly (Attempt | BatchOrder)[] = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
   // A line that changes its attempts has changed their status and contradiction itself.
   const isFixed = finding.outcome === 'matched';
-  return orders.map((order, index) => ({ ...order, isFixed, fee: fees[index] ?? 0n }));
+  return withFees(line.fee, orders).map((order) => ({ ...order, isFixed }));
 }
 
 /** The attempts that a line with new information changes. */
@@ -305,7 +302,7 @@ function compare(lines: readonly Line[]): readonly Compared[] {
   const settled = new Set<string>();
   const changed = new Set<string>();
   for (const line of lines) {
-    const orders = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
+    const orders: readonly (Attempt | BatchOrder)[] = line.batch ?? (line.attempt === undefined ? [] : [line.attempt]);
     if (orders.some(({ attemptId }) => changed.has(attemptId))) break;
     const one = compareLine(line, settled);
     const work = leavesWork(one) ? changedBy(one) : [];

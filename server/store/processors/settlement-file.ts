@@ -231,8 +231,8 @@ export type ComparedLine = SettlementLine & {
 
 /**
  * Reads the lines of a file after a line number, in order, with their attempts. A line names its attempt by our id, or otherwise by
- * the processor's reference. A line with a stored outcome keeps the attempts that were stored with it. If several attempts have the reference, or one with another amount, {@link readBatchOrders} reads
- * them. A reference that was redacted names none.
+ * the processor's reference. A line with a stored outcome keeps the attempts that were stored with it. If several attempts have the
+ * reference, or one with a different amount, {@link readBatchOrders} reads them. A reference that was redacted names none.
  */
 export const readSettlementLines = statement(
   'read_settlement_lines',

@@ -4,7 +4,7 @@ import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../../../domain/ledger/money.ts';
 import { type Booking, bookingsOf } from '../../../domain/processors/break.ts';
-import { type BatchOrder, batchInWords, batchProblem, feesOf } from '../../../domain/processors/settlement.ts';
+import { type BatchOrder, batchInWords, batchProblem, withFees } from '../../../domain/processors/settlement.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readOptionalAmount } from '../../calls/fields.ts';
@@ -142,10 +142,6 @@ async function settleOrders(
       whyNotEqual(line, orders);
     if (reason !== undefined) throw schemaRefusal(call, reason, '/attempt_ids');
     const resolution = withoutSecrets(call.body.note, MAX_NOTE_CHARACTERS);
-    const fees = feesOf(
-      BigInt(line.fee),
-      orders.map(({ amount }) => amount),
-    );
     const closed = {
       ...found,
       closedAt: now,
@@ -155,10 +151,9 @@ async function settleOrders(
     };
     const record = toBreakRecord(closed, now);
     const details = JSON.stringify(withoutHolderValues(record));
-    const sent = orders.map((order, index) => ({ ...order, fee: fees[index] ?? 0n }));
     const writes = [
       writeBatch({ fileId, lineNumber: line.number, attemptIds }),
-      markSettled({ fileId, acceptedAt: now, sent }),
+      markSettled({ fileId, acceptedAt: now, sent: withFees(BigInt(line.fee), orders) }),
       settleMissing({ connectorId, attemptIds }),
       closeStatement(closed, 0n),
       ...auditOf(call, { programId: null, subjectId: record.break_id, details }),
