@@ -179,7 +179,10 @@ const GAPS = `${NUMBERS}, absent as materialized (
 const inWords = (from: string, until: string): string =>
   `case when ${from} = ${until} then 'file ' || ${from} else 'files ' || ${from} || ' to ' || ${until} end`;
 
-/** SQL: the next file after the numbers that a break covers, or otherwise the last file, in words. */
+/**
+ * SQL: the next file after the numbers that a break covers, or otherwise the last file, in words. The second condition on the status
+ * is that of the index.
+ */
 const NEXT_FILE = `'file ' || coalesce((
         select min(sequence_number) from settlement_file
         where connector_id = :connectorId and sequence_number > missing_until and status = 'matched'
