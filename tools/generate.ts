@@ -7,6 +7,7 @@ import { adapterDocument } from '../contract/processors/adapter-document.ts';
 import { VERSION } from '../installation.mjs';
 import { LISTED_SETTINGS } from '../server/foundation/configuration/settings.ts';
 import { root } from './command.ts';
+import { withColors } from './console/colors.ts';
 import { findFigureProblems, withFigures } from './guides/figures.ts';
 import { invariantsPage, withSections } from './guides/sections.ts';
 import { CHECKSUMS_FILE, findChecksumProblems, readMigrationChecksums, withNewChecksums } from './migration-rules.ts';
@@ -22,6 +23,9 @@ const WITH_FIGURES = globSync(
   { cwd: root },
 ).filter((file) => !/(^|\/)(node_modules|built[^/]*)\/|\.test\.tsx?$|^docs\/(invariants|performance)/.test(file));
 
+/** The stylesheets of the console and of the pages. */
+const WITH_COLORS = ['console/styles/tokens.css', 'server/pages/page-style.ts'];
+
 const generated: Readonly<Record<string, () => string>> = {
   ...Object.fromEntries(
     WITH_FIGURES.map((file) => [file, () => withFigures(withSections(file, committed(file) ?? ''))]),
@@ -31,6 +35,7 @@ const generated: Readonly<Record<string, () => string>> = {
     formatted('contract/processors/adapter-openapi.json', JSON.stringify(adapterDocument(VERSION))),
   'cli/host/start-settings.ts': () => formatted('cli/host/start-settings.ts', startSettings()),
   ...generatedSdk(),
+  ...Object.fromEntries(WITH_COLORS.map((file) => [file, () => withColors(committed(file) ?? '')])),
   'docs/invariants.md': () => invariantsPage(root),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };

@@ -1,3 +1,4 @@
+import { ChevronDown } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialogs/dialog.tsx';
@@ -32,9 +33,7 @@ export function ProgramChooser() {
       <button class="program" type="button" title="Card program" onClick={() => setOpen(true)}>
         <span class="hidden">Card program: </span>
         <span class="program-name">{text}</span>
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="m4 6 4 4 4-4" />
-        </svg>
+        <ChevronDown />
       </button>
       {isOpen && (
         <Dialog title="Card program" onClose={() => setOpen(false)}>

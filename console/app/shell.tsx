@@ -252,7 +252,8 @@ function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; rea
                     aria-current={isWithin(route.path, path) ? 'page' : undefined}
                     onPointerEnter={() => preload(route)}
                   >
-                    {route.name ?? route.title}
+                    {route.icon !== undefined && <route.icon />}
+                    <span>{route.name ?? route.title}</span>
                     {route.path === '/console/approvals' && <PendingApprovals />}
                     {route.letter !== undefined && (
                       <span class="key" aria-hidden="true">

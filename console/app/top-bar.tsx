@@ -1,3 +1,4 @@
+import { CircleUserRound, Menu, Search } from 'lucide-preact';
 import { Button } from '../components/button.tsx';
 import { Details } from '../components/details.tsx';
 import { Dialog } from '../components/dialogs/dialog.tsx';
@@ -39,18 +40,14 @@ export function TopBar({
         aria-label="Screens"
         onClick={onNavigation}
       >
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M2 4h12M2 8h12M2 12h12" />
-        </svg>
+        <Menu />
       </button>
       <a class="brand" href={hrefTo('/console')}>
         Transfer Service
       </a>
       <span class={`mode ${mode}`}>{mode}</span>
       <button class="search-button" type="button" aria-label={SEARCH} onClick={onSearch}>
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zm3.7-1.3L14 14" />
-        </svg>
+        <Search />
         <span>{SEARCH}</span>
         <span class="key" aria-hidden="true">
           /
@@ -61,9 +58,7 @@ export function TopBar({
         <span class="hidden">Signed in: </span>
         <span class="caller-name">{who}</span>
         {role !== null && <small>{role}</small>}
-        <svg viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.500 14c.6-2.700 2.800-4 5.500-4s4.900 1.300 5.500 4" />
-        </svg>
+        <CircleUserRound />
       </button>
       <ThemeButton />
       <button

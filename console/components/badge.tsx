@@ -1,13 +1,14 @@
+import { CircleCheck, CircleSlash, CircleX, Clock } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
 import type { CardRecord, ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
 import type { StateOfKey } from '../format/operators/keys.ts';
 import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
 import { reasonOf, statusOf } from '../format/webhooks.ts';
 
-/** The meaning of a badge. Each meaning has a sign and a color, because color alone is not accessible. */
+/** The meaning of a badge. Each meaning has an icon and a color, because color alone is not accessible. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
 
-const SIGNS: Readonly<Record<Tone, string>> = { good: '●', waiting: '◐', bad: '■', quiet: '○', plain: '' };
+const ICONS = { good: CircleCheck, waiting: Clock, bad: CircleX, quiet: CircleSlash, plain: undefined } as const;
 
 type Status = TransferRecord['status'] | CardRecord['status'] | WebhookRecord['status'] | StateOfKey;
 
@@ -38,9 +39,10 @@ const LABELS: Readonly<Record<string, string>> = { inactive: 'suspended' };
 /** Shows a status. The default tone follows from the status. */
 export function Badge({ children, tone }: { readonly children: ComponentChildren; readonly tone?: Tone | undefined }) {
   const known = tone ?? (typeof children === 'string' ? TONES[children] : undefined) ?? 'plain';
+  const Icon = ICONS[known];
   return (
     <span class={`badge ${known}`}>
-      {SIGNS[known] !== '' && <span aria-hidden="true">{SIGNS[known]}</span>}
+      {Icon !== undefined && <Icon />}
       {typeof children === 'string' ? (LABELS[children] ?? children.replaceAll('_', ' ')) : children}
     </span>
   );

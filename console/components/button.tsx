@@ -1,3 +1,4 @@
+import { Check, Copy, X } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { OperationId } from '../../sdk/client.ts';
@@ -64,6 +65,8 @@ export function ButtonLink({
   );
 }
 
+const COPY_ICONS = { ready: Copy, copied: Check, failed: X } as const;
+
 /**
  * Copies text to the clipboard. Browsers allow this only over HTTPS or on localhost. Elsewhere, users select the text themselves.
  */
@@ -86,13 +89,10 @@ export function CopyButton({
   }, [state]);
   const copy = async () => setState((await copyText(text)) ? 'copied' : 'failed');
   const said = state === 'copied' ? 'Copied' : state === 'failed' ? 'Could not copy: select the text instead' : label;
+  const Icon = COPY_ICONS[state];
   return (
     <button class={visible ? 'button plain' : 'copy'} type="button" onClick={copy} title={visible ? undefined : said}>
-      {!visible && (
-        <svg viewBox="0 0 16 16" aria-hidden="true" class={state}>
-          {state === 'copied' ? <path d="M3 8.5 6.5 12 13 4.5" /> : <path d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" />}
-        </svg>
-      )}
+      {!visible && <Icon class={state} />}
       <span class={visible ? '' : 'hidden'} role="status">
         {said}
       </span>

@@ -112,9 +112,9 @@ async function servePage(
 
 const CONSOLE_PATH = '/console';
 
-/** The Content-Security-Policy of the console. It allows only the console's own scripts and styles, and calls to this service. */
+/** The Content-Security-Policy of the console. It allows only the console's own scripts, styles and fonts, and calls to this service. */
 export const CONSOLE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const CONSOLE_HEADERS = [

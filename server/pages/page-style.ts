@@ -1,20 +1,24 @@
 /**
  * The stylesheet of the pages. Each page contains it, and the Content-Security-Policy allows it by its hash. Colors have a contrast
- * of at least 4.5 to 1 in both color schemes. No information is shown by color alone.
+ * of at least 4.5 to 1 in both color schemes. No information is shown by color alone. `npm run generate` writes each color from its
+ * comment, as in console/styles/tokens.css.
  */
 export const STYLE = `
 :root {
   color-scheme: light dark;
-  --ground: #fcfbf8; --raised: #ffffff; --sunken: #f3f1ea; --ink: #1d211e; --quiet: #5a5f59; --line: #ddd9ce;
-  --link: #0b5a48; --request: #8a4b00; --server: #a51c30; --process: #5a3ea6; --mark: #fff0b8;
+  --ground: light-dark(#ffffff, #111113); /* white, slate-1 */
+  --raised: light-dark(#ffffff, #18191b); /* white, slate-2 */
+  --sunken: light-dark(#f9f9fb, #212225); /* slate-2, slate-3 */
+  --ink: light-dark(#1c2024, #edeef0); /* slate-12 */
+  --quiet: light-dark(#60646c, #b0b4ba); /* slate-11 */
+  --line: light-dark(#e0e1e6, #2e3135); /* slate-5 */
+  --link: light-dark(#3a5bc7, #9eb1ff); /* indigo-11 */
+  --request: light-dark(#815e46, #dbb594); /* brown-11 */
+  --server: light-dark(#ce2c31, #ff9592); /* red-11 */
+  --process: light-dark(#6550b9, #baa7ff); /* violet-11 */
+  --mark: light-dark(#ffee9c, #3f2700); /* amber-4 */
   --mono: ui-monospace, "SF Mono", "Cascadia Code", Menlo, Consolas, "DejaVu Sans Mono", monospace;
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ground: #131614; --raised: #1a1e1b; --sunken: #1f2420; --ink: #e9ebe4; --quiet: #a5aba2; --line: #363c37;
-    --link: #7fd4ba; --request: #f0b765; --server: #ff949c; --process: #bfabff; --mark: #4a3f12;
-  }
 }
 *, *::before, *::after { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }

@@ -34,7 +34,7 @@ const ALLOWED: readonly RegExp[] = [
   /^dist\/ops\/(?:proxies\/(?:Caddyfile|nginx\.conf)|systemd\/transfer-service(?:\.service|-command))$/,
   /^dist\/ops\/(?:alerts\.yml|prometheus\.yml|grafana\.json)$/,
   /^dist\/console\/built\/(?:build\.json|index\.html)$/,
-  /^dist\/console\/built\/assets\/[\w.-]+\.(?:js|css|svg)$/,
+  /^dist\/console\/built\/assets\/[\w.-]+\.(?:js|css|svg|woff2)$/,
 ];
 
 let tarball: string;
@@ -50,6 +50,11 @@ beforeAll(async () => {
     .split('\n')
     .map((path) => path.replace(/^package\//, ''));
 });
+
+/** The packages whose code, font or colors the console contains. */
+const IN_CONSOLE = ['@fontsource-variable/inter', '@radix-ui/colors', 'lucide-preact', 'preact', 'uplot'].map(
+  (name) => `node_modules/${name}`,
+);
 
 const read = (path: string): string => readFileSync(join(installed, path), 'utf8');
 const bundled = (): readonly string[] => files.filter((file) => /^dist\/(?:cli|server|simulator)\/.*\.js$/.test(file));
@@ -184,7 +189,7 @@ describe('licenses', () => {
       .flatMap(modulesIn)
       .flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
     const { packages } = readLockfile(ROOT);
-    const expected = [...new Set(paths), 'node_modules/preact', 'node_modules/uplot'].map(
+    const expected = [...new Set(paths), ...IN_CONSOLE].map(
       (path) => `${path.replace(/^.*node_modules\//, '')} ${packages[path]?.version}`,
     );
     expect(expected.length).toBeGreaterThan(40);

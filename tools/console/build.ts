@@ -31,7 +31,7 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
     // Vite is loaded on demand. Most starts have nothing to build, and loading it takes longer than comparing the stamp.
     const [{ build }, { VITE_OPTIONS }] = await Promise.all([import('vite'), import('./vite-options.ts')]);
     const built = await build({ ...VITE_OPTIONS, build: { ...VITE_OPTIONS.build, outDir: folder } });
-    made = { stamp, files: filesIn(folder), packages: packagesAmong(root, modulesOf(built)) };
+    made = { stamp, files: filesIn(folder), packages: packagesAmong(root, sourcesOf(built)) };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
@@ -41,9 +41,18 @@ async function buildInto(folder: string, stamp: string): Promise<Build> {
   return made;
 }
 
-function modulesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
+/** The package with the colors of console/styles/tokens.css: see colors.ts. */
+const COLORS = join(root, 'node_modules/@radix-ui/colors/index.mjs');
+
+/** The modules and fonts in a build, and the package whose colors its stylesheet contains. */
+function sourcesOf(built: Awaited<ReturnType<typeof import('vite').build>>): readonly string[] {
   const outputs = Array.isArray(built) ? built : 'output' in built ? [built] : [];
-  return outputs.flatMap(({ output }) => output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])));
+  const sources = outputs.flatMap(({ output }) =>
+    output.flatMap((file) =>
+      file.type === 'chunk' ? file.moduleIds : file.originalFileNames.map((name) => join(root, 'console', name)),
+    ),
+  );
+  return [...sources, COLORS];
 }
 
 function filesIn(folder: string): readonly string[] {

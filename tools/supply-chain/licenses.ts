@@ -3,8 +3,8 @@ import { BUNDLED } from './bundled.ts';
 import { installedPaths, type Lockfile, nameIn, packagesOf, readManifest, runningPackages } from './packages.ts';
 
 /**
- * Licenses (SPDX names) that are allowed in production. They only require that their text is kept. Read a license before you add
- * it.
+ * Licenses (SPDX names) that are allowed in production. They only require that their text is kept, and OFL-1.1 also that a font is
+ * not sold alone. Read a license before you add it.
  */
 export const ALLOWED: readonly string[] = [
   '0BSD',
@@ -15,6 +15,7 @@ export const ALLOWED: readonly string[] = [
   'ISC',
   'LicenseRef-public-domain',
   'MIT',
+  'OFL-1.1',
   'OpenSSL',
   'PostgreSQL',
   'Unicode-3.0',
@@ -23,16 +24,10 @@ export const ALLOWED: readonly string[] = [
 
 /**
  * Additional licenses for development tools, which are not distributed. A changed copy under MPL-2.0 would have to be published.
- * A font under OFL-1.1 must not be sold alone. A changed copy under Python-2.0 must describe the changes. Unlicense dedicates the
- * code to the public domain, which is not valid everywhere.
+ * A changed copy under Python-2.0 must describe the changes. Unlicense dedicates the code to the public domain, which is not valid
+ * everywhere.
  */
-export const ALLOWED_IN_DEVELOPMENT: readonly string[] = [
-  'BlueOak-1.0.0',
-  'MPL-2.0',
-  'OFL-1.1',
-  'Python-2.0',
-  'Unlicense',
-];
+export const ALLOWED_IN_DEVELOPMENT: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'Python-2.0', 'Unlicense'];
 
 /** Packages whose license is in a field of older npm versions. A lockfile leaves this field out. */
 const IN_OLDER_FIELD: Readonly<Record<string, string>> = {

@@ -61,12 +61,13 @@ export function packagesAmong(root: string, modules: readonly string[]): readonl
   ].sort();
 }
 
-/** The code that runs in production, in a clone or bundled in the package. */
-const PRODUCT = '{server,cli,contract,domain,sdk,console,simulator}/**/*.{ts,tsx}';
+/** The code that runs in production, in a clone or bundled in the package, and the stylesheets of the console. */
+const PRODUCT = '{server,cli,contract,domain,sdk,console,simulator}/**/*.{ts,tsx,css}';
 
 /**
- * The paths of the packages that run in production: the packages that the code imports, and their dependencies. npm
- * cannot tell which these are, because all packages are devDependencies. The service's package has them in its bundle.
+ * The paths of the packages that run in production: the packages that the code imports, the packages with the fonts of the
+ * stylesheets, and their dependencies. npm cannot tell which these are, because all packages are devDependencies. The service's
+ * package has them in its bundle.
  */
 export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<string> {
   const sources = globSync(PRODUCT, { cwd: root }).filter(
@@ -75,7 +76,7 @@ export function runningPackages(root: string, lockfile: Lockfile): ReadonlySet<s
   const names = sources.flatMap((path) =>
     [
       ...readFileSync(join(root, path), 'utf8').matchAll(
-        /^(?:import|\} from|.* from|.*import\()\s*'((?:@[^/']+\/)?[a-z][^/':]*)/gm,
+        /^(?:(?:import|\} from|.* from|.*import\()\s*'|\s*src: url\(")((?:@[^/'"]+\/)?[a-z][^/':"]*)/gm,
       ),
     ].map(([, name = '']) => name),
   );

@@ -82,7 +82,7 @@ export function usePlot(
 /** Returns the axes of every chart: quiet lines, times below, numbers on the left. */
 export function axesOf(within: Element, format: (value: number) => string): uPlot.Axis[] {
   const [line, quiet] = [colorOf(within, 'line'), colorOf(within, 'quiet')];
-  const font = '11px system-ui, sans-serif';
+  const font = '11px "Inter Variable", system-ui, sans-serif';
   const grid = { stroke: line, width: 1 };
   return [
     {

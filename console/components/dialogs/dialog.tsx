@@ -1,3 +1,4 @@
+import { X } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { AwaitsApproval } from '../../../sdk/client.ts';
@@ -58,9 +59,7 @@ export function Dialog({
           disabled={pending}
           onClick={() => dialog.current?.close()}
         >
-          <svg viewBox="0 0 16 16" aria-hidden="true">
-            <path d="m3.5 3.5 9 9m0-9-9 9" />
-          </svg>
+          <X />
         </button>
       </header>
       <div class="dialog-body">{children}</div>

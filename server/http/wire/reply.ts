@@ -302,11 +302,11 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** A page or file that is the same for all callers, both plain and compressed with gzip. */
+/** A page or file that is the same for all callers, both plain and compressed with gzip. Fonts are only plain. */
 type Representation = {
   readonly type: string;
   readonly bytes: Buffer;
-  readonly compressed: Buffer;
+  readonly compressed: Buffer | undefined;
   /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is derived from it. */
   readonly tag: string;
 };
@@ -332,12 +332,13 @@ export async function sendRepresentation(
   if (!context.request.complete) await discardBody(context, service.settings);
   if (context.responded) return;
   const asked = context.request.headers;
-  const isCompressed = acceptsGzip(asked['accept-encoding']);
+  const encoded = acceptsGzip(asked['accept-encoding']) ? compressed : undefined;
+  const isCompressed = encoded !== undefined;
   const compressedTag = `${tag.slice(0, -1)}-gzip"`;
   const known = (asked['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   const isKnown = [tag, compressedTag, '*'].some((own) => known.includes(own));
   const own = ['ETag', isCompressed ? compressedTag : tag, 'Vary', [...vary, 'Accept-Encoding'].join(', '), ...headers];
-  const sent = isCompressed ? compressed : bytes;
+  const sent = encoded ?? bytes;
   if (!isKnown) {
     own.push('Content-Type', type, 'Content-Length', String(sent.length));
     if (isCompressed) own.push('Content-Encoding', 'gzip');

@@ -6,7 +6,9 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
 import { type StoredBody, storedBody } from '../page-cache.ts';
 
-export type ConsoleFile = StoredBody & {
+export type ConsoleFile = Omit<StoredBody, 'compressed'> & {
+  /** Undefined for a font, which is compressed by its format. */
+  readonly compressed: Buffer | undefined;
   readonly type: string;
   /** Whether the name contains a hash of the content. If so, the file never changes. */
   readonly isHashed: boolean;
@@ -87,9 +89,12 @@ async function readBuild(folder: string): Promise<Build> {
 }
 
 async function readOne(folder: string, name: string): Promise<ConsoleFile> {
+  const { compressed, ...body } = await storedBody(await readFile(join(folder, name)), BEST);
+  const type = TYPES[extname(name)] ?? 'application/octet-stream';
   return {
-    ...(await storedBody(await readFile(join(folder, name)), BEST)),
-    type: TYPES[extname(name)] ?? 'application/octet-stream',
+    ...body,
+    compressed: type.startsWith('font/') ? undefined : compressed,
+    type,
     isHashed: name.startsWith('assets/'),
   };
 }
