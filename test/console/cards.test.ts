@@ -70,8 +70,8 @@ describe('One card', () => {
     const page = await openConsole(at(`card/${world.card_id}`));
     await page.getByText('Money can move to it and from it.').waitFor();
     const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
-    await duplicates.getByText(/^Probably loaded twice: /).waitFor();
-    expect(await duplicates.getByRole('button', { name: 'Reverse' }).count()).toBe(2);
+    await duplicates.getByText('Probably loaded twice: reverse the later one.').waitFor();
+    expect(await duplicates.getByRole('button', { name: 'Reverse' }).count()).toBe(1);
     await expect.poll(() => rowsOf(page, 'Open holds, newest first').count()).toBe(1);
     await expect.poll(() => rowsOf(page, 'Lines of the statement, newest first').count()).toBe(3);
     expect(await page.getByRole('meter').count()).toBeGreaterThan(2);
@@ -79,7 +79,7 @@ describe('One card', () => {
     await screenshot(page, 'card');
     await expectAccessibleInEveryView(page);
     const asViewer = await openConsole(at(`card/${world.card_id}`), { role: 'viewer' });
-    await asViewer.getByText('To reverse one of them, ask an operator.').waitFor();
+    await asViewer.getByText('To reverse a duplicate, ask an operator.').waitFor();
   });
 
   test('adds a reversal to its statement at once', async () => {

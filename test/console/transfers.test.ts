@@ -188,7 +188,7 @@ describe('one transfer', () => {
     await page.locator(`a[href^="/console/request/${transfer.request_id}"]`).first().waitFor();
     const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
     await duplicates
-      .getByText(/^Probably loaded twice: the same caller sent it again .* later, with a different/)
+      .getByText(/^The same caller sent it again .* later, with a different idempotency key\.$/)
       .waitFor();
     expect(await duplicates.getByText('A local caller').count()).toBe(2);
     await screenshot(page, 'transfer');
@@ -228,7 +228,7 @@ describe('one transfer', () => {
     await dialog.getByRole('button', { name: 'All: 2.50 USD' }).click();
     await dialog.getByRole('button', { name: 'Reverse 2.50 USD' }).click();
     await page.getByText('Reversed 2.50 USD.').waitFor();
-    await duplicates.getByText('Settled: the later one was reversed.').waitFor();
+    await duplicates.getByText('Nothing to reverse: the later one was reversed.').waitFor();
     expect((await client.transfers.get(second)).reversed_amount).toBe(250);
     expect((await client.transfers.get(first)).reversed_amount).toBe(0);
   });

@@ -66,12 +66,12 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
       </Loaded>
       {shown !== undefined && (
         <>
-          <CardDuplicates cardId={cardId} onDone={onDone} />
           <Section title="Limits">
             <Loaded state={limits}>{(found) => <Limits limits={found} />}</Loaded>
           </Section>
           <CardHolds cardId={cardId} changes={changes} />
           <CardStatement cardId={cardId} changes={changes} />
+          <CardDuplicates cardId={cardId} onDone={onDone} />
         </>
       )}
     </Page>

@@ -3,55 +3,109 @@ import { aTransferRecord } from '../../../test/fixtures/records.ts';
 import { chainsOf, verdictOf } from './duplicate-words.ts';
 
 const AT = { created_at: '2026-01-31T10:00:00Z', created_by: 'key_1', reference: null, metadata: {} };
-const EARLIER = aTransferRecord(AT);
-const LATER = aTransferRecord({ ...AT, created_at: '2026-01-31T10:00:07Z', idempotency_key: 'second' });
+const EARLIER = aTransferRecord({ ...AT, transfer_id: 'tr_1' });
+const LATER = aTransferRecord({
+  ...AT,
+  transfer_id: 'tr_2',
+  created_at: '2026-01-31T10:00:07Z',
+  idempotency_key: 'second',
+});
+const REVERSED = { captured_amount: 5, reversed_amount: 5 };
 
-it('distinguishes repetitions, separate orders and settled pairs', () => {
-  expect(verdictOf([EARLIER, LATER])).toEqual({
+const judge = (earlier: object, later: object) =>
+  verdictOf([
+    { ...EARLIER, ...earlier },
+    { ...LATER, ...later },
+  ]);
+
+it('says to reverse only the later transfer if the same caller repeated it', () => {
+  expect(judge({}, {})).toEqual({
+    sentence: 'Probably loaded twice: reverse the later one.',
+    reason: 'The same caller sent it again 7 s later, with a different idempotency key.',
     isLikely: true,
-    sentence: 'Probably loaded twice: the same caller sent it again 7 s later, with a different idempotency key.',
+    reverse: ['tr_2'],
   });
-  const sentence = (earlier: object, later: object) =>
-    verdictOf([
-      { ...EARLIER, ...earlier },
-      { ...LATER, ...later },
-    ]).sentence;
-  expect(sentence({}, { idempotency_key: null, created_at: AT.created_at })).toBe(
-    'Probably loaded twice: the same caller sent it again less than a second later, without an idempotency key.',
+  expect(judge({}, { idempotency_key: null, created_at: AT.created_at }).reason).toBe(
+    'The same caller sent it again less than a second later, without an idempotency key.',
   );
-  expect(sentence({}, { created_by: 'key_2' })).toBe('Possibly loaded twice: two callers requested it, 7 s apart.');
-  expect(sentence({}, { created_by: 'key_2', type: 'unload' })).toContain('Possibly charged twice: ');
-  expect(sentence({}, { created_by: 'key_2', type: 'card_to_card' })).toContain('Possibly sent twice: ');
-  expect(sentence({ reference: 'A' }, { reference: 'B' })).toBe(
-    'Probably two orders: their references differ, A and B.',
-  );
-  expect(sentence({ metadata: { order: '1' } }, { metadata: { order: '2' } })).toBe(
-    "Probably two orders: their metadata differs in 'order'.",
-  );
-  expect(sentence({}, { scheduled_for: '2026-03-01T10:00:00Z' })).toMatch(
-    /^Probably two orders: their dates differ: one was immediate, the other is for .*1 Mar 2026/,
-  );
-  expect(sentence({}, { captured_amount: 5, reversed_amount: 5 })).toBe('Settled: the later one was reversed.');
-  expect(verdictOf([{ ...EARLIER, captured_amount: 5, reversed_amount: 5 }, LATER]).isLikely).toBe(false);
+  expect(judge({}, { type: 'unload' }).reverse).toEqual(['tr_2']);
+});
+
+it.each([
+  ['scheduled', 'Probably loaded twice: cancel the later one.'],
+  ['pending', 'Probably loaded twice: cancel the later one, or reverse it once completed.'],
+] as const)('says how to undo a later transfer that is %s, without a button to reverse it', (status, sentence) => {
+  expect(judge({}, { status, captured_amount: 0 })).toMatchObject({ sentence, isLikely: true, reverse: [] });
+});
+
+it.each([
+  ['load', 'Possibly loaded twice: ask the customer before you reverse one.'],
+  ['unload', 'Possibly charged twice: ask the customer before you reverse one.'],
+  ['card_to_card', 'Possibly sent twice: ask the customer before you reverse one.'],
+] as const)('says to ask the customer if two callers requested a %s', (type, sentence) => {
+  const reason = 'Different callers requested them, 7 s apart.';
+  expect(judge({ type }, { type, created_by: 'key_2' })).toEqual({ sentence, reason, isLikely: true, reverse: [] });
+});
+
+it.each([
+  [{ reference: 'A' }, { reference: 'B' }, /^Their references differ, A and B\.$/],
+  [{ metadata: { order: '1' } }, { metadata: { order: '2' } }, /^Their metadata differs in 'order'\.$/],
+  [
+    {},
+    { scheduled_for: '2026-03-01T10:00:00Z' },
+    /^Their dates differ: one was immediate, the other is for .*1 Mar 2026/,
+  ],
+])('recognizes two orders by %j and %j', (earlier, later, reason) => {
+  const verdict = judge(earlier, later);
+  expect(verdict).toMatchObject({
+    sentence: 'Probably two orders: nothing to reverse.',
+    isLikely: false,
+    reverse: [],
+  });
+  expect(verdict.reason).toMatch(reason);
+});
+
+it.each([
+  [{}, REVERSED, 'the later one was reversed'],
+  [REVERSED, {}, 'the earlier one was reversed'],
+  [{}, { status: 'failed', captured_amount: 0 }, 'the later one was refused'],
+  [{ status: 'canceled', captured_amount: 0 }, {}, 'the earlier one was canceled'],
+  [{}, { status: 'expired', captured_amount: 0 }, 'the later one expired'],
+  [REVERSED, REVERSED, 'all were reversed'],
+])('has nothing to reverse with %j and %j', (earlier, later, why) => {
+  const sentence = `Nothing to reverse: ${why}.`;
+  expect(judge(earlier, later)).toEqual({ sentence, reason: '', isLikely: false, reverse: [] });
 });
 
 it('judges a chain of repetitions as a whole, without the reversed transfers', () => {
   const third = { ...LATER, transfer_id: 'tr_3', created_at: '2026-01-31T10:01:57Z' };
-  const reversed = { captured_amount: 5, reversed_amount: 5 };
-  const chain = [EARLIER, { ...LATER, transfer_id: 'tr_2' }, third];
-  expect(verdictOf(chain)).toEqual({ isLikely: true, sentence: 'Probably loaded 3 times within 1 min 57 s.' });
-  expect(verdictOf([EARLIER, { ...LATER, ...reversed }, third])).toEqual({
+  expect(verdictOf([EARLIER, LATER, third])).toEqual({
+    sentence: 'Probably loaded 3 times: reverse the 2 repetitions.',
+    reason: 'The same caller sent them, within 1 min 57 s.',
     isLikely: true,
-    sentence:
-      'Probably loaded twice: the same caller sent it again 1 min 57 s later, with a different idempotency key. 1 more was reversed.',
+    reverse: ['tr_2', 'tr_3'],
   });
-  expect(verdictOf([EARLIER, { ...LATER, ...reversed }, { ...third, ...reversed }])).toEqual({
-    isLikely: false,
-    sentence: 'Settled: all except one were reversed.',
+  expect(verdictOf([EARLIER, { ...LATER, ...REVERSED }, third])).toEqual({
+    sentence: 'Probably loaded twice: reverse the later one.',
+    reason: 'The same caller sent it again 1 min 57 s later, with a different idempotency key. 1 more was reversed.',
+    isLikely: true,
+    reverse: ['tr_3'],
   });
-  expect(verdictOf([{ ...EARLIER, reference: 'A' }, { ...LATER, reference: 'B' }, third]).sentence).toBe(
-    'Probably loaded twice within 1 min 57 s, and 1 other differs.',
+  expect(verdictOf([EARLIER, { ...LATER, ...REVERSED }, { ...third, ...REVERSED }]).sentence).toBe(
+    'Nothing to reverse: all except one were reversed.',
   );
+  expect(verdictOf([{ ...EARLIER, reference: 'A' }, { ...LATER, reference: 'B' }, third])).toMatchObject({
+    sentence: 'Probably loaded twice: reverse the later one.',
+    reason: 'The same caller sent them, within 1 min 57 s. 1 more differs.',
+    reverse: ['tr_3'],
+  });
+  expect(
+    verdictOf([
+      { ...EARLIER, reference: 'A' },
+      { ...LATER, reference: 'B' },
+      { ...third, reference: 'C' },
+    ]).sentence,
+  ).toBe('Probably 3 orders: nothing to reverse.');
 });
 
 it('lists each transfer of a chain of repetitions only once, oldest first', () => {

@@ -1,16 +1,22 @@
 import type { LikelyDuplicate, TransferRecord } from '../../../sdk/client.ts';
 import { formatDuration, formatMoment } from '../../format/times.ts';
 
-/** The verdict about similar transfers: same card, type and amount. */
+/** The verdict about similar transfers: same card, type and amount, made shortly after each other. */
 export type Verdict = {
-  /** Whether a person should check it: one order was probably carried out twice, and nothing has settled it. */
-  readonly isLikely: boolean;
+  /** What probably happened, and what to do about it: `Probably loaded twice: reverse the later one.` */
   readonly sentence: string;
+  /** The facts that led to the verdict. Empty if the sentence has them. */
+  readonly reason: string;
+  /** Whether a person should act: one order was probably carried out twice, and nothing has settled it. */
+  readonly isLikely: boolean;
+  /** The ids of the transfers to reverse. Empty if the verdict is not to reverse any. */
+  readonly reverse: readonly string[];
 };
 
 /** The fields of a transfer that distinguish a repetition from a separate order. */
 type Compared = Pick<
   TransferRecord,
+  | 'transfer_id'
   | 'type'
   | 'status'
   | 'captured_amount'
@@ -41,62 +47,95 @@ export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly 
 }
 
 /**
- * Judges whether similar transfers are probably duplicates, by caller, idempotency key, reference and metadata. The transfers
- * must be in the order of their creation. Reversed transfers in a longer chain are left out, because the others may still be
- * duplicates.
+ * Judges whether similar transfers are duplicates, by caller, idempotency key, reference and metadata. The transfers must be in the
+ * order of their creation. Transfers that were undone or never took effect are left out, because the others may still be duplicates.
  */
 export function verdictOf(chain: readonly Compared[]): Verdict {
-  const [earlier, later, ...more] = chain;
-  if (earlier === undefined || later === undefined)
-    return { isLikely: false, sentence: 'They have nothing in common.' };
-  if (more.length === 0) return verdictOfTwo(earlier, later);
-  const left = chain.filter((one) => !isReversed(one));
-  const [first, second, ...others] = left;
-  const reversed = chain.length - left.length;
-  const settled =
-    reversed === 0 ? '' : ` ${reversed.toLocaleString('en-US')} more ${reversed === 1 ? 'was' : 'were'} reversed.`;
-  if (first === undefined || second === undefined) {
-    return { isLikely: false, sentence: `Settled: ${first === undefined ? 'all' : 'all except one'} were reversed.` };
+  const left = chain.filter((one) => undoneText(one) === undefined);
+  const undone = chain.filter((one) => !left.includes(one));
+  const [first, second] = left;
+  if (first === undefined || second === undefined) return settled(chain, undone);
+  const also = undone.length === 0 ? '' : ` ${undoneCountText(undone)}`;
+  const steps = left.slice(1).map((later, at) => ({ earlier: left[at] ?? first, later }));
+  const repeated = steps.filter(({ earlier, later }) => differenceOf(earlier, later) === undefined);
+  if (repeated.length === 0) {
+    const different = `Their ${differenceOf(first, second)}.`;
+    const orders = left.length === 2 ? 'two' : left.length.toLocaleString('en-US');
+    const sentence = `Probably ${orders} orders: nothing to reverse.`;
+    return { sentence, reason: `${different}${also}`, isLikely: false, reverse: [] };
   }
-  if (others.length === 0) {
-    const { isLikely, sentence } = verdictOfTwo(first, second);
-    return { isLikely, sentence: `${sentence}${settled}` };
-  }
-  const steps = left.slice(1).map((one, at) => ({ one, verdict: verdictOfTwo(left[at] ?? first, one) }));
-  const repeated = steps.filter(({ verdict }) => verdict.isLikely);
-  const [step] = repeated;
-  if (step === undefined) return { isLikely: false, sentence: `${steps[0]?.verdict.sentence ?? ''}${settled}` };
   const count = repeated.length + 1;
   const what = TWICE[first.type].replace('twice', count === 2 ? 'twice' : `${count.toLocaleString('en-US')} times`);
-  const sure = repeated.every(({ one }) => one.created_by === first.created_by) ? 'Probably' : 'Possibly';
   const rest = steps.length - repeated.length;
-  const different = rest === 0 ? '' : `, and ${rest} ${rest === 1 ? 'other differs' : 'others differ'}`;
+  const others = rest === 0 ? '' : ` ${rest.toLocaleString('en-US')} more ${rest === 1 ? 'differs' : 'differ'}.`;
+  const apart =
+    left.length === 2 ? `${apartOf(first, second)} apart` : `within ${apartOf(first, left.at(-1) ?? second)}`;
+  if (repeated.some(({ earlier, later }) => earlier.created_by !== later.created_by)) {
+    const sentence = `Possibly ${what}: ask the customer before you reverse one.`;
+    const reason = `Different callers requested them, ${apart}.${others}${also}`;
+    return { sentence, reason, isLikely: true, reverse: [] };
+  }
+  const extra = repeated.map(({ later }) => later);
+  const how = left.length === 2 ? sentAgainText(first, second) : `The same caller sent them, ${apart}.`;
   return {
+    sentence: `Probably ${what}: ${remedyOf(extra, left.at(-1) === extra.at(-1))}.`,
+    reason: `${how}${others}${also}`,
     isLikely: true,
-    sentence: `${sure} ${what} within ${apartOf(first, left.at(-1) ?? second)}${different}.${settled}`,
+    reverse: extra.filter(({ status }) => status === 'completed').map(({ transfer_id: id }) => id),
   };
 }
 
-function verdictOfTwo(earlier: Compared, later: Compared): Verdict {
-  const settled = [earlier, later].find(isReversed);
-  if (settled !== undefined) {
-    return { isLikely: false, sentence: `Settled: the ${settled === later ? 'later' : 'earlier'} one was reversed.` };
-  }
-  const different = differenceOf(earlier, later);
-  if (different !== undefined) {
-    return { isLikely: false, sentence: `Probably two orders: their ${different}.` };
-  }
-  const apart = apartOf(earlier, later);
-  const twice = TWICE[later.type];
-  if (earlier.created_by !== later.created_by) {
-    return { isLikely: true, sentence: `Possibly ${twice}: two callers requested it, ${apart} apart.` };
-  }
+function sentAgainText(earlier: Compared, later: Compared): string {
   const key = later.idempotency_key === null ? 'without an idempotency key' : 'with a different idempotency key';
-  return { isLikely: true, sentence: `Probably ${twice}: the same caller sent it again ${apart} later, ${key}.` };
+  return `The same caller sent it again ${apartOf(earlier, later)} later, ${key}.`;
 }
 
-function isReversed({ captured_amount: captured, reversed_amount: reversed }: Compared): boolean {
-  return captured > 0 && reversed === captured;
+/** Says how to undo the repetitions. A transfer that is not completed cannot be reversed yet. */
+function remedyOf(extra: readonly Compared[], isLast: boolean): string {
+  const which =
+    extra.length > 1
+      ? `the ${extra.length.toLocaleString('en-US')} repetitions`
+      : `the ${isLast ? 'later' : 'repeated'} one`;
+  if (extra.every(({ status }) => status === 'completed')) return `reverse ${which}`;
+  if (extra.every(({ status }) => status === 'scheduled')) return `cancel ${which}`;
+  const it = extra.length > 1 ? 'them' : 'it';
+  return `cancel ${which}, or reverse ${it} once completed`;
+}
+
+/** The verdict if at most one of the transfers is in effect. */
+function settled(chain: readonly Compared[], undone: readonly Compared[]): Verdict {
+  const verdict = (why: string): Verdict => ({
+    sentence: `Nothing to reverse: ${why}.`,
+    reason: '',
+    isLikely: false,
+    reverse: [],
+  });
+  const [one, ...more] = undone;
+  if (one === undefined) return verdict('they have nothing in common');
+  if (chain.length === 2 && more.length === 0) {
+    return verdict(`the ${one === chain[0] ? 'earlier' : 'later'} one ${undoneText(one)}`);
+  }
+  return verdict(`all ${undone.length < chain.length ? 'except one ' : ''}${pluralOf(undone)}`);
+}
+
+/** Says why a transfer is not in effect, or undefined if it is or may still be. */
+function undoneText({ status, captured_amount: captured, reversed_amount: reversed }: Compared): string | undefined {
+  if (captured > 0 && reversed === captured) return 'was reversed';
+  if (status === 'canceled') return 'was canceled';
+  if (status === 'expired') return 'expired';
+  return status === 'failed' ? 'was refused' : undefined;
+}
+
+function undoneCountText(undone: readonly Compared[]): string {
+  const [one] = undone;
+  const count = undone.length.toLocaleString('en-US');
+  return `${count} more ${undone.length === 1 && one !== undefined ? undoneText(one) : pluralOf(undone)}.`;
+}
+
+function pluralOf(undone: readonly Compared[]): string {
+  const texts = new Set(undone.map(undoneText));
+  const [text] = texts;
+  return texts.size === 1 && text !== undefined ? text.replace('was', 'were') : 'are not in effect';
 }
 
 /** Returns the difference that shows two separate orders. */

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { TransferRecord } from '../../../sdk/client.ts';
 import { TransferStatus } from '../../components/badge.tsx';
 import { WhoMay } from '../../components/button.tsx';
@@ -9,7 +10,10 @@ import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
 import { ReverseButton } from './transfer-actions.tsx';
 
-/** Lists chains of similar transfers, each with a verdict, the callers, and buttons to reverse one. */
+/**
+ * Lists chains of similar transfers. Each chain has one verdict, and only the transfers that the verdict says to reverse have a
+ * button.
+ */
 export function Duplicates({
   chains,
   onDone,
@@ -18,32 +22,36 @@ export function Duplicates({
   readonly chains: readonly (readonly TransferRecord[])[];
   readonly onDone: (text: string) => void;
 }) {
+  const judged = chains.map((chain) => ({ chain, ...verdictOf(chain) }));
   return (
     <>
       <ul class="duplicates" aria-label="Likely duplicates">
-        {chains.map((chain) => {
-          const { isLikely, sentence } = verdictOf(chain);
-          return (
-            <li key={chain[0]?.transfer_id} class={isLikely ? 'likely' : undefined}>
-              <p>{sentence}</p>
-              {chain.map((transfer) => (
-                <DuplicateTransfer key={transfer.transfer_id} transfer={transfer} onDone={onDone} />
-              ))}
-            </li>
-          );
-        })}
+        {judged.map(({ chain, sentence, reason, isLikely, reverse }) => (
+          <li key={chain[0]?.transfer_id} class={isLikely ? 'likely' : undefined}>
+            <p class="duplicates-verdict">{sentence}</p>
+            {reason !== '' && <p>{reason}</p>}
+            {chain.map((transfer) => (
+              <DuplicateTransfer key={transfer.transfer_id} transfer={transfer}>
+                {reverse.includes(transfer.transfer_id) && <ReverseButton transfer={transfer} onDone={onDone} />}
+              </DuplicateTransfer>
+            ))}
+          </li>
+        ))}
       </ul>
-      <WhoMay operation="reverse_transfer" to="reverse one of them" />
+      {judged.some(({ reverse }) => reverse.length > 0) && (
+        <WhoMay operation="reverse_transfer" to="reverse a duplicate" />
+      )}
     </>
   );
 }
 
 function DuplicateTransfer({
   transfer,
-  onDone,
+  children,
 }: {
   readonly transfer: TransferRecord;
-  readonly onDone: (text: string) => void;
+  /** The button to reverse it, if any. */
+  readonly children: ComponentChildren;
 }) {
   const { transfer_id: id, created_at: at, created_by: creator, amount, currency, reference } = transfer;
   return (
@@ -62,7 +70,7 @@ function DuplicateTransfer({
         </span>
       )}
       <Id id={id} />
-      <ReverseButton transfer={transfer} onDone={onDone} />
+      {children}
     </div>
   );
 }
