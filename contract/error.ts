@@ -1,5 +1,6 @@
 import type { Problem } from './errors/problems.ts';
 import type { ErrorType } from './errors/record.ts';
+import type { SupportAdvice } from './errors/support-advice.ts';
 import { type ExampleRequest, writtenJson } from './examples.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
 
@@ -71,6 +72,8 @@ export type ErrorDefinition = {
   /** What can cause it, each a full sentence. */
   readonly causes: readonly string[];
   readonly resolution: string;
+  /** Advice for support, if it is not that the customer's developers correct the request: see `supportAdvice`. */
+  readonly support?: SupportAdvice;
   /** Whether the same request can succeed when it is sent again unchanged. */
   readonly retryable: boolean;
   /** The possible values of `Money-Moved` on operations that move money. */

@@ -14,6 +14,10 @@ export const ACCESS_ERRORS = {
     ],
     resolution:
       'Contact support: open a case with the request id. The Retry-After header says when transfers are enabled again, if that is known.',
+    support: {
+      tell: 'The operators have stopped these transfers for the time being. We will tell you when they run again.',
+      next: 'Check the switch for the reason and the end of the stop. If no one expected it, ask an operator. When transfers run again, tell the customer to send the request again.',
+    },
     headers: [
       {
         name: 'Retry-After',
@@ -43,6 +47,10 @@ export const ACCESS_ERRORS = {
       'The console session has ended, or its cookie is not accepted: see /guides/sessions.',
     ],
     resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
+    support: {
+      tell: 'Your key is missing, unknown, revoked or expired: the message says which. Please do not send us the key.',
+      next: 'Ask an operator to create a new key if the old one was revoked or has expired.',
+    },
     headers: [
       {
         name: 'WWW-Authenticate',
@@ -74,6 +82,10 @@ export const ACCESS_ERRORS = {
     ],
     resolution:
       'Use a key with the required scope and card program. Call a sandbox without keys directly, as localhost.',
+    support: {
+      tell: 'Your key is valid, but does not allow this request. The message names what is missing.',
+      next: 'Ask an operator whether the customer should have this permission. If so, the operator creates a key with it.',
+    },
     alsoCalled:
       'permission denied, access denied, no permission, not permitted, not allowed, missing scope, insufficient ' +
       'scope, insufficient permissions, missing role, wrong program for key, cors, cross origin, operators only, ' +
@@ -149,6 +161,10 @@ export const ACCESS_ERRORS = {
     meaning: 'An operator has blocked this person, or has erased their name and email.',
     causes: ['An operator called block_person or erase_person.'],
     resolution: 'Ask an operator of the service. An operator can unblock the person.',
+    support: {
+      tell: 'Your access is blocked.',
+      next: 'Ask an operator why the person was blocked. Only operators can unblock them.',
+    },
     alsoCalled: 'user blocked, account disabled, cannot sign in, user suspended',
     sample: {
       reproduce: 'Block a person of the sandbox, then sign in as that person.',
@@ -197,6 +213,10 @@ export const ACCESS_ERRORS = {
     meaning: 'An identical request is already waiting for the approval of a second person.',
     causes: ['You or another operator has sent the same request with a different idempotency key, or without one.'],
     resolution: 'Ask a second person to decide on the approval that the message names, or withdraw it.',
+    support: {
+      tell: 'This request is already waiting for the approval of a second person.',
+      next: 'Ask an approver to decide on the approval that the message names.',
+    },
     alsoCalled:
       'pending approval, awaiting approval, waiting for approval, already requested, duplicate request for approval, maker checker',
     sample: {
@@ -216,6 +236,10 @@ export const ACCESS_ERRORS = {
       'The request was sent with a key that belongs to you, or that you created or rolled.',
     ],
     resolution: 'Ask another person to decide. You can withdraw your own request.',
+    support: {
+      tell: 'A second person must decide on your request.',
+      next: 'Ask a different approver to decide.',
+    },
     alsoCalled: 'four eyes, dual control, segregation of duties, self approval, same user, maker cannot check',
     sample: {
       reproduce: 'Approve your own request.',

@@ -34,6 +34,10 @@ export const CARD_ERRORS = {
     meaning: 'The card has not been activated.',
     causes: ['A card of the transfer has the status preactive.'],
     resolution: 'Activate the card, then send the transfer with a new idempotency key.',
+    support: {
+      tell: 'The card has not been activated yet. Please activate it, then send the transfer as a new request.',
+      next: 'Ask the owner of the card program to activate the card if the customer cannot.',
+    },
     alsoCalled:
       'not activated, activate card, card activation, card not active yet, new card does not work, preactive, ' +
       'inactivated',
@@ -45,6 +49,10 @@ export const CARD_ERRORS = {
     meaning: 'The card is suspended.',
     causes: ['A card of the transfer has the status inactive.'],
     resolution: 'Reactivate the card, then send the transfer with a new idempotency key.',
+    support: {
+      tell: 'The card is suspended.',
+      next: 'Ask the owner of the card program why. If they make the card active again, the customer can send a new transfer.',
+    },
     alsoCalled:
       'frozen, declined because frozen, card frozen, freeze, suspended, inactive, card inactive, card locked, locked, on hold card, card ' +
       'paused, deactivated, temporarily blocked, blocked card, card disabled',
@@ -56,6 +64,10 @@ export const CARD_ERRORS = {
     meaning: 'The card is permanently closed.',
     causes: ['A card of the transfer has the status closed.'],
     resolution: 'Use another card.',
+    support: {
+      tell: 'The card is permanently closed. Please use a different card.',
+      next: 'Ask the owner of the card program for a new card if the customer has none. A closed card cannot be opened again.',
+    },
     alsoCalled: 'closed card, canceled card, cancelled card, terminated card, card terminated, card deleted',
     sample: loadOf('closed', 'is closed and cannot receive money.'),
   }),
@@ -65,6 +77,10 @@ export const CARD_ERRORS = {
     meaning: 'The card has expired and cannot receive money.',
     causes: ["The card's expiry date has passed in the time zone of its program."],
     resolution: 'Use the replacement card. The balance of an expired card can be unloaded or moved to another card.',
+    support: {
+      tell: 'The card has expired. Please use the replacement card.',
+      next: 'Ask the owner of the card program for a replacement card if there is none. The balance can be moved to it.',
+    },
     alsoCalled: 'expired card, card out of date, expiry date passed, expiration date, card no longer valid',
     sample: loadOf(
       'expired',
@@ -78,6 +94,10 @@ export const CARD_ERRORS = {
     meaning: 'The card was reported lost or stolen and cannot receive money.',
     causes: ['The card that would receive money has the status lost or stolen.'],
     resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
+    support: {
+      tell: 'The card was reported lost or stolen. Please use the replacement card.',
+      next: 'Ask the owner of the card program for a replacement card if there is none. The balance can be moved to it.',
+    },
     alsoCalled: 'lost card, stolen, stolen card, lost or stolen, card reported lost, card was lost, blocked card',
     sample: loadOf(
       'lost',
@@ -90,6 +110,10 @@ export const CARD_ERRORS = {
     meaning: 'The card is blocked because of suspected fraud.',
     causes: ['A card of the transfer has the status fraud.'],
     resolution: 'Contact the operator of the card program. If the suspicion is resolved, the card can be reactivated.',
+    support: {
+      tell: 'The card cannot be used at the moment. We will call you back.',
+      next: 'Escalate to the fraud team with the card id. Do not say that fraud is suspected.',
+    },
     alsoCalled: 'blocked, blocked card, fraud, fraud block, suspicious activity, security block, risk',
     sample: loadOf('fraud', 'is blocked for suspected fraud and cannot receive money.'),
   }),

@@ -18,6 +18,7 @@ import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
 import { SIGN_IN_ERRORS } from './sign-in.ts';
 import { SUPPORT_ERRORS } from './support.ts';
+import { supportAdvice } from './support-advice.ts';
 import { TRANSFER_ERRORS } from './transfers.ts';
 import { WEBHOOK_ERRORS } from './webhooks.ts';
 
@@ -165,6 +166,13 @@ export const CatalogueRecord = Type.Object({
   meaning: Type.String({ description: 'What the code means' }),
   causes: Type.Array(Type.String(), { description: 'What can cause it' }),
   resolution: Type.String({ description: 'What to do' }),
+  support: Type.Object(
+    {
+      tell: Type.String({ description: 'What support may tell the customer' }),
+      next: Type.String({ description: 'What support does next' }),
+    },
+    { description: 'Advice for support' },
+  ),
   resolver: Type.Unsafe<ErrorDefinition['resolver']>({
     type: 'string',
     enum: ['caller', 'support'],
@@ -210,6 +218,7 @@ export function catalogueRecord(code: ErrorCode): CatalogueRecord {
     meaning,
     causes: [...causes],
     resolution,
+    support: supportAdvice(ERRORS[code]),
     resolver,
     money_moved: moneyMoved,
     retry: retryable,

@@ -19,6 +19,10 @@ export const HTTP_ERRORS = {
       'The card program already has 10 open streams of events, or 100 requests that are waiting for events.',
     ],
     resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
+    support: {
+      tell: 'You send too many requests. Wait for the time in the Retry-After header, then send fewer.',
+      next: 'Wait: no other customer is affected. If the customer needs a higher rate, ask an operator about the rate limits.',
+    },
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],
     alsoCalled:
       'rate limit, rate limiting, too many requests, throttled, throttling, slow down, quota exceeded, requests ' +
@@ -194,6 +198,10 @@ export const HTTP_ERRORS = {
     ],
     resolution:
       'Send the request again after the time in the Retry-After header. Contact support if the error persists.',
+    support: {
+      tell: 'The service could not accept the request. Please send it again in a minute, with the same idempotency key.',
+      next: 'Wait a minute. If it continues, or affects more customers, escalate to the operators.',
+    },
     headers: [
       { name: 'Retry-After', value: '1', description: 'Seconds to wait before the next try.' },
       {
@@ -226,6 +234,10 @@ export const HTTP_ERRORS = {
     meaning: 'A page could not be shown because of an internal error. The request was not for an operation.',
     causes: ['A file of the service is missing or unreadable.', 'The service has a bug.'],
     resolution: 'Contact support: open a case and quote the request id in its text.',
+    support: {
+      tell: 'The page could not be shown. Please reload it.',
+      next: 'Escalate to the operators with the request id if it happens again.',
+    },
     alsoCalled: 'page broken, page does not load, page error, docs page fails',
     sample: {
       reproduce: 'Send GET / with the header Sandbox-Provoke: unknown_request.',

@@ -96,6 +96,12 @@ export function unknownError(operation: OperationId): ErrorDefinition {
     meaning: `${failure} because of an internal error.`,
     causes: ['The database is unreachable or did not respond in time.', 'The service has a bug.'],
     resolution: movesMoney(operation) ? AGAIN_WITH_KEY : CONTACT_SUPPORT,
+    support: {
+      tell: 'The request failed because of a problem on our side. We are working on it.',
+      next:
+        'Escalate to the operators with the request id if other customers are affected too, or if it lasts longer than a ' +
+        'minute. The causes are for them.',
+    },
     alsoCalled: UNKNOWN_CALLED,
     moneyMoved: movesMoney(operation) ? 'no or unknown' : 'no',
     headers: [

@@ -17,6 +17,10 @@ export const PROCESSOR_ERRORS = {
       'The settings name the connector for other card programs only (program_ids).',
     ],
     resolution: 'Ask the operator of the service for the names of its connectors, or omit connector_id.',
+    support: {
+      tell: 'Your card program has no connector with this name.',
+      next: 'Ask an operator for the names of the connectors.',
+    },
     alsoCalled: 'unknown connector, no such connector, connector missing, unknown processor, processor not configured',
     sample: {
       reproduce: 'Create a card with the connector "missing".',
@@ -51,6 +55,10 @@ export const PROCESSOR_ERRORS = {
     meaning: "The card's processor declined the transfer.",
     causes: ['The processor or the issuer refused it, and there is no specific error code for its reason.'],
     resolution: 'Show the holder that the card was declined. The message has the code of the processor.',
+    support: {
+      tell: "The card's processor declined the transfer. Please ask the issuer of the card for the reason.",
+      next: "Check the processor's code in the message. The decision is the processor's, so there is nothing to change on our side.",
+    },
     alsoCalled: 'declined by processor, do not honor, declined by bank, declined by issuer',
     sample: {
       reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 05.',
@@ -69,6 +77,10 @@ export const PROCESSOR_ERRORS = {
       'The outcome was unknown, and an operator found that the processor did not carry out the transfer.',
     ],
     resolution: 'Contact support with the request id. No money moved. Try a new transfer once the cause is fixed.',
+    support: {
+      tell: "The card's processor could not carry out the transfer. We will tell you when you can try it again.",
+      next: 'Check the screen Processors. If more transfers fail, escalate to the operators, who contact the processor. Then tell the customer to send a new transfer.',
+    },
     alsoCalled: 'processor failure, invalid at processor, processor rejected, processor format error',
     sample: {
       reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 12.',
@@ -90,6 +102,10 @@ export const PROCESSOR_ERRORS = {
       'The processor did not report the result of the transfer in time, and has reversed it.',
     ],
     resolution: 'Try again later with a new transfer: this one moved no money. If the error persists, contact support.',
+    support: {
+      tell: "The card's processor cannot be reached at the moment. Please try a new transfer later.",
+      next: 'Wait. If the screen Processors shows that the processor still does not respond, escalate to the operators.',
+    },
     alsoCalled: 'processor down, issuer unavailable, issuer inoperative, cannot reach processor, switch inoperative',
     sample: {
       reproduce: 'Load the card "card_processor" and have the simulator decline it with the code 91.',
@@ -185,6 +201,10 @@ export const PROCESSOR_ERRORS = {
     causes: ['The adapter restarted its count of notices, or uses one notice_id for all notices about an attempt.'],
     resolution:
       'Give each notice its own notice_id. When you send a notice again, send the same contents. A break shows both notices to operators.',
+    support: {
+      tell: 'Two notices with different contents have the same id.',
+      next: 'Escalate to the operators: a break shows both notices.',
+    },
     alsoCalled: 'notice id already used, duplicate notice, notice conflict, same notice other contents',
     sample: {
       reproduce: 'Send a notice, and another one with the same notice_id and the status declined.',

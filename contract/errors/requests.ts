@@ -32,6 +32,10 @@ export const REQUEST_ERRORS = {
       'The body, the query, the path or a header contains 13 to 19 digits, alone or in groups, that have a valid check digit and start like the numbers of a card network.',
     ],
     resolution: 'Remove the number and identify the card by its card_id. The service has not stored the number.',
+    support: {
+      tell: 'The request contains a card number, which the service does not accept or store. Please send the card id.',
+      next: "Ask the customer's developers to send the card_id. If the customer wrote the number to you, delete it.",
+    },
     alsoCalled:
       'card number, credit card number, full card number, pan, pci, primary account number, luhn, card number in ' +
       'description',
@@ -75,6 +79,10 @@ export const REQUEST_ERRORS = {
     causes: ['The body or the path has a different meaning than in the first request of this operation with this key.'],
     resolution:
       'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged, or look up the request id in the message.',
+    support: {
+      tell: 'An earlier request has this idempotency key, so nothing was charged twice.',
+      next: 'Search for the key, and tell the customer what the earlier request did. Their developers need a new key for each new request.',
+    },
     alsoCalled:
       'idempotency conflict, idempotency key reused, same idempotency key, key already used, key used twice, same ' +
       'key different body, idempotency mismatch',

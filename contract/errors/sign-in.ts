@@ -48,6 +48,10 @@ export const SIGN_IN_ERRORS = {
     ],
     resolution:
       'Ask the administrator of the OpenID provider for access. Operators compare the settings with the client at the provider: "transfer-service doctor".',
+    support: {
+      tell: "Your organization's identity provider refused the sign-in.",
+      next: 'Ask the administrator of the provider whether the person may use this service.',
+    },
     alsoCalled:
       'invalid_client, unauthorized_client, invalid_scope, consent required, login_required, interaction_required, ' +
       'wrong client secret, redirect_uri mismatch',
@@ -70,6 +74,10 @@ export const SIGN_IN_ERRORS = {
     ],
     resolution:
       'Sign in again. If it happens again, operators check OIDC_CLIENT_ID, OIDC_ISSUER and the clocks: "transfer-service doctor".',
+    support: {
+      tell: 'The sign-in could not be verified. Please try again.',
+      next: 'Escalate to the operators if it happens again: they compare the settings with the provider.',
+    },
     alsoCalled:
       'invalid id token, id_token, wrong audience, wrong issuer, nonce mismatch, identity token expired, clock skew, wrong signing key, alg ' +
       'none, unknown kid, jwt invalid, auth_time missing',
@@ -91,6 +99,10 @@ export const SIGN_IN_ERRORS = {
     ],
     resolution:
       'Ask an administrator to add you to a group with a role. Operators compare OIDC_ROLES and OIDC_ROLE_CLAIM with the values in the message.',
+    support: {
+      tell: "Your organization's identity provider knows you, but you have no role in this service yet.",
+      next: 'Ask an administrator to add the person to a group with a role.',
+    },
     alsoCalled:
       'no access, not authorized, role mapping, group mapping, groups claim missing, missing groups, user has no roles, group ' +
       'not found, claim missing, keycloak groups, entra groups overage',
@@ -114,6 +126,10 @@ export const SIGN_IN_ERRORS = {
     ],
     resolution:
       'Sign in again later. Sessions and API keys still work. Operators find the cause with "transfer-service doctor".',
+    support: {
+      tell: 'Signing in does not work at the moment. API keys and open sessions still work.',
+      next: 'Escalate to the operators: they find the cause with "transfer-service doctor".',
+    },
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next try.' }],
     alsoCalled:
       'identity provider down, idp down, discovery failed, issuer mismatch, trailing slash, openid-configuration, jwks unreachable, ' +
@@ -136,6 +152,10 @@ export const SIGN_IN_ERRORS = {
     ],
     resolution:
       'Compare the client at the OpenID provider with OIDC_CLIENT_ID and OIDC_ISSUER. To end sessions now, block the person or revoke the sessions.',
+    support: {
+      tell: 'Signing out at the identity provider did not end the sessions here.',
+      next: 'Ask an operator to end the sessions, and to compare the settings with the provider.',
+    },
     alsoCalled: 'back-channel logout, backchannel logout failed, logout_token, single logout, slo',
     sample: {
       reproduce: 'Send a logout token that the provider has not signed.',

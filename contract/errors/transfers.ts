@@ -17,6 +17,10 @@ export const TRANSFER_ERRORS = {
     meaning: 'The transfer does not exist in the card program.',
     causes: ['The transfer id is misspelled.', 'The transfer belongs to another card program.'],
     resolution: 'Check the transfer id. GET /api/v0.1/core/transfer?idempotency_key=… finds a transfer by its key.',
+    support: {
+      tell: 'Your card program has no transfer with this id.',
+      next: 'Search for the id, the reference or the idempotency key. If nothing is found, the transfer was not created.',
+    },
     alsoCalled:
       'unknown transfer, no such transfer, transfer does not exist, transfer missing, payment not found, ' +
       'transaction not found, wrong transfer id',
@@ -49,6 +53,10 @@ export const TRANSFER_ERRORS = {
       'The request captures a transfer that is not pending, or reverses a transfer that is not completed.',
     ],
     resolution: 'Read the transfer. The message names its status.',
+    support: {
+      tell: 'The transfer has a status that does not allow this any more.',
+      next: "Check the transfer's history, and tell the customer what happened to it and when. An expired hold needs a new transfer.",
+    },
     alsoCalled:
       'cancel, cancel failed, reversed twice, refunded twice, already captured, already canceled, already cancelled, already reversed, already refunded, already ' +
       'completed, captured twice, hold expired, authorization expired, expired hold, refund, refund failed, ' +
@@ -69,6 +77,10 @@ export const TRANSFER_ERRORS = {
     meaning: 'The amount is below the minimum for one transfer.',
     causes: ['The card or its card program has a minimum_amount limit that is greater than the amount.'],
     resolution: 'Send at least the amount in the message.',
+    support: {
+      tell: 'The amount is below the minimum for one transfer. The message has the minimum.',
+      next: 'Ask the owner of the card program if the limit should change. Only they can change it.',
+    },
     alsoCalled: 'minimum amount, below minimum, less than minimum, amount too low, too little',
     sample: {
       reproduce: 'Load 99 onto the card "card_limited".',
@@ -89,6 +101,10 @@ export const TRANSFER_ERRORS = {
       'The amount of a reversal is greater than the amount that can still be reversed.',
     ],
     resolution: 'Send at most the amount in the message.',
+    support: {
+      tell: 'The amount is above the maximum for this transfer. The message has the maximum.',
+      next: 'Check whether the maximum is a limit, or the rest of a capture or a reversal. If a limit should change, ask the owner of the card program.',
+    },
     alsoCalled:
       'maximum amount, above maximum, more than maximum, amount too high, too much, capture more than hold, ' +
       'refund more than paid, refund too large, capture too much',
@@ -112,6 +128,10 @@ export const TRANSFER_ERRORS = {
       'The request closes a card whose balance is larger than the maximum amount of one transfer.',
     ],
     resolution: 'Send a smaller amount, or wait until the time in the message.',
+    support: {
+      tell: 'The transfer would exceed a limit. The message says how much is left, and when the limit resets.',
+      next: 'Wait until the limit resets, or ask the owner of the card program to raise it.',
+    },
     alsoCalled:
       'limit, card limit, limit reached, declined over a limit, over limit, over the limit, spending limit, ' +
       `${[...LIMITS_OF_PERIODS].join(', ')}, ` +
@@ -137,6 +157,10 @@ export const TRANSFER_ERRORS = {
     resolution:
       'Send a smaller amount, ask another operator, or wait until the time in the message. Then use a new idempotency key. The ' +
       "limit can only be changed in the settings on the service's host.",
+    support: {
+      tell: 'The daily limit of this operator is used up.',
+      next: 'Ask a different operator, or wait until the time in the message.',
+    },
     alsoCalled:
       'operator limit, limit of operators, withdrawal limit, reversal limit, refund limit, withdrawn too much, too many ' +
       'withdrawals, too many refunds',
@@ -183,6 +207,10 @@ export const TRANSFER_ERRORS = {
       'The amount of an unload or a card_to_card transfer is larger than the available balance of the card.',
     ],
     resolution: 'Send a smaller amount, or add funds to the account. Then use a new idempotency key.',
+    support: {
+      tell: 'There was not enough money for this transfer. Add money, or send a smaller amount as a new request.',
+      next: "Check whether the card or the program's funding has too little money available. For the funding, ask the owner of the card program to make a deposit.",
+    },
     alsoCalled:
       'declined, top up failed, charge failed, card not charged, card declined, transfer declined, payment declined, nsf, non sufficient funds, not sufficient ' +
       'funds, insufficient balance, insufficient money, not enough money, not enough funds, not enough balance, ' +
@@ -210,6 +238,10 @@ export const TRANSFER_ERRORS = {
       'GET /api/v0.1/core/transfer?reference=… finds the transfer. For deposits and withdrawals, see their list. ' +
       'Use a new reference for a new payment. To try the same payment again, wait until that transfer fails, is canceled ' +
       'or expires.',
+    support: {
+      tell: 'Another transfer already has this reference, so nothing was charged twice.',
+      next: 'Search for the reference, and tell the customer the status of that transfer.',
+    },
     alsoCalled:
       'duplicate, duplicates, duplicate transfer, duplicate payment, charged twice, double charge, double ' +
       'charged, double payment, paid twice, double booking, sent twice, already paid, reference already used, ' +

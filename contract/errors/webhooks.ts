@@ -32,6 +32,10 @@ export const WEBHOOK_ERRORS = {
     resolution:
       'Send the public https URL of your receiver; a sandbox also accepts one on its own machine, such as ' +
       'http://localhost:3000/hooks. Operators can allow further networks with WEBHOOK_ALLOWED_NETWORKS.',
+    support: {
+      tell: 'The service does not send events to this URL. The message says why.',
+      next: 'Ask an operator to allow the network if the receiver should be there. Otherwise, the customer needs a public https URL.',
+    },
     alsoCalled:
       'webhook to localhost, localhost webhook, private address, private network, internal ip, ssrf, webhook url ' +
       'not allowed, wrong webhook url, invalid webhook url, http webhook',

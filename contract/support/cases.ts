@@ -1,5 +1,12 @@
 import { type Static, Type } from 'typebox';
-import { CASE_STATUSES, MAX_TEXT_CHARACTERS, OUTCOMES, SEVERITIES, SIDES } from '../../domain/support/case.ts';
+import {
+  CASE_STATUSES,
+  MAX_TEXT_CHARACTERS,
+  OUTCOMES,
+  SEVERITIES,
+  SIDES,
+  URGENCIES,
+} from '../../domain/support/case.ts';
 import { InspectedErrorRecord, LoggedErrorRecord } from '../error-log.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
 import { operation } from '../operation.ts';
@@ -35,6 +42,7 @@ import { IncidentRecord } from './incidents.ts';
 export const caseText = (description: string) => freeText(MAX_TEXT_CHARACTERS, description);
 
 const severity = literals(SEVERITIES, 'How much the problem matters to the caller');
+const urgency = literals(URGENCIES, "How soon support should answer, by the error and the caller's severity");
 const outcome = (what: string) => literals(OUTCOMES, what);
 
 export const CreateCaseBody = Type.Object(
@@ -175,12 +183,14 @@ export const CaseDetails = Type.Object({
 
 export const QueuedCase = Type.Object({
   ...CaseRecord.properties,
+  urgency,
   summary: textOrNull('What happened, in a sentence, or else the beginning of the text; null once it is erased'),
 });
 
 /** A case with everything that is stored about it, for operators. */
 export const InspectedCase = Type.Object({
   ...CaseRecord.properties,
+  urgency,
   ...TEXTS,
   snapshot: describedOrNull(OperatorCaseSnapshot, `What was known about its request or transfer; ${ERASED}`),
   program_name: Type.String({ description: 'Name of the card program' }),
@@ -341,7 +351,7 @@ export const CASES = [
     }),
     reply: pageOf(QueuedCase),
     failure: 'The cases could not be searched',
-    example: { reply: { ...NEW, summary: SENTENCE } },
+    example: { reply: { ...NEW, urgency: 'urgent', summary: SENTENCE } },
   }),
   operation({
     ...SUPPORT,
@@ -353,7 +363,7 @@ export const CASES = [
     reply: InspectedCase,
     errors: ['case_not_found'],
     failure: 'The case could not be inspected',
-    example: { reply: { ...DETAILS, program_name: 'Demo', incidents: [], similar: [] } },
+    example: { reply: { ...DETAILS, urgency: 'urgent', program_name: 'Demo', incidents: [], similar: [] } },
   }),
   operation({
     ...SUPPORTING,

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { isUrgent, MAX_CASE_MESSAGES, partsOf, refusalOf, urgencyOf } from './case.ts';
+import {
+  isUrgent,
+  MAX_CASE_MESSAGES,
+  partsOf,
+  refusalOf,
+  SEVERITIES,
+  URGENCIES,
+  urgencyOf,
+  urgencyWord,
+} from './case.ts';
 import { covers } from './incident.ts';
 
 const DAY = 86_400_000;
@@ -37,6 +46,36 @@ test('derives urgency from the error first, then the severity, and alerts from t
     ['no_error', 'critical'],
   ]);
   expect(() => partsOf(40)).toThrow(RangeError);
+});
+
+test('names the urgency of every case in the order of the queue, by its error and severity', () => {
+  const errors = [
+    ['Server Error', 'no', 'urgent urgent urgent urgent'],
+    ['Server Error', 'unknown', 'urgent urgent urgent urgent'],
+    ['Server Error', 'yes', 'urgent urgent urgent urgent'],
+    ['Process Error', 'unknown', 'urgent urgent urgent urgent'],
+    ['Request Error', 'unknown', 'urgent urgent urgent urgent'],
+    [null, 'unknown', 'urgent urgent urgent urgent'],
+    ['Process Error', 'no', 'high high high high'],
+    ['Process Error', 'yes', 'high high high high'],
+    ['Request Error', 'no', 'high high normal normal'],
+    ['Request Error', 'yes', 'high high normal normal'],
+    [null, null, 'normal normal low low'],
+    [null, 'no', 'normal normal low low'],
+    [null, 'yes', 'normal normal low low'],
+  ] as const;
+  const all = errors.flatMap(([type, moneyMoved, words]) =>
+    SEVERITIES.map((severity, at) => {
+      const urgency = urgencyOf({ type, moneyMoved, severity });
+      const word = urgencyWord(urgency);
+      expect(word, `${type}, ${moneyMoved}, ${severity}`).toBe(words.split(' ')[at]);
+      expect(isUrgent(urgency)).toBe(word === 'urgent');
+      return { urgency, rank: URGENCIES.indexOf(word) };
+    }),
+  );
+  const ranks = all.toSorted((one, other) => one.urgency - other.urgency).map(({ rank }) => rank);
+  expect(ranks).toEqual(ranks.toSorted((one, other) => one - other));
+  expect(() => urgencyWord(40)).toThrow(RangeError);
 });
 
 test('an incident covers an error in its scope and, if it names codes, only with one of these codes', () => {

@@ -104,6 +104,25 @@ export function partsOf(urgency: number): { readonly byError: ErrorUrgency; read
   return { byError, severity };
 }
 
+/** The urgencies of a case as people see them, the highest first. */
+export const URGENCIES = ['urgent', 'high', 'normal', 'low'] as const;
+
+export type Urgency = (typeof URGENCIES)[number];
+
+/**
+ * Puts a result of {@link urgencyOf} into words. The words have the order of the queue, and only `urgent` cases are urgent enough for
+ * alerts. A critical or high severity raises the urgency of a Request Error or a question by one step. Throws a RangeError for a
+ * number that `urgencyOf` does not return.
+ */
+export function urgencyWord(urgency: number): Urgency {
+  const { byError, severity } = partsOf(urgency);
+  if (byError === 'urgent') return 'urgent';
+  if (byError === 'process_error') return 'high';
+  const isRaised = severity === 'critical' || severity === 'high';
+  if (byError === 'request_error') return isRaised ? 'high' : 'normal';
+  return isRaised ? 'normal' : 'low';
+}
+
 function kindOf(type: Urgent['type'], moneyMoved: MoneyMoved | null): number {
   if (type === 'Server Error' || moneyMoved === 'unknown') return 0;
   if (type === 'Process Error') return 1;

@@ -2064,6 +2064,8 @@ export type InspectedCase = {
   readonly resolved_at: string | null;
   /** When it was closed; null if it is not. */
   readonly closed_at: string | null;
+  /** How soon support should answer, by the error and the caller's severity. */
+  readonly urgency: 'urgent' | 'high' | 'normal' | 'low';
   /** What the caller wrote when the case was created; null if there is none, and once it is erased. */
   readonly text: string | null;
   /** How to reach the caller; null if there is none, and once it is erased. */
@@ -3431,6 +3433,8 @@ export type QueuedCase = {
   readonly resolved_at: string | null;
   /** When it was closed; null if it is not. */
   readonly closed_at: string | null;
+  /** How soon support should answer, by the error and the caller's severity. */
+  readonly urgency: 'urgent' | 'high' | 'normal' | 'low';
   /** What happened, in a sentence, or else the beginning of the text; null once it is erased. */
   readonly summary: string | null;
 };

@@ -30,7 +30,7 @@ const COLUMNS = [
   'message_count',
 ] as const satisfies readonly Column<CaseRecord>[];
 
-const QUEUE_COLUMNS: readonly Column<QueuedCase>[] = [...COLUMNS, 'program_id', 'summary'];
+const QUEUE_COLUMNS: readonly Column<QueuedCase>[] = ['urgency', ...COLUMNS, 'program_id', 'summary'];
 
 const STATUS_OPTION = { flag: '--status <status>', help: 'filter by status', choices: CASE_STATUSES } as const;
 

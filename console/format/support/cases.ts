@@ -1,4 +1,4 @@
-import type { CaseRecord } from '../../../sdk/client.ts';
+import type { CaseRecord, QueuedCase } from '../../../sdk/client.ts';
 import { formatNumber } from '../operators/switch.ts';
 import { formatDuration } from '../times.ts';
 
@@ -18,20 +18,22 @@ export const SEVERITIES: Readonly<Record<CaseRecord['severity'], string>> = {
   critical: 'Critical: nothing works',
 };
 
-/** The name of a kind of case in the queue, with the tone of its badge. */
-export type Urgency = { readonly word: string; readonly tone: 'bad' | 'waiting' | 'plain' | 'quiet' };
+/** The tones of the urgencies. The service decides how urgent a case is. */
+export const URGENCY_TONES: Readonly<Record<QueuedCase['urgency'], 'bad' | 'waiting' | 'plain' | 'quiet'>> = {
+  urgent: 'bad',
+  high: 'waiting',
+  normal: 'plain',
+  low: 'quiet',
+};
 
-/** Returns the reason for a case's position in the queue. The service orders cases by their error first. */
-export function urgencyOf({ type, money_moved: moved }: Pick<CaseRecord, 'type' | 'money_moved'>): Urgency {
-  if (moved === 'unknown') return { word: 'money unknown', tone: 'bad' };
-  if (type === 'Server Error') return { word: 'server error', tone: 'bad' };
-  if (type === 'Process Error') return { word: 'process error', tone: 'waiting' };
-  return type === 'Request Error' ? { word: 'request error', tone: 'plain' } : { word: 'question', tone: 'quiet' };
-}
-
-/** Whether a case is urgent, so that the alert counts it. */
-export function isUrgent(record: Pick<CaseRecord, 'type' | 'money_moved'>): boolean {
-  return urgencyOf(record).tone === 'bad';
+/** Returns the facts that decided the urgency of a case: `request error, high for the customer`. */
+export function urgencyReason({
+  type,
+  money_moved: moved,
+  severity,
+}: Pick<CaseRecord, 'type' | 'money_moved' | 'severity'>): string {
+  const what = moved === 'unknown' ? 'money unknown' : (type?.toLowerCase() ?? 'question');
+  return severity === 'normal' ? what : `${what}, ${severity} for the customer`;
 }
 
 /** Returns the status in words. It says whose turn it is, for support or for the caller. */

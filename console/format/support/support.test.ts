@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { IncidentRecord } from '../../../sdk/client.ts';
-import { isUrgent, responseText, statusOf, subjectOf, urgencyOf, urgentText } from './cases.ts';
+import { responseText, statusOf, subjectOf, urgencyReason, urgentText } from './cases.ts';
 import { bodyOf, burstText, covers, draftOfStop, EMPTY_DRAFT, incidentsOfSwitch } from './incidents.ts';
 
 const CREATED = '2026-11-23T12:00:00.000Z';
@@ -8,14 +8,13 @@ const NOW = Date.parse(CREATED) + 12 * 60_000;
 
 describe('a case', () => {
   test.each([
-    ['Server Error', 'no', 'server error', true],
-    ['Request Error', 'unknown', 'money unknown', true],
-    ['Process Error', 'no', 'process error', false],
-    ['Request Error', 'no', 'request error', false],
-    [null, null, 'question', false],
-  ] as const)('about a %s with money moved %s is a %s', (type, money_moved, word, urgent) => {
-    expect(urgencyOf({ type, money_moved }).word).toBe(word);
-    expect(isUrgent({ type, money_moved })).toBe(urgent);
+    ['Server Error', 'no', 'normal', 'server error'],
+    ['Request Error', 'unknown', 'normal', 'money unknown'],
+    ['Process Error', 'no', 'low', 'process error, low for the customer'],
+    ['Request Error', 'no', 'critical', 'request error, critical for the customer'],
+    [null, null, 'high', 'question, high for the customer'],
+  ] as const)('about a %s with money moved %s and severity %s shows: %s', (type, money_moved, severity, reason) => {
+    expect(urgencyReason({ type, money_moved, severity })).toBe(reason);
   });
 
   test.each([

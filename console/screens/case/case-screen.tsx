@@ -23,10 +23,11 @@ import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { pathOf } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
-import { responseText, subjectOf, urgencyOf } from '../../format/support/cases.ts';
+import { withoutAdvice } from '../../format/support/advice.ts';
+import { responseText, subjectOf, URGENCY_TONES, urgencyReason } from '../../format/support/cases.ts';
 import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
 import { findIncident } from '../incident/incident-screen.tsx';
-import { ErrorCause, ErrorDetails } from '../request/error-details.tsx';
+import { ErrorDetails, WhatToDo } from '../request/error-details.tsx';
 import { readTransfer } from '../transfer/read-transfer.ts';
 import { TransferActions } from '../transfer/transfer-actions.tsx';
 import { TransferContent } from '../transfer/transfer-screen.tsx';
@@ -68,16 +69,18 @@ export function CaseScreen({ parameters }: { readonly parameters: Parameters }) 
 function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone: (text: string) => void }) {
   const { snapshot, transfer_id: transferId, inspected } = record;
   const error = errorOf(record);
-  const summary = snapshot?.summary ?? subjectOf(record);
+  const side = inspected === null ? 'caller' : 'support';
+  const told = snapshot?.summary ?? subjectOf(record);
+  const summary = side === 'support' ? withoutAdvice(told) : told;
   return (
     <>
       <p class={`answer ${toneOf(record)}`}>
         <LinkedText text={summary} programId={record.program_id} />
       </p>
       <CaseIncident record={record} onDone={onDone} />
-      {error !== null && <ErrorDetails error={error} />}
+      {error !== null && <WhatToDo about={{ ...error, money_moved: record.money_moved }} side={side} />}
       <Facts record={record} />
-      {error !== null && <ErrorCause code={error.code} />}
+      {error !== null && <ErrorDetails error={error} />}
       {transferId !== null && <CaseTransfer transferId={transferId} onDone={onDone} />}
       {error !== null && <Around error={error} />}
       {inspected !== null && <Similar cases={inspected.similar} />}
@@ -102,19 +105,19 @@ const MONEY = { yes: 'Moved', no: 'Not moved', unknown: 'Not known' } as const;
 
 function Facts({ record }: { readonly record: ShownCase }) {
   const now = useNow();
-  const { snapshot, code, request_id: requestId, transfer_id: transferId, program_id: programId } = record;
-  const { word, tone } = urgencyOf(record);
+  const { snapshot, inspected, code, request_id: requestId, transfer_id: transferId, program_id: programId } = record;
   return (
     <Details
       facts={[
         record.money_moved !== null && ['Money', MONEY[record.money_moved]],
-        record.inspected !== null && [
-          'Urgency',
-          <Badge key="urgency" tone={tone}>
-            {word}
-          </Badge>,
-        ],
-        ['Severity for the caller', sentenceCase(record.severity)],
+        inspected === null
+          ? ['Severity', sentenceCase(record.severity)]
+          : [
+              'Urgency',
+              <span key="urgency">
+                <Badge tone={URGENCY_TONES[inspected.urgency]}>{inspected.urgency}</Badge>: {urgencyReason(record)}
+              </span>,
+            ],
         ['First response', responseText(record, now)],
         ['Card program', <ProgramName key="program" id={programId} />],
         record.operation !== null && ['Operation', record.operation],

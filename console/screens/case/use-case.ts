@@ -9,7 +9,7 @@ const POLL_MILLISECONDS = 5_000;
 
 /** A case. The fields that only operators see are null for its card program. */
 export type ShownCase = CaseDetails & {
-  readonly inspected: Pick<InspectedCase, 'snapshot' | 'incidents' | 'similar'> | null;
+  readonly inspected: Pick<InspectedCase, 'snapshot' | 'incidents' | 'similar' | 'urgency'> | null;
 };
 
 /**

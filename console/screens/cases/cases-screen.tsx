@@ -17,7 +17,14 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
-import { responseText, STATUS_TONES, statusOf, subjectOf, urgencyOf } from '../../format/support/cases.ts';
+import {
+  responseText,
+  STATUS_TONES,
+  statusOf,
+  subjectOf,
+  URGENCY_TONES,
+  urgencyReason,
+} from '../../format/support/cases.ts';
 
 const PAGE_ROWS = 50;
 const POLL_MILLISECONDS = 5_000;
@@ -224,15 +231,12 @@ function queueColumns(now: number, incidents: readonly IncidentRecord[]): readon
     {
       title: 'Urgency',
       onPhone: 'value',
-      cell: (row) => {
-        const { word, tone } = urgencyOf(row);
-        return (
-          <>
-            <Badge tone={tone}>{word}</Badge>
-            {row.severity !== 'normal' && <small class="quiet">, {row.severity}</small>}
-          </>
-        );
-      },
+      cell: (row) => (
+        <>
+          <Badge tone={URGENCY_TONES[row.urgency]}>{row.urgency}</Badge>
+          <small class="quiet">: {urgencyReason(row)}</small>
+        </>
+      ),
     },
     { title: 'First response', onPhone: 'note', cell: (row) => responseText(row, now) },
     { title: 'Program', onPhone: 'note', cell: ({ program_id }) => <ProgramName id={program_id} plain /> },

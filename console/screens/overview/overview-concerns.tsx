@@ -7,7 +7,7 @@ import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { attentionText } from '../../format/operators/processors.ts';
-import { isUrgent, urgentText } from '../../format/support/cases.ts';
+import { urgentText } from '../../format/support/cases.ts';
 import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
 
 /** Alerts cover all of this, so once a minute is enough here. */
@@ -113,6 +113,6 @@ function useUrgentCases(): string | undefined {
     can('search_cases') ? (api, options) => api.cases.search({ limit: MAX_CASES }, options) : undefined,
     { isOwn: true, pollMilliseconds: POLL_MILLISECONDS },
   );
-  const urgent = (data?.data ?? []).filter(isUrgent);
+  const urgent = (data?.data ?? []).filter(({ urgency }) => urgency === 'urgent');
   return urgent.length === 0 ? undefined : urgentText(urgent, MAX_CASES);
 }

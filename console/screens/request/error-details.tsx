@@ -1,5 +1,6 @@
 import type { InspectedErrorRecord } from '../../../sdk/client.ts';
 import { parseJson } from '../../../sdk/generated/parse-json.ts';
+import { CopyButton } from '../../components/button.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
@@ -7,6 +8,7 @@ import { Section } from '../../components/page.tsx';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { currencyOfError, shownValues } from '../../format/requests/values.ts';
+import { type Advice, type AdvisedRequest, adviceOf, type CatalogueEntry } from '../../format/support/advice.ts';
 
 export function ErrorDetails({ error }: { readonly error: InspectedErrorRecord }) {
   const { checks, request, causes } = error;
@@ -89,7 +91,15 @@ function Values({
   );
 }
 
-export function ErrorCause({ code }: { readonly code: string }) {
+/** Says what to do about an error. Support sees different advice than the caller. */
+export function WhatToDo({
+  about,
+  side,
+}: {
+  readonly about: AdvisedRequest & { readonly code: string };
+  readonly side: 'support' | 'caller';
+}) {
+  const { code } = about;
   const state = useOperation((_, { signal }) => readCatalogueEntry(code, signal).then((entry) => ({ entry })), {
     deps: [code],
   });
@@ -101,26 +111,14 @@ export function ErrorCause({ code }: { readonly code: string }) {
             <p>The catalogue of this version has no code {code}.</p>
           ) : (
             <div class="catalogue-entry">
-              <p>
-                {entry.resolution} {entry.retry ? 'The same request may succeed later.' : "Retrying won't help."}
-              </p>
-              <p class="quiet">
-                {entry.resolver === 'caller' ? 'The caller can resolve this.' : 'Support can resolve this.'}
-              </p>
-              <details>
-                <summary>
-                  What <code>{entry.code}</code> means
-                </summary>
-                <p>{entry.meaning}</p>
-                <ul>
-                  {entry.causes.map((cause) => (
-                    <li key={cause}>{cause}</li>
-                  ))}
-                </ul>
+              {side === 'support' ? (
+                <SupportAdvice advice={adviceOf(entry, about)} />
+              ) : (
                 <p>
-                  <a href={`/errors/${entry.code}`}>Its page in the catalogue</a>
+                  {entry.resolution} {entry.retry ? 'The same request may succeed later.' : "Retrying won't help."}
                 </p>
-              </details>
+              )}
+              <Meaning entry={entry} side={side} />
             </div>
           )
         }
@@ -129,16 +127,40 @@ export function ErrorCause({ code }: { readonly code: string }) {
   );
 }
 
-type CatalogueEntry = {
-  readonly code: string;
-  readonly status: number;
-  readonly type: string;
-  readonly meaning: string;
-  readonly causes: readonly string[];
-  readonly resolution: string;
-  readonly resolver: string;
-  readonly retry: boolean;
-};
+function SupportAdvice({ advice: { tell, next, guide } }: { readonly advice: Advice }) {
+  return (
+    <dl class="advice">
+      <dt>Next step</dt>
+      <dd>
+        {next} {guide !== undefined && <a href={guide}>Open the guide</a>}
+      </dd>
+      <dt>Tell the customer</dt>
+      <dd>
+        {tell} <CopyButton text={tell} label="Copy the text for the customer" />
+      </dd>
+    </dl>
+  );
+}
+
+function Meaning({ entry, side }: { readonly entry: CatalogueEntry; readonly side: 'support' | 'caller' }) {
+  return (
+    <details>
+      <summary>
+        What <code>{entry.code}</code> means
+      </summary>
+      <p>{entry.meaning}</p>
+      <ul>
+        {entry.causes.map((cause) => (
+          <li key={cause}>{cause}</li>
+        ))}
+      </ul>
+      {side === 'support' && <p>The caller reads: “{entry.resolution}”</p>}
+      <p>
+        <a href={`/errors/${entry.code}`}>Its page in the catalogue</a>
+      </p>
+    </details>
+  );
+}
 
 /** Reads the entry of a code. Undefined if this version of the service doesn't have the code. */
 async function readCatalogueEntry(code: string, signal: AbortSignal | undefined): Promise<CatalogueEntry | undefined> {

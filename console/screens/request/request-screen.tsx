@@ -20,7 +20,8 @@ import { formatAmount, formatDigits } from '../../format/amounts.ts';
 import { kindOfSubject, timeOfRequest } from '../../format/ids.ts';
 import { ofProgram, ticketOf, titleOf, toShownRequest } from '../../format/requests/requests.ts';
 import { currencyOfError } from '../../format/requests/values.ts';
-import { ErrorCause, ErrorDetails } from './error-details.tsx';
+import { withoutAdvice } from '../../format/support/advice.ts';
+import { ErrorDetails, WhatToDo } from './error-details.tsx';
 import './request.css';
 
 /** An error is stored within a second, so the screen retries until then. */
@@ -113,7 +114,10 @@ function explainHref(error: InspectedErrorRecord, programId: string | null): str
 }
 
 function RequestContent({ record }: { readonly record: RequestRecord }) {
-  const { summary, error } = record;
+  const { error } = record;
+  const { can } = useSession();
+  const side = can('inspect_request') ? 'support' : 'caller';
+  const summary = side === 'support' ? withoutAdvice(record.summary) : record.summary;
   return (
     <>
       <p class={`answer ${toneOf(record)}`}>
@@ -126,10 +130,10 @@ function RequestContent({ record }: { readonly record: RequestRecord }) {
       {error !== null && (
         <div class="beside">
           <div class="beside-part">
-            <ErrorDetails error={error} />
+            <WhatToDo about={{ ...error, money_moved: record.money_moved }} side={side} />
           </div>
           <div class="beside-part">
-            <ErrorCause code={error.code} />
+            <ErrorDetails error={error} />
           </div>
         </div>
       )}

@@ -1,6 +1,7 @@
 import { isErrorCode } from '../../../contract/errors/catalogue.ts';
 import type { InspectedCase } from '../../../contract/support/cases.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
+import { urgencyWord } from '../../../domain/support/case.ts';
 import { covers } from '../../../domain/support/incident.ts';
 import { type Call, type Reply, type Service, schemaRefusal } from '../../calls/call.ts';
 import { readPage } from '../../calls/page.ts';
@@ -101,6 +102,7 @@ export async function inspectCase(service: Service, call: Call<'inspect_case'>):
   const similar = code === null ? [] : await readRows(database, readSimilarCases({ code, caseId, count: MAX_SIMILAR }));
   const record: InspectedCase = {
     ...withTexts(found, messages.map(toMessage)),
+    urgency: urgencyWord(found.urgency),
     program_name: program === undefined ? '' : toProgram(program).name,
     incidents: incidents
       .map(toIncident)

@@ -12,6 +12,7 @@ import type {
 import type { IncidentRecord, OperatorIncidentRecord } from '../../../contract/support/incidents.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { parseJson } from '../../../domain/parse-json.ts';
+import { urgencyWord } from '../../../domain/support/case.ts';
 import { type Caller, hasScope, type JsonReply } from '../../calls/call.ts';
 import type { CaseMessage, QueuedCase, SupportCase, WholeCase } from '../../store/support/case.ts';
 import type { CountedIncident, Incident } from '../../store/support/incident.ts';
@@ -77,7 +78,7 @@ export function replyWithinScopes(reply: JsonReply<CaseRecord>, caller: Caller):
 }
 
 export function toQueuedRecord(one: QueuedCase): QueuedCaseRecord {
-  return { ...toCaseRecord(one), summary: one.summary };
+  return { ...toCaseRecord(one), urgency: urgencyWord(one.urgency), summary: one.summary };
 }
 
 /** Returns a case with its free text, and the snapshot as support sees it. */

@@ -82,8 +82,13 @@ describe('the support queue', () => {
     const page = await openConsole('/console/cases', { role: 'support' });
     await expect.poll(() => rows(page).filter({ hasText: 'Lumen Gift Cards' }).count()).toBe(4);
     const texts = await rows(page).allInnerTexts();
-    for (const [at, word] of ['money unknown', 'process error', 'request error, critical', 'question'].entries()) {
-      expect(texts[at]?.replace(/\s+,/, ',')).toContain(word);
+    for (const [at, word] of [
+      'urgent: money unknown',
+      'high: process error',
+      'high: request error, critical for the customer',
+      'low: question',
+    ].entries()) {
+      expect(texts[at]?.replace(/\s+:/, ':')).toContain(word);
     }
     expect(texts.every((text) => /no response for \d+ (?:s|min)/.test(text))).toBe(true);
     await screenshot(page, 'cases');
