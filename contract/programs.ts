@@ -12,6 +12,7 @@ import {
   cursor,
   describedOrNull,
   freeText,
+  idText,
   limit,
   line,
   literals,
@@ -180,6 +181,11 @@ export const TrialBalance = Type.Object({
 const PATH = '/api/v0.1/operator/program';
 const ONE = `${PATH}/{program_id}`;
 
+const PERIOD = {
+  created_from: Type.Optional(moment('Only deposits and withdrawals at or after this time')),
+  created_to: Type.Optional(moment('Only deposits and withdrawals before this time')),
+};
+
 const LIMITS = { limits: { in: { daily_amount: 10_000_000 } }, card_limits: { maximum_balance: 500_000 } } as const;
 const PAYROLL = {
   name: 'Payroll',
@@ -324,17 +330,40 @@ export const PROGRAMS = [
     },
   }),
   operation({
+    id: 'search_funding_movements',
+    method: 'GET',
+    path: '/api/v0.1/operator/movement',
+    summary: 'List the deposits and withdrawals of all card programs, newest first, for example those of one day',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({
+      limit,
+      cursor,
+      kind: Type.Optional(literals(['deposit', 'withdrawal'], 'Only deposits, or only withdrawals')),
+      program_id: Type.Optional(idText('prog', 'Only deposits and withdrawals of this card program')),
+      ...PERIOD,
+    }),
+    reply: pageOf(FundingMovementRecord),
+    failure: 'The movements could not be searched',
+    example: {
+      reply: {
+        movement_id: 'wd_0196f5c2d9a97c05b8e1647f2d3a9c40',
+        kind: 'withdrawal',
+        amount: 25_000,
+        balance: 4_975_000,
+        description: 'Returned to the bank account of the client',
+        metadata: {},
+      },
+    },
+  }),
+  operation({
     id: 'export_funding_movements',
     method: 'GET',
     path: `${ONE}/movement/export`,
     summary: "Export the deposits and withdrawals of a program's funding as comma-separated values, oldest first",
     reach: 'operator',
     scope: 'operator:read',
-    query: Type.Object({
-      created_from: Type.Optional(moment('Only deposits and withdrawals at or after this time')),
-      created_to: Type.Optional(moment('Only deposits and withdrawals before this time')),
-      raw,
-    }),
+    query: Type.Object({ ...PERIOD, raw }),
     csv: true,
     reply: FundingMovementRecord,
     errors: ['program_not_found'],

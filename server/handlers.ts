@@ -50,6 +50,7 @@ import {
   createWithdrawal,
   exportFundingMovements,
   listFundingMovements,
+  searchFundingMovements,
 } from './subjects/programs/funding.ts';
 import { getTrialBalance } from './subjects/programs/get-trial-balance.ts';
 import { createProgram, getProgram, listPrograms, updateProgram } from './subjects/programs/manage-programs.ts';
@@ -207,6 +208,7 @@ const HANDLERS = {
   create_withdrawal: createWithdrawal,
   list_funding_movements: listFundingMovements,
   export_funding_movements: exportFundingMovements,
+  search_funding_movements: searchFundingMovements,
   get_switch: getSwitch,
   change_switch: changeSwitch,
   preview_switch: previewSwitch,

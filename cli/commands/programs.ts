@@ -7,6 +7,7 @@ import {
   InvalidArgument,
   type ProgramAsOf,
   type ProgramRecord,
+  type SearchFundingMovementsQuery,
 } from '../../sdk/client.ts';
 import { AMOUNT_HELP, amountFields, readAmount, type TypedAmount } from '../amount.ts';
 import {
@@ -22,7 +23,7 @@ import {
   VERSION_OPTION,
   type VersionOption,
 } from '../command.ts';
-import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
+import { type Column, money, moneyColumn, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved, showVersioned } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
@@ -43,6 +44,17 @@ type UpdateOptions = MetadataChange &
     readonly card_limits?: LimitsChange;
     readonly funding_low_threshold?: number | null;
   };
+
+const MOVEMENT_COLUMNS: readonly Column<FundingMovementRecord>[] = [
+  'movement_id',
+  'created_at',
+  'kind',
+  moneyColumn('amount'),
+  moneyColumn('balance'),
+  'created_by',
+  'description',
+  'reference',
+];
 
 const PROGRAM_ID = 'card program id, prog_...';
 
@@ -98,16 +110,7 @@ export const addPrograms: AddCommands = (program, context) => {
       reference: { flag: '--reference <text>', help: 'filter by reference' },
       metadata: METADATA_FILTER,
     },
-    columns: [
-      'movement_id',
-      'created_at',
-      'kind',
-      moneyColumn('amount'),
-      moneyColumn('balance'),
-      'created_by',
-      'description',
-      'reference',
-    ],
+    columns: MOVEMENT_COLUMNS,
     list: (service, query, programId) => service.programs.movements(programId, queryOf(query)),
     empty: {
       text: 'No deposits or withdrawals.',
@@ -178,6 +181,18 @@ function readThreshold(text: string): number | null {
 export const addFunding: AddCommands = (program, context) => {
   addMovement(program, context, 'deposits', "deposit money into a card program's funding account");
   addMovement(program, context, 'withdrawals', "withdraw money from a card program's funding account");
+  addList<FundingMovementRecord, Omit<SearchFundingMovementsQuery, 'limit' | 'cursor'>>(program, context, {
+    name: 'movements',
+    description: 'list the deposits and withdrawals of all card programs, newest first',
+    options: {
+      ...TIME_OPTIONS,
+      kind: { flag: '--kind <kind>', help: 'filter by kind', choices: ['deposit', 'withdrawal'] },
+      program_id: { flag: '--program <program_id>', help: 'filter by card program' },
+    },
+    columns: ['program_id', ...MOVEMENT_COLUMNS],
+    list: (service, query) => service.movements.search(query),
+    empty: { text: 'No deposits or withdrawals.', filtered: [['all deposits and withdrawals', 'movements']] },
+  });
 };
 
 type MovementOptions = { readonly program?: string; readonly amount: TypedAmount };

@@ -216,6 +216,16 @@ export const ROUTES: readonly Route[] = [
     ofProgram: false,
   },
   {
+    path: '/console/movements',
+    title: 'Deposits and withdrawals',
+    name: 'Deposits',
+    load: async () => (await import('../screens/movements/movements-screen.tsx')).MovementsScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Money',
+    letter: 'm',
+  },
+  {
     path: '/console/settlement',
     title: 'Settlement',
     load: async () => (await import('../screens/settlement/settlement-screen.tsx')).SettlementScreen,

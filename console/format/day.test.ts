@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DayRecord } from '../../sdk/client.ts';
-import { addDays, formatDay, linesOf, verdictOf } from './day.ts';
+import { addDays, boundsOfDay, dayOf, formatDay, linesOf, verdictOf } from './day.ts';
 
 const NOTHING = { funding: 0, cards: 0, suspense: 0, loss: 0 };
 const OPENING = { ...NOTHING, funding: 5000 };
@@ -78,4 +78,12 @@ test('lists both balances, each movement, and the exact difference if there is o
     suspense: '0',
     loss: '-5',
   });
+});
+
+test('finds the bounds of a day in the time zone of the user, and the day of a moment', () => {
+  const { from, to } = boundsOfDay('2026-01-30') ?? {};
+  expect([from, to]).toEqual(['2026-01-30T00:00', '2026-01-31T00:00'].map((local) => new Date(local).toISOString()));
+  expect(dayOf(Date.parse(from ?? ''))).toBe('2026-01-30');
+  expect(dayOf(Date.parse(to ?? '') - 1)).toBe('2026-01-30');
+  for (const nonsense of ['', '2026', '2026-02-31T', 'yesterday']) expect(boundsOfDay(nonsense)).toBeUndefined();
 });

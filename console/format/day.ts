@@ -1,6 +1,7 @@
 import type { DayRecord } from '../../sdk/client.ts';
 import { sentenceCase } from './names.ts';
 import { formatNumber } from './operators/switch.ts';
+import { toFieldValue, toIso } from './times.ts';
 
 type Sheet = DayRecord['currencies'][number];
 
@@ -14,6 +15,19 @@ const DAY_MILLISECONDS = 86_400_000;
 /** Returns the day `count` days after a day such as `2026-01-30`, or before it if `count` is negative. */
 export function addDays(day: string, count: number): string {
   return new Date(Date.parse(day) + count * DAY_MILLISECONDS).toISOString().slice(0, 10);
+}
+
+/** Returns the day of a moment (milliseconds since 1970) in the user's time zone, such as `2026-01-30`. */
+export function dayOf(moment: number): string {
+  return toFieldValue(new Date(moment).toISOString()).slice(0, 10);
+}
+
+/** Returns when a day begins and ends in the user's time zone, in ISO 8601. Undefined if the text is not a day. */
+export function boundsOfDay(day: string): { readonly from: string; readonly to: string } | undefined {
+  const from = toIso(`${day}T00:00`);
+  if (from === undefined || !/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(day)) return undefined;
+  const to = toIso(`${addDays(day, 1)}T00:00`);
+  return to === undefined ? undefined : { from, to };
 }
 
 /** Formats a day: `30 January 2026`. `weekday` puts `Friday` before it. */

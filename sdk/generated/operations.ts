@@ -3860,6 +3860,22 @@ export type SearchEventsQuery = {
   readonly program_id?: string | undefined;
 };
 
+/** The query of search_funding_movements. */
+export type SearchFundingMovementsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. 1 to 100. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only deposits, or only withdrawals. */
+  readonly kind?: 'deposit' | 'withdrawal' | undefined;
+  /** Only deposits and withdrawals of this card program. */
+  readonly program_id?: string | undefined;
+  /** Only deposits and withdrawals at or after this time. */
+  readonly created_from?: string | undefined;
+  /** Only deposits and withdrawals before this time. */
+  readonly created_to?: string | undefined;
+};
+
 /** The query of search. */
 export type SearchQuery = {
   /**
@@ -5974,6 +5990,18 @@ export type Operations = {
     readonly reply: Page<FundingMovementRecord>;
   };
   /**
+   * search_funding_movements: List the deposits and withdrawals of all card programs, newest first, for example
+   * those of one day. Requires an operator key. Error codes: `search_funding_movements_schema`,
+   * `unknown_search_funding_movements`.
+   */
+  readonly search_funding_movements: {
+    readonly call: {
+      readonly query?: SearchFundingMovementsQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<FundingMovementRecord>;
+  };
+  /**
    * export_funding_movements: Export the deposits and withdrawals of a program's funding as comma-separated
    * values, oldest first. The export is complete only when the loop over it ends without an error. Requires an
    * operator key. Error codes: `export_funding_movements_schema`, `program_not_found`,
@@ -6730,6 +6758,8 @@ export type ErrorRows = {
   readonly create_withdrawal_schema: ErrorRow;
   /** The request does not match the schema of list_funding_movements. */
   readonly list_funding_movements_schema: ErrorRow;
+  /** The request does not match the schema of search_funding_movements. */
+  readonly search_funding_movements_schema: ErrorRow;
   /** The request does not match the schema of export_funding_movements. */
   readonly export_funding_movements_schema: ErrorRow;
   /** The request does not match the schema of get_trial_balance. */
@@ -6996,6 +7026,8 @@ export type ErrorRows = {
   readonly unknown_create_withdrawal: ErrorRow;
   /** The movements could not be listed because of an internal error. */
   readonly unknown_list_funding_movements: ErrorRow;
+  /** The movements could not be searched because of an internal error. */
+  readonly unknown_search_funding_movements: ErrorRow;
   /** The movements could not be exported because of an internal error. */
   readonly unknown_export_funding_movements: ErrorRow;
   /** The trial balance could not be computed because of an internal error. */

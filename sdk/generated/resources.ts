@@ -128,6 +128,7 @@ import type {
   SearchCasesQuery,
   SearchErrorsQuery,
   SearchEventsQuery,
+  SearchFundingMovementsQuery,
   SearchQuery,
   SearchResults,
   ServiceStatus,
@@ -766,6 +767,35 @@ export class WithdrawalsResource {
     options?: KeyedCallOptions,
   ): Promise<WithResponse<FundingMovementRecord>> {
     return this.#send('create_withdrawal', { params: { program_id: programId }, body, options });
+  }
+}
+
+/** Deposits and withdrawals of all card programs; for operators. */
+export class MovementsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * search_funding_movements: List the deposits and withdrawals of all card programs, newest first, for example
+   * those of one day. Requires an operator key. Error codes: `search_funding_movements_schema`,
+   * `unknown_search_funding_movements`.
+   */
+  search(
+    query: SearchFundingMovementsQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<FundingMovementRecord>>> {
+    return this.#send('search_funding_movements', { query, options });
+  }
+
+  /** Every item of search_funding_movements, for `for await`: reads the next page when the loop needs it. `limit` is the size of a page. */
+  searchAll(
+    query: SearchFundingMovementsQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<FundingMovementRecord, void, undefined> {
+    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
   }
 }
 
@@ -1813,6 +1843,7 @@ export class Resources {
   readonly programs: ProgramsResource;
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
+  readonly movements: MovementsResource;
   readonly switch: SwitchResource;
   readonly status: StatusResource;
   readonly trialBalance: TrialBalanceResource;
@@ -1843,6 +1874,7 @@ export class Resources {
     this.programs = new ProgramsResource(send);
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);
+    this.movements = new MovementsResource(send);
     this.switch = new SwitchResource(send);
     this.status = new StatusResource(send);
     this.trialBalance = new TrialBalanceResource(send);

@@ -98,6 +98,7 @@ update_program PATCH operator/program/{program_id} programs:write
 create_deposit POST operator/program/{program_id}/deposit funding:write required money
 create_withdrawal POST operator/program/{program_id}/withdrawal funding:write required money
 list_funding_movements GET operator/program/{program_id}/movement operator:read
+search_funding_movements GET operator/movement operator:read
 export_funding_movements GET operator/program/{program_id}/movement/export operator:read csv
 get_trial_balance GET operator/trial-balance operator:read
 get_day GET operator/program/{program_id}/day operator:read

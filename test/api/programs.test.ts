@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { UpdateProgramBody } from '../../sdk/client.ts';
+import type { FundingMovementRecord, SearchFundingMovementsQuery, UpdateProgramBody } from '../../sdk/client.ts';
 import { runHere } from '../cli/in-process.ts';
 import { patientClient, patiently } from '../harness/client/patience.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
@@ -317,5 +317,35 @@ describe('deposits and withdrawals', () => {
     const oldest = async () =>
       (await client().events.list({ type: 'funding.deposited', limit: 100 }, { programId })).data.at(-1)?.data;
     await expect.poll(oldest).toEqual({ ...made });
+  });
+});
+
+describe('search_funding_movements', () => {
+  test('lists the deposits and withdrawals of all card programs, by time, kind and program, page by page', async () => {
+    const create = (name: string) => client().programs.create({ name, currency: 'USD' });
+    const [{ program_id: left }, { program_id: right }] = [await create('Left'), await create('Right')];
+    const made = [
+      await client().deposits.create(left, { amount: 900, description: 'wire 1' }),
+      await client().deposits.create(right, { amount: 800 }),
+      await client().withdrawals.create(left, { amount: 100, description: 'Back to the bank' }),
+      await client().withdrawals.create(right, { amount: 50 }),
+    ].map((movement) => ({ ...movement }));
+    const created_from = made[0]?.created_at ?? '';
+    const search = async (query: SearchFundingMovementsQuery) => {
+      const found: FundingMovementRecord[] = [];
+      for await (const movement of client().movements.searchAll({ created_from, limit: 2, ...query })) {
+        if (movement.program_id === left || movement.program_id === right) found.push({ ...movement });
+      }
+      return found;
+    };
+    const [first, second, third, fourth] = made;
+    expect(await search({})).toEqual([fourth, third, second, first]);
+    expect(await search({ kind: 'withdrawal' })).toEqual([fourth, third]);
+    expect(await search({ kind: 'deposit', program_id: right })).toEqual([second]);
+    const isBefore = ({ created_at: at }: FundingMovementRecord) => at < (third?.created_at ?? '');
+    expect(await search({ created_to: third?.created_at ?? '' })).toEqual(made.filter(isBefore).toReversed());
+    expect(await search({ created_to: created_from, created_from: '2020-01-01T00:00:00Z' })).toEqual([]);
+    const refused = await refusalOf(search({ created_to: created_from }));
+    expect(refused).toMatchObject({ code: 'search_funding_movements_schema', field: '/created_to' });
   });
 });

@@ -136,6 +136,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   list_operator_webhooks: ['program_id=x'],
   list_errors: ['code=nothing', 'operation=x'],
   list_funding_movements: ['cursor=wd_1'],
+  search_funding_movements: ['program_id=x', 'kind=x', 'cursor=wd_1'],
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
   search_attempts: ['program_id=x', 'status=lost'],

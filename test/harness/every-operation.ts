@@ -155,6 +155,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('create_withdrawal', () => withdrawals.create(id, { amount: 100 }));
   await call('list_funding_movements', () => programs.movements(id));
   await call('export_funding_movements', async () => linesOf(await programs.exportMovements(id)));
+  await call('search_funding_movements', () => client.movements.search({ program_id: id }));
   await call('get_day', () => client.days.get(id));
   await call('export_day', async () => linesOf(await client.days.export(id)));
   await call('close_day', () => client.days.close(id, { day: '2020-02-29', note: 'compared' }));

@@ -40,6 +40,7 @@ import {
   exportFundingMovements,
   listFundingMovements,
   readMovementReference,
+  searchFundingMovements,
 } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
@@ -205,6 +206,18 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['close_break with orders', lockBatchOrders({ connectorId: 'bank', attemptIds: [after] })],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],
   ['list_funding_movements, a later page', listFundingMovements(PROGRAM, EVERY_MOVEMENT, after, 20)],
+  ...[null, PROGRAM].flatMap((programId) =>
+    [null, 'deposit' as const, 'withdrawal' as const].flatMap((kind) =>
+      [false, true].map((isLater): readonly [string, Statement] => {
+        const name = `search_funding_movements ${kind} of ${programId}, ${isLater ? 'a later page' : 'a time'}`;
+        const period = isLater ? { from: null, to: null } : lastHour;
+        const bounds = isLater
+          ? { fromId: null, untilId: null }
+          : { fromId: lowestIdAt(lastHour.from), untilId: LAST_ID };
+        return [name, searchFundingMovements({ kind, programId, ...period }, bounds, isLater ? after : null, 20)];
+      }),
+    ),
+  ),
   ['export_funding_movements', exportFundingMovements(PROGRAM, after, LAST_ID, 1000)],
   ['export_funding_movements of a time', exportFundingMovements(PROGRAM, lowestIdAt(lastHour.from), LAST_ID, 250)],
   [

@@ -1,17 +1,16 @@
 import { useState } from 'preact/hooks';
-import type { FundingMovementRecord, ProgramRecord } from '../../../sdk/client.ts';
+import type { ProgramRecord } from '../../../sdk/client.ts';
 import { ApprovalNotice, PendingApproval } from '../../components/approval.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
 import { useCsvExport } from '../../components/csv-export.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import { DataTable } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Id } from '../../components/id.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
-import { KeyName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo, type Parameters } from '../../data/location.ts';
@@ -22,6 +21,7 @@ import { formatCount } from '../../format/amounts.ts';
 import { type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { isLow } from '../programs/programs-screen.tsx';
+import { MOVEMENT_COLUMNS } from './movement-columns.tsx';
 import { MoveDialog, SettingsDialog, useEditProgram } from './program-dialogs.tsx';
 
 const PAGE_ROWS = 20;
@@ -154,7 +154,7 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
       <PagedTable
         pages={movements}
         label="Deposits and withdrawals"
-        columns={COLUMNS}
+        columns={MOVEMENT_COLUMNS}
         rowKey={({ movement_id: id }) => id}
         empty={
           <Empty title="No deposits yet">Cards are loaded from the funds of their program: make a deposit first.</Empty>
@@ -163,35 +163,6 @@ function Movements({ programId, moves }: { readonly programId: string; readonly 
     </Section>
   );
 }
-
-const COLUMNS: readonly Column<FundingMovementRecord>[] = [
-  { title: 'Time', onPhone: 'note', cell: ({ created_at: at }) => <Moment at={at} short /> },
-  { title: 'Kind', onPhone: 'title', cell: ({ kind }) => sentenceCase(kind) },
-  {
-    title: 'Amount',
-    align: 'end',
-    onPhone: 'value',
-    cell: ({ kind, amount, currency }) => (
-      <Money amount={kind === 'deposit' ? amount : -amount} currency={currency} signed />
-    ),
-  },
-  {
-    title: 'Balance afterwards',
-    align: 'end',
-    cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
-  },
-  { title: 'Who', onPhone: 'note', cell: ({ created_by: creator }) => <KeyName id={creator} plain /> },
-  { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
-  { title: 'Reference', cell: ({ reference }) => reference },
-  {
-    title: 'Metadata',
-    cell: ({ metadata }) =>
-      Object.entries(metadata)
-        .map(([name, value]) => `${name}: ${value}`)
-        .join(', '),
-  },
-  { title: 'Id', cell: ({ movement_id: id }) => <Id id={id} /> },
-];
 
 type Row = ReturnType<typeof rowsOf>[number];
 

@@ -5,6 +5,7 @@ import {
   BIGINT,
   CURRENCY,
   columns,
+  DATE,
   insertRow,
   insertRows,
   json,
@@ -143,6 +144,54 @@ export function listFundingMovements(
   const text = (): string => `select ${COLUMNS}, ${REPLICATED}
     from (${FOUND[name]}) as funding_movement ${WITH_POSTING} order by movement_id desc`;
   return LIST_MOVEMENTS(name, text, { programId, after, reference, ...pair, count });
+}
+
+/** The conditions of a search in all card programs. Null means no condition. */
+export type MovementSearch = {
+  readonly kind: FundingMovement['kind'] | null;
+  readonly programId: string | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+};
+
+const SEARCH_MOVEMENTS = statementVariants({
+  programId: nullable(UUID),
+  after: nullable(UUID),
+  fromId: nullable(UUID),
+  untilId: nullable(UUID),
+  from: nullable(DATE),
+  to: nullable(DATE),
+  count: NUMBER,
+});
+
+/**
+ * Reads a page of the deposits and withdrawals of all card programs, newest first, after the movement `after` (inner UUID).
+ * `bounds` are ids before and after the period, so that an index finds the candidates.
+ */
+export function searchFundingMovements(
+  { kind, programId, from, to }: MovementSearch,
+  bounds: { readonly fromId: string | null; readonly untilId: string | null },
+  after: string | null,
+  count: number,
+): Statement {
+  const conditions = [
+    // The planner can use the index of withdrawals, and expects many deposits even if the table has no statistics.
+    ['kind', kind !== null, kind === 'deposit' ? "kind <> 'withdrawal'" : "kind = 'withdrawal'"],
+    ['program', programId !== null, 'program_id = :programId'],
+    ['from', from !== null, 'movement_id > :fromId and created_at >= :from'],
+    ['to', to !== null, 'movement_id < :untilId and created_at < :to'],
+    ['after', after !== null, 'movement_id < :after'],
+  ] as const;
+  const used = conditions.filter(([, isUsed]) => isUsed);
+  const suffix = used.map(([name]) => `_${name === 'kind' ? kind : name}`).join('');
+  const where = used.length === 0 ? '' : `where ${used.map(([, , condition]) => condition).join(' and ')}`;
+  const text = (): string => `select ${COLUMNS} from (
+      select * from funding_movement ${where} order by movement_id desc limit :count
+    ) as funding_movement ${WITH_POSTING} order by movement_id desc`;
+  return SEARCH_MOVEMENTS(`search_funding_movements${suffix}`, text, {
+    ...{ programId, after, from, to, count },
+    ...bounds,
+  });
 }
 
 const EXPORT_MOVEMENTS = statement(

@@ -8,7 +8,7 @@ import { type Call, countedActor, type Reply, type Service } from '../../calls/c
 import { LINES_FIRST, type Pages, writeCsv } from '../../calls/csv-export.ts';
 import { readPair, readPeriod } from '../../calls/fields.ts';
 import { readPage } from '../../calls/page.ts';
-import { currencyFor, loadProgram } from '../../calls/program.ts';
+import { currencyFor, loadProgram, readProgramFilter } from '../../calls/program.ts';
 import { readAgain, readRows } from '../../calls/read-rows.ts';
 import { lowFunding } from '../../calls/records/event.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
@@ -26,6 +26,7 @@ import {
   type MadeMovement,
   readFundingMovement,
   readMovementReference,
+  searchFundingMovements as searchStatement,
   toFundingMovement,
   toReferenceHolder,
 } from '../../store/ledger/funding.ts';
@@ -196,6 +197,28 @@ export async function listFundingMovements(
   return { record };
 }
 
+/** search_funding_movements: returns the deposits and withdrawals of all card programs, newest first. */
+export async function searchFundingMovements(
+  service: Service,
+  call: Call<'search_funding_movements'>,
+): Promise<Reply<'search_funding_movements'>> {
+  const { kind = null, program_id: programId } = call.query;
+  const { from, to } = readPeriod(call, call.query);
+  const search = { kind, programId: readProgramFilter(call, programId), from, to };
+  const bounds = {
+    fromId: from === null ? null : idNear(from.getTime() - CLOCKS_DIFFER_MILLISECONDS),
+    untilId: to === null ? null : idNear(to.getTime() + CLOCKS_DIFFER_MILLISECONDS),
+  };
+  const record = await readPage(service, call, {
+    prefix: 'dep',
+    statement: (after, count) => searchStatement(search, bounds, after, count),
+    read: toFundingMovement,
+    idOf: ({ movement }) => movement.movementId,
+    show: toMovementRecord,
+  });
+  return { record };
+}
+
 /**
  * export_funding_movements: returns comma-separated values, oldest first. A movement that is created during the export may be
  * included.
@@ -218,6 +241,9 @@ const CLOCKS_DIFFER_MILLISECONDS = 3_600_000;
 /** The latest time that a Date can have, in milliseconds since 1970. */
 const LAST_DATE = 8.64e15;
 
+/** Returns the lowest id of a time. In each direction, ids of one moment can be `CLOCKS_DIFFER_MILLISECONDS` away from it. */
+const idNear = (time: number): string => lowestIdAt(new Date(time));
+
 async function* readPages(
   { database }: Service,
   call: Call<'export_funding_movements'>,
@@ -225,7 +251,6 @@ async function* readPages(
   { from, to }: Period,
 ): Pages {
   const turns = forEachPiece(call);
-  const idNear = (time: number) => lowestIdAt(new Date(time));
   let after = idNear(from === null ? 0 : from.getTime() - CLOCKS_DIFFER_MILLISECONDS);
   const until = idNear(to === null ? LAST_DATE : to.getTime() + CLOCKS_DIFFER_MILLISECONDS);
   const isWithin = ({ createdAt }: MadeMovement): boolean =>
