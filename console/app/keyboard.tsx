@@ -6,7 +6,7 @@ import { ROUTES, type Route } from './routes.ts';
 /** The keyboard shortcuts, except for `g` and a letter. */
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'Search (or Ctrl-K)'],
-  ['j k', 'Next and previous row'],
+  ['j k', 'Next and previous row. The arrow keys then do the same'],
   ['Enter', 'Open the row'],
   ['[ ]', 'Newer and older page'],
   ['r', 'Reply to a case'],
@@ -50,6 +50,7 @@ export function useKeyboard(
       else if (event.key === '?') onKeys();
       else if (event.key === 'j') moveRow(1);
       else if (event.key === 'k') moveRow(-1);
+      else if (isArrow(event) && isRow(event.target)) moveRow(event.key === 'ArrowDown' ? 1 : -1);
       else if (event.key === 'Enter') openRow(event.target);
       else if (event.key === '[' || event.key === ']') turnPage(event.key === ']');
       else if (!pressShortcut(event.key)) return;
@@ -75,17 +76,45 @@ function focusContent(from: EventTarget | null): void {
   if (from instanceof Element) from.closest<HTMLElement>('main')?.focus({ preventScroll: true });
 }
 
+function isArrow({ key, shiftKey }: KeyboardEvent): boolean {
+  return !shiftKey && (key === 'ArrowDown' || key === 'ArrowUp');
+}
+
+const ROW = 'main tr[data-row]';
+
+function isRow(target: EventTarget | null): target is HTMLElement {
+  return target instanceof HTMLElement && target.matches(ROW);
+}
+
+/** The page of the row that was opened last, by the path of its list. After "back", the selection starts there. */
+const opened = new Map<string, string>();
+
+/** Selects the next or the previous row: focuses it, and marks it as the current one for screen readers. */
 function moveRow(step: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('main tr[data-row]')];
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1);
+  const rows = [...document.querySelectorAll<HTMLElement>(ROW)];
+  const selected = document.activeElement?.closest<HTMLElement>(ROW) ?? rows.find((row) => row.ariaCurrent !== null);
+  const last = opened.get(window.location.pathname);
+  const at = selected === undefined ? -1 : rows.indexOf(selected);
+  const before = rows.findIndex((row) => at === -1 && last !== undefined && row.dataset.row === last);
+  const next =
+    at !== -1
+      ? Math.min(Math.max(at + step, 0), rows.length - 1)
+      : before !== -1
+        ? before
+        : step === 1
+          ? 0
+          : rows.length - 1;
+  for (const row of rows) row.removeAttribute('aria-current');
+  rows[next]?.setAttribute('aria-current', 'true');
   rows[next]?.focus();
   rows[next]?.scrollIntoView({ block: 'nearest' });
 }
 
 function openRow(target: EventTarget | null): void {
   const path = target instanceof HTMLElement ? target.dataset.row : undefined;
-  if (path !== undefined && path !== '') navigate(path);
+  if (path === undefined || path === '') return;
+  opened.set(window.location.pathname, path);
+  navigate(path);
 }
 
 /** Presses the button or focuses the field that has this key. Returns whether it found one. */

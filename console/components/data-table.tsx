@@ -1,8 +1,12 @@
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { keepColumnChoice, readColumnChoice } from '../data/kept-columns.ts';
 import { navigate } from '../data/location.ts';
+import { ColumnsMenu } from './columns-menu.tsx';
 
 export type Column<Row> = {
   readonly title: string;
+  /** Nothing (null, false or an empty text) if the row has no value. A column without values is hidden. */
   readonly cell: (row: Row) => ComponentChildren;
   /** `end` aligns the digits of amounts and counts. */
   readonly align?: 'end';
@@ -13,16 +17,20 @@ export type Column<Row> = {
    * the notes, and columns without it are hidden.
    */
   readonly onPhone?: 'title' | 'value' | 'note';
+  /** Set it if users can hide or show the column. It says whether the column is shown by default. */
+  readonly optional?: 'shown' | 'hidden';
+  /** Whether to cut a long text at the end of one line. The tooltip and the selected row show the whole text. */
+  readonly oneLine?: true;
 };
 
 /**
  * A dense table. `j` and `k` move through the rows of a page, and Enter opens a row. On a phone each row becomes two lines, or
  * a block of names and values. `href` is the page that a row opens. Put the same link into the first column for people who use
- * Tab.
+ * Tab. The head stays below the top bar, and the browser keeps the user's choice of optional columns under `label`.
  */
 export function DataTable<Row>({
   label,
-  columns,
+  columns: all,
   rows,
   rowKey,
   href,
@@ -39,51 +47,122 @@ export function DataTable<Row>({
   /** Shown instead of a table without rows. */
   readonly empty?: ComponentChildren;
 }) {
+  const { columns, menu } = useColumns(label, all, rows);
+  const box = useOverflow();
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   const hasTwoLines = columns.some(({ onPhone }) => onPhone !== undefined);
-  const classOf = ({ align, wideOnly, onPhone }: Column<Row>) => {
+  const classOf = ({ align, wideOnly, onPhone, oneLine }: Column<Row>) => {
     const isWideOnly = hasTwoLines ? onPhone === undefined : wideOnly;
     return (
-      [align === 'end' && 'end', isWideOnly && 'wide-only', onPhone && `phone-${onPhone}`].filter(Boolean).join(' ') ||
-      undefined
+      [align === 'end' && 'end', isWideOnly && 'wide-only', onPhone && `phone-${onPhone}`, oneLine && 'one-line']
+        .filter(Boolean)
+        .join(' ') || undefined
     );
   };
   return (
-    <div class={stale ? 'table-scroll stale' : 'table-scroll'}>
-      <table class={hasTwoLines ? 'table two-lines' : 'table'} aria-label={label} role="table">
-        <thead>
-          <tr role="row">
-            {columns.map((column) => (
-              <th key={column.title} scope="col" role="columnheader" class={classOf(column)}>
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => {
-            const target = href?.(row);
-            return (
-              <tr
-                key={rowKey(row)}
-                role="row"
-                tabIndex={-1}
-                data-row={target ?? ''}
-                class={target === undefined ? undefined : 'opens'}
-                onClick={target === undefined ? undefined : (event) => openRow(event, target)}
-              >
-                {columns.map((column) => (
-                  <td key={column.title} role="cell" data-title={column.title} class={classOf(column)}>
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <div class={menu === undefined ? 'table-frame' : 'table-frame with-menu'}>
+      {menu}
+      <div ref={box} class={stale ? 'table-scroll stale' : 'table-scroll'}>
+        <table class={hasTwoLines ? 'table two-lines' : 'table'} aria-label={label} role="table">
+          <thead>
+            <tr role="row">
+              {columns.map((column) => (
+                <th key={column.title} scope="col" role="columnheader" class={classOf(column)}>
+                  {column.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => {
+              const target = href?.(row);
+              return (
+                <tr
+                  key={rowKey(row)}
+                  role="row"
+                  tabIndex={-1}
+                  data-row={target ?? ''}
+                  class={target === undefined ? undefined : 'opens'}
+                  onClick={target === undefined ? undefined : (event) => openRow(event, target)}
+                >
+                  {columns.map((column) => {
+                    const cell = column.cell(row);
+                    const title = column.oneLine && typeof cell === 'string' ? cell : undefined;
+                    return (
+                      <td
+                        key={column.title}
+                        role="cell"
+                        data-title={column.title}
+                        class={classOf(column)}
+                        title={title}
+                      >
+                        {cell}
+                      </td>
+                    );
+                  })}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
     </div>
   );
+}
+
+/** Returns the columns to show, and the menu of the optional columns. Without optional columns there is no menu. */
+function useColumns<Row>(list: string, all: readonly Column<Row>[], rows: readonly Row[]) {
+  const [choice, setChoice] = useState(() => readColumnChoice(list));
+  const choose = (next: typeof choice): void => {
+    keepColumnChoice(list, next);
+    setChoice(next);
+  };
+  const known = all.map((column, at) => {
+    const isEmpty = at > 0 && rows.length > 0 && rows.every((row) => isNothing(column.cell(row)));
+    const chosen =
+      column.optional !== undefined && Object.hasOwn(choice, column.title) ? choice[column.title] : undefined;
+    return { column, isEmpty, isShown: chosen ?? (column.optional !== 'hidden' && !isEmpty) };
+  });
+  const optional = known.filter(({ column }) => column.optional !== undefined);
+  const menu =
+    optional.length === 0 ? undefined : (
+      <ColumnsMenu
+        list={list}
+        columns={optional.map(({ column: { title }, ...state }) => ({ title, ...state }))}
+        onChange={(title, isShown) => choose({ ...choice, [title]: isShown })}
+        onReset={Object.keys(choice).length === 0 ? undefined : () => choose({})}
+      />
+    );
+  return { columns: known.filter(({ isShown }) => isShown).map(({ column }) => column), menu };
+}
+
+function isNothing(cell: ComponentChildren): boolean {
+  return cell === null || cell === undefined || cell === false || cell === '';
+}
+
+/**
+ * Marks the box of a table that is wider than its box. Such a box scrolls in both directions, so that the head stays visible. In
+ * every other box the head sticks to the window, which a box that scrolls would prevent.
+ */
+function useOverflow() {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const { current } = box;
+    const table = current?.firstElementChild;
+    if (current === null || !(table instanceof HTMLElement)) return;
+    const measure = (): void => {
+      const isWider = table.offsetWidth > current.clientWidth + 1;
+      current.classList.toggle('overflows', isWider);
+      if (isWider) current.tabIndex = 0;
+      else current.removeAttribute('tabindex');
+    };
+    const observer = new ResizeObserver(measure);
+    observer.observe(current);
+    observer.observe(table);
+    measure();
+    return () => observer.disconnect();
+  });
+  return box;
 }
 
 /** Opens the clicked row, unless the click was on a control in the row or has selected text. */

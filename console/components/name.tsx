@@ -68,7 +68,13 @@ export function ProgramName(parts: Omit<NameParts, 'programId'>) {
 /** Shows an `actor` of the API: a key or a person by name, and any other caller by a description. */
 export function KeyName(parts: Omit<NameParts, 'programId'>) {
   const words = typeof parts.id === 'string' ? nameOfActor(parts.id) : undefined;
-  if (words !== undefined) return <span title={parts.id ?? ''}>{words}</span>;
+  if (words !== undefined) {
+    return (
+      <span class="unbroken" title={parts.id ?? ''}>
+        {words}
+      </span>
+    );
+  }
   return <Name kind={parts.id?.startsWith('per_') === true ? 'person' : 'key'} {...parts} />;
 }
 

@@ -31,6 +31,23 @@ export function useUrlState<State extends Readonly<Record<string, string>>>(
 }
 
 /**
+ * Calls `onAsked` if a link asks for a dialog of the screen: `?open=create`. The URL loses that parameter at once, so that Back and
+ * a reload don't open the dialog again.
+ */
+export function useAskedDialog(onAsked: (name: string) => void): void {
+  const { query } = useLocation();
+  const name = query.get('open');
+  useEffect(() => {
+    if (name === null) return;
+    const rest = new URLSearchParams(window.location.search);
+    rest.delete('open');
+    const { pathname } = window.location;
+    navigate(rest.size === 0 ? pathname : `${pathname}?${rest}`, { replace: true });
+    onAsked(name);
+  }, [name]);
+}
+
+/**
  * Returns the text of a field whose value is stored elsewhere, such as in the URL. `onType` receives the text after a pause in
  * typing. Pass `isSame` if the stored value can differ from the typed text.
  */

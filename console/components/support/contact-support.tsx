@@ -6,6 +6,7 @@ import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { given } from '../../data/use-pages.ts';
+import { useAskedDialog } from '../../data/use-url-state.ts';
 import { pathOf } from '../../format/ids.ts';
 import { SEVERITIES } from '../../format/support/cases.ts';
 import { Button, ButtonLink, WhoMay } from '../button.tsx';
@@ -47,6 +48,7 @@ function Way({ about }: { readonly about: About }) {
   const [isOpen, setOpen] = useState(false);
   const { request_id: requestId, transfer_id: transferId } = about;
   const isAbout = requestId !== undefined || transferId !== undefined;
+  useAskedDialog((asked) => setOpen(!isAbout && asked === 'create'));
   const cases = useOperation(
     isAbout && isKnown && can('list_cases')
       ? (api, options) => api.cases.list({ limit: MAX_CASES, ...given({ request_id: requestId }) }, options)

@@ -98,5 +98,5 @@ const COLUMNS: readonly Column<AccessRecord>[] = [
     cell: ({ last_used_at }) =>
       last_used_at === null ? <span class="quiet">never</span> : <Moment at={last_used_at} distance actual />,
   },
-  { title: 'Expires', cell: ({ expires_at }) => <Moment at={expires_at} short /> },
+  { title: 'Expires', cell: ({ expires_at: at }) => at !== null && <Moment at={at} short /> },
 ];

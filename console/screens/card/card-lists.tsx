@@ -64,8 +64,8 @@ const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
     onPhone: 'value',
     cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
   },
-  { title: 'Expires', cell: ({ expires_at }) => <Moment at={expires_at} short /> },
-  { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
+  { title: 'Expires', cell: ({ expires_at: at }) => at !== null && <Moment at={at} short /> },
+  { title: 'Description', onPhone: 'note', oneLine: true, cell: ({ description }) => description },
   { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
@@ -91,7 +91,7 @@ export function CardHolds({ cardId, changes }: ListParts) {
 }
 
 const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
-  { title: 'Line', align: 'end', cell: ({ sequence }) => sequence },
+  { title: 'Line', align: 'end', optional: 'shown', cell: ({ sequence }) => sequence },
   { title: 'Time', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
   { title: 'Purpose', onPhone: 'title', cell: ({ purpose }) => sentenceCase(purpose.replaceAll('_', ' ')) },
   {
@@ -105,19 +105,22 @@ const LINE_COLUMNS: readonly Column<PostingRecord>[] = [
   {
     title: 'Balance after',
     align: 'end',
+    optional: 'shown',
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
   {
     title: 'Description and reference',
     onPhone: 'note',
-    cell: ({ description, reference }) => (
-      <>
-        {description}
-        {reference !== null && <div class="quiet">{reference}</div>}
-      </>
-    ),
+    optional: 'shown',
+    cell: ({ description, reference }) =>
+      (description ?? reference) !== null && (
+        <>
+          {description}
+          {reference !== null && <div class="quiet">{reference}</div>}
+        </>
+      ),
   },
-  { title: 'Transfer', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
+  { title: 'Transfer', optional: 'shown', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
 export function CardStatement({ cardId, changes }: ListParts) {

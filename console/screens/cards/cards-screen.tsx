@@ -30,14 +30,30 @@ const COLUMNS: readonly Column<CardRecord>[] = [
     cell: (card) => <NameLink kind="card" id={card.card_id} name={nameOfCard(card)} />,
   },
   { title: 'Status', onPhone: 'note', cell: ({ status }) => <Badge>{status}</Badge> },
-  { title: 'Balance', align: 'end', cell: (card) => <CardMoney card={card} amount={card.balance} /> },
+  {
+    title: 'Balance',
+    align: 'end',
+    optional: 'shown',
+    cell: (card) => <CardMoney card={card} amount={card.balance} />,
+  },
   {
     title: 'Available',
     align: 'end',
     onPhone: 'value',
     cell: (card) => <CardMoney card={card} amount={card.available} />,
   },
-  { title: 'Created', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short /> },
+  {
+    title: 'Created',
+    onPhone: 'note',
+    optional: 'shown',
+    cell: ({ created_at }) => <Moment at={created_at} short />,
+  },
+  // Cards without a name already show their ids in the first column.
+  {
+    title: 'Id',
+    optional: 'shown',
+    cell: (card) => nameOfCard(card) !== undefined && <code class="quiet">{shortId(card.card_id)}</code>,
+  },
 ];
 
 /** Shows an amount on a card, unless its money is at a processor. */
@@ -51,12 +67,6 @@ function CardMoney({
   if (connector_id !== null) return <span class="quiet">at {connector_id}</span>;
   return <Money amount={amount} currency={currency} />;
 }
-
-/** Shows the ids of cards that have a name. Cards without a name already show their ids in the first column. */
-const ID_COLUMN: Column<CardRecord> = {
-  title: 'Id',
-  cell: (card) => (nameOfCard(card) === undefined ? null : <code class="quiet">{shortId(card.card_id)}</code>),
-};
 
 /** Users see the status `inactive` as "suspended". */
 const STATUS_OPTIONS = CARD_STATUSES.map((status) => [status, status === 'inactive' ? 'suspended' : status] as const);
@@ -77,7 +87,7 @@ export function CardsScreen() {
       <PagedTable
         pages={cards}
         label="Cards"
-        columns={cards.rows.some(nameOfCard) ? [...COLUMNS, ID_COLUMN] : COLUMNS}
+        columns={COLUMNS}
         rowKey={({ card_id }) => card_id}
         href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
         empty={<NoCards isFiltered={isFiltered} hasMore={cards.pager.hasNext} />}

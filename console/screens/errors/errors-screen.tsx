@@ -10,10 +10,10 @@ import { BarChart } from '../../components/charts/chart.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters, PeriodFilter } from '../../components/filters.tsx';
-import { LinkedText } from '../../components/id.tsx';
+import { Id, LinkedText } from '../../components/id.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { CardName, ProgramName } from '../../components/name.tsx';
+import { CardName, KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
@@ -237,14 +237,27 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'Card',
     onPhone: 'note',
+    optional: 'shown',
     cell: ({ card_id, program_id }) => card_id !== null && <CardName id={card_id} programId={program_id} plain />,
   },
-  { title: 'Money', onPhone: 'note', cell: ({ money_moved }) => <MoneyMoved value={money_moved} /> },
+  {
+    title: 'Money',
+    onPhone: 'note',
+    optional: 'shown',
+    cell: ({ money_moved: moved }) => moved !== null && <MoneyMoved value={moved} />,
+  },
+  { title: 'Caller', optional: 'hidden', cell: ({ key_id: id }) => id !== null && <KeyName id={id} plain /> },
+  { title: 'Idempotency key', optional: 'hidden', cell: ({ idempotency_key: key }) => key },
+  { title: 'Request', optional: 'hidden', cell: ({ request_id: id }) => <Id id={id} /> },
 ];
 
 const OPERATOR_COLUMNS: readonly Column<Row>[] = [
   ...COLUMNS,
-  { title: 'Program', cell: ({ program_id }) => program_id !== null && <ProgramName id={program_id} plain /> },
+  {
+    title: 'Program',
+    optional: 'shown',
+    cell: ({ program_id: id }) => typeof id === 'string' && <ProgramName id={id} plain />,
+  },
 ];
 
 function MoneyMoved({ value }: { readonly value: LoggedErrorRecord['money_moved'] }) {

@@ -14,7 +14,7 @@ import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { useUrlState } from '../../data/use-url-state.ts';
+import { useAskedDialog, useUrlState } from '../../data/use-url-state.ts';
 import { pathOf } from '../../format/ids.ts';
 import { EMPTY_DRAFT } from '../../format/support/incidents.ts';
 
@@ -27,6 +27,7 @@ export function IncidentsScreen() {
   const { can } = useSession();
   const [filter, setFilter] = useUrlState(NO_FILTER);
   const [isOpening, setOpening] = useState(false);
+  useAskedDialog((asked) => setOpening(asked === 'create' && can('create_incident')));
   const status = (['open', 'resolved'] as const).find((known) => known === filter.status);
   const incidents = usePages<IncidentRecord>(
     (api, options, cursor) =>
@@ -87,5 +88,5 @@ const COLUMNS: readonly Column<IncidentRecord>[] = [
   },
   { title: 'Covers', onPhone: 'note', cell: (row) => <Coverage incident={row} /> },
   { title: 'Began', onPhone: 'note', cell: ({ started_at: at }) => <Moment at={at} distance /> },
-  { title: 'Ended', cell: ({ resolved_at: at }) => <Moment at={at} short /> },
+  { title: 'Ended', cell: ({ resolved_at: at }) => at !== null && <Moment at={at} short /> },
 ];

@@ -16,7 +16,7 @@ import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { useUrlState } from '../../data/use-url-state.ts';
+import { useAskedDialog, useUrlState } from '../../data/use-url-state.ts';
 import { isUnused, stateOfKey } from '../../format/operators/keys.ts';
 import { CreateKeyDialog } from './create-key-dialog.tsx';
 import { PeopleSection } from './people-section.tsx';
@@ -40,6 +40,7 @@ export function KeysScreen() {
   const [{ show }, setFilters] = useUrlState({ show: 'usable' });
   const keys = usePages((api, options, cursor) => api.keys.list({ limit: 50, cursor }, options));
   const [open, setOpen] = useKeptState<Open>('open', undefined);
+  useAskedDialog((asked) => asked === 'create' && can('create_key') && setOpen({ what: 'create' }));
   const close = () => setOpen(undefined);
   const now = useNow();
   const rows = keys.rows.filter((key) => {
@@ -116,7 +117,7 @@ function columnsFor(now: number, mayChange: boolean, open: (what: Open) => void)
       cell: (key) => (key.program_id === null ? 'All programs' : <ProgramName id={key.program_id} />),
     },
     { title: 'Last used', onPhone: 'note', cell: (key) => <LastUsed record={key} now={now} /> },
-    { title: 'Expires', cell: (key) => <Moment at={key.expires_at} short /> },
+    { title: 'Expires', cell: ({ expires_at: at }) => at !== null && <Moment at={at} short /> },
     { title: 'State', onPhone: 'value', cell: (key) => <Badge>{stateOfKey(key, now)}</Badge> },
   ];
   if (!mayChange) return columns;

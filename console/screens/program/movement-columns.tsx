@@ -21,17 +21,24 @@ export const MOVEMENT_COLUMNS: readonly Column<FundingMovementRecord>[] = [
   {
     title: 'Balance afterwards',
     align: 'end',
+    optional: 'shown',
     cell: ({ balance, currency }) => <Money amount={balance} currency={currency} />,
   },
-  { title: 'Who', onPhone: 'note', cell: ({ created_by: creator }) => <KeyName id={creator} plain /> },
-  { title: 'Description', onPhone: 'note', cell: ({ description }) => description },
-  { title: 'Reference', cell: ({ reference }) => reference },
+  {
+    title: 'Who',
+    onPhone: 'note',
+    optional: 'shown',
+    cell: ({ created_by: creator }) => <KeyName id={creator} plain />,
+  },
+  { title: 'Description', onPhone: 'note', oneLine: true, cell: ({ description }) => description },
+  { title: 'Reference', optional: 'shown', cell: ({ reference }) => reference },
   {
     title: 'Metadata',
+    optional: 'shown',
     cell: ({ metadata }) =>
       Object.entries(metadata)
         .map(([name, value]) => `${name}: ${value}`)
         .join(', '),
   },
-  { title: 'Id', cell: ({ movement_id: id }) => <Id id={id} /> },
+  { title: 'Id', optional: 'shown', cell: ({ movement_id: id }) => <Id id={id} /> },
 ];

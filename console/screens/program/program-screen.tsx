@@ -17,6 +17,7 @@ import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { usePages } from '../../data/use-pages.ts';
+import { useAskedDialog } from '../../data/use-url-state.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { type Limits, type LimitsChange, limitText, rowsOf } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
@@ -34,6 +35,11 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
   const program = useOperation((api, options) => api.programs.get(programId, options), { deps: [programId] });
   const [moves, setMoves] = useState(0);
   const [open, setOpen] = useState<Open>(undefined);
+  const { can } = useSession();
+  useAskedDialog((asked) => {
+    if (asked === 'deposit' && can('create_deposit')) setOpen(asked);
+    if (asked === 'withdrawal' && can('create_withdrawal')) setOpen(asked);
+  });
   const close = () => setOpen(undefined);
   const changed = () => {
     close();

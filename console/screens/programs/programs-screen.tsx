@@ -15,12 +15,15 @@ import { hrefTo, navigate } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { usePages } from '../../data/use-pages.ts';
+import { useAskedDialog } from '../../data/use-url-state.ts';
+import { shortId } from '../../format/ids.ts';
 
 const PAGE_ROWS = 50;
 
 export function ProgramsScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);
+  useAskedDialog((asked) => setCreating(asked === 'create' && can('create_program')));
   const programs = usePages((api, options, cursor) =>
     api.programs.list({ limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) }, options),
   );
@@ -76,8 +79,9 @@ const COLUMNS: readonly Column<ProgramRecord>[] = [
   {
     title: 'Low-balance alert',
     onPhone: 'note',
+    optional: 'shown',
     cell: (program) => {
-      if (program.funding_low_threshold === null) return <span class="quiet">no alert</span>;
+      if (program.funding_low_threshold === null) return null;
       return isLow(program) ? (
         <Badge tone="bad">funds are low</Badge>
       ) : (
@@ -90,10 +94,16 @@ const COLUMNS: readonly Column<ProgramRecord>[] = [
   {
     title: 'Yesterday',
     onPhone: 'note',
-    cell: ({ program_id: id }) => <a href={hrefTo(`/console/programs/${id}/day`, { program: id })}>Did it add up?</a>,
+    optional: 'shown',
+    cell: ({ program_id: id }) => (
+      <a class="unbroken" href={hrefTo(`/console/programs/${id}/day`, { program: id })}>
+        Did it add up?
+      </a>
+    ),
   },
-  { title: 'Time zone', cell: ({ time_zone: zone }) => zone },
-  { title: 'Created', cell: ({ created_at: at }) => <Moment at={at} short /> },
+  { title: 'Time zone', optional: 'shown', cell: ({ time_zone: zone }) => zone },
+  { title: 'Created', optional: 'shown', cell: ({ created_at: at }) => <Moment at={at} short /> },
+  { title: 'Id', optional: 'hidden', cell: ({ program_id: id }) => <code>{shortId(id)}</code> },
 ];
 
 function CreateDialog({ onClose }: { readonly onClose: () => void }) {

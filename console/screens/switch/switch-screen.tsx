@@ -83,9 +83,9 @@ function columnsOf(onRestart: ((setting: SwitchRecord) => void) | undefined): re
       onPhone: 'value',
       cell: ({ disabled }) => <Badge tone={disabled ? 'bad' : 'good'}>{disabled ? 'stopped' : 'running'}</Badge>,
     },
-    { title: 'Reason', onPhone: 'note', cell: ({ reason }) => reason ?? <span class="quiet none">–</span> },
+    { title: 'Reason', onPhone: 'note', cell: ({ reason }) => reason },
     { title: 'Since', onPhone: 'note', cell: ({ since }) => <Moment at={since} short /> },
-    { title: 'Until', cell: ({ until }) => <Moment at={until} short /> },
+    { title: 'Until', cell: ({ until }) => until !== null && <Moment at={until} short /> },
     { title: 'By', onPhone: 'note', cell: ({ actor }) => <KeyName id={actor} /> },
   ];
   if (onRestart === undefined) return columns;

@@ -7,7 +7,7 @@ import { Id } from '../../components/id.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
-import { CardName } from '../../components/name.tsx';
+import { CardName, KeyName } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
 import { useNow } from '../../data/clock.ts';
@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
       </a>
     ),
   },
-  { title: 'Type', onPhone: 'note', cell: ({ type }) => type.replaceAll('_', ' ') },
+  { title: 'Type', onPhone: 'note', optional: 'shown', cell: ({ type }) => type.replaceAll('_', ' ') },
   { title: 'Card', onPhone: 'title', cell: (transfer) => <Cards transfer={transfer} /> },
   {
     title: 'Amount',
@@ -43,9 +43,13 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
   { title: 'Status', onPhone: 'note', cell: (transfer) => <TransferStatus transfer={transfer} /> },
   {
     title: 'Reference',
+    optional: 'shown',
     cell: ({ reference }) => reference !== null && <span class="reference">{reference}</span>,
   },
-  { title: 'Id', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
+  { title: 'Description', optional: 'hidden', oneLine: true, cell: ({ description }) => description },
+  { title: 'Idempotency key', optional: 'hidden', cell: ({ idempotency_key: key }) => key },
+  { title: 'Requested by', optional: 'hidden', cell: ({ created_by: id }) => id !== null && <KeyName id={id} plain /> },
+  { title: 'Id', optional: 'shown', cell: ({ transfer_id }) => <Id id={transfer_id} /> },
 ];
 
 /** Lists the transfers of a card program page by page, with filters in the URL, and saves them as a file. */

@@ -10,6 +10,7 @@ import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
+import { useAskedDialog } from '../../data/use-url-state.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { pathOf } from '../../format/ids.ts';
 import { nameOfWebhook } from '../../format/names.ts';
@@ -21,6 +22,7 @@ const POLL_MILLISECONDS = 5_000;
 export function WebhooksScreen() {
   const { can } = useSession();
   const [isCreating, setCreating] = useState(false);
+  useAskedDialog((asked) => setCreating(asked === 'create' && can('create_webhook')));
   const webhooks = usePages((api, options, cursor) => api.webhooks.list({ limit: 50, cursor }, options), {
     pollMilliseconds: POLL_MILLISECONDS,
   });
@@ -74,9 +76,9 @@ const COLUMNS: readonly Column<WebhookRecord>[] = [
     ),
   },
   { title: 'State', onPhone: 'note', cell: (webhook) => <WebhookState webhook={webhook} /> },
-  { title: 'Sends', cell: ({ types }) => (types === null ? 'all events' : types.join(', ')) },
-  { title: 'Waiting', align: 'end', cell: ({ backlog }) => formatCount(backlog) },
-  { title: 'Undelivered', align: 'end', cell: ({ dead }) => formatCount(dead) },
+  { title: 'Sends', optional: 'shown', cell: ({ types }) => (types === null ? 'all events' : types.join(', ')) },
+  { title: 'Waiting', align: 'end', optional: 'shown', cell: ({ backlog }) => formatCount(backlog) },
+  { title: 'Undelivered', align: 'end', optional: 'shown', cell: ({ dead }) => formatCount(dead) },
   {
     title: 'Last delivery',
     onPhone: 'value',
