@@ -143,7 +143,7 @@ export function nextAfter(code: string): Next | undefined {
 }
 
 /** Whether the key can act in every card program and the request names none. The error then has the operation's own code. */
-function lacksProgram({ Code, Message }: TransferServiceError): boolean {
+export function lacksProgram({ Code, Message }: TransferServiceError): boolean {
   return Code.endsWith('_schema') && Message.startsWith("The required header 'Program-Id' is missing");
 }
 
@@ -185,7 +185,7 @@ function keyHint(error: {
 }
 
 /** Describes a connection failure in our own words, because Node's messages about certificates suggest Node options. */
-function connectionMessage(error: ConnectionFailure): string {
+export function connectionMessage(error: ConnectionFailure): string {
   const problem = tlsProblem(error, URL.canParse(error.baseUrl) ? new URL(error.baseUrl).hostname : error.baseUrl);
   return problem === undefined ? error.message : `Could not open a TLS connection to ${error.baseUrl}. ${problem}`;
 }
@@ -206,7 +206,8 @@ export function isOnThisMachine(url: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
 }
 
-function recordFields(error: TransferServiceError): object {
+/** Returns the fields of an error record and of its call, for programs. */
+export function recordFields(error: TransferServiceError): object {
   return {
     Message: error.Message,
     Status: error.Status,
@@ -222,7 +223,8 @@ function recordFields(error: TransferServiceError): object {
   };
 }
 
-function responseFields(error: ConnectionFailure | UnexpectedResponse): object {
+/** Returns the facts about a missing or unexpected response, for programs. */
+export function responseFields(error: ConnectionFailure | UnexpectedResponse): object {
   const response = error instanceof IncompleteResponse || error instanceof UnexpectedResponse ? error : undefined;
   return {
     failure: failureName(error),

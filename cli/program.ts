@@ -10,6 +10,7 @@ import { addDoctor } from './commands/doctor.ts';
 import { addErrors } from './commands/errors.ts';
 import { addEvents } from './commands/events/events.ts';
 import { addKeys } from './commands/keys.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addAccess, addPeople, addSessions } from './commands/people.ts';
 import { addConnector, addProcessors } from './commands/processors.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
@@ -63,6 +64,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
       addRunbook,
       addSandbox,
       addConnector,
+      addMcp,
       addCompletion,
     ],
   },

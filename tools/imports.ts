@@ -105,7 +105,7 @@ const levels: readonly Level[] = [
   {
     from: ['cli/'],
     to: ['sdk/', 'contract/', 'domain/', 'installation.mjs'],
-    packages: ['commander', 'csv-parse', 'fast-xml-parser'],
+    packages: ['@modelcontextprotocol/server', 'commander', 'csv-parse', 'fast-xml-parser'],
     node: true,
   },
   { from: ['console/'], to: ['sdk/'], packages: ['lucide-preact', 'preact', 'uplot'] },

@@ -131,7 +131,12 @@ export class SearchIndex<Entry extends SearchEntry = SearchEntry> {
       prefix: (term) => terms.get(term) === 'beginning',
       fuzzy: (term) => terms.get(term) === 'similar' && TYPOS,
     });
-    const ofEntry = Map.groupBy(hits, ({ id }) => this.#entryOf(id));
+    // Not with Map.groupBy, because the command line searches the error codes on Node 20, which does not have it.
+    const ofEntry = new Map<Entry, (typeof hits)[number][]>();
+    for (const hit of hits) {
+      const entry = this.#entryOf(hit.id);
+      ofEntry.set(entry, [...(ofEntry.get(entry) ?? []), hit]);
+    }
     return [...ofEntry]
       .map(([entry, own]): Found<Entry> => {
         const has = new Set(own.flatMap(({ queryTerms }) => queryTerms));

@@ -29,6 +29,7 @@ import { type PageResponse, prefersPage } from './page-response.ts';
 import { operationPage } from './reference/operation-page.ts';
 import { isServed, referencePage } from './reference/reference-page.ts';
 import { nearestOf, pageSearch } from './search/page-search.ts';
+import { searchData } from './search/search-data.ts';
 import { type SearchSection, searchPage } from './search/search-page.ts';
 
 /** The logo of the service, for a browser's tab. `console/icon.svg` is the same. */
@@ -95,6 +96,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
     '/search': (request) => showResults(request, 'search'),
+    '/search.json': async ({ query, host }) => asReadableData(await searchData(query, host.mode)),
     '/health/live': () => asHealth({ status: 'live' }),
     '/health/ready': () => showReadiness(host),
     '/errors': (request) => showErrors(request, request.wantsPage),

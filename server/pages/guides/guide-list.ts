@@ -94,6 +94,7 @@ export const GUIDE_GROUPS: readonly GuideGroup[] = [
     guides: [
       guide('console', 'Console', 'Inspect and operate the service in a browser.'),
       guide('command-line', 'Command line', 'Use the API from a terminal, and find out what is wrong.'),
+      guide('agents', 'AI agents', 'Let an AI agent look things up over the Model Context Protocol, safely.'),
       guide('transfers', 'Transfers', 'Move money at once, hold it first, schedule it, reverse it.'),
       guide('cards', 'Cards', 'Register a card, change its status, close it, read its statement.'),
       guide('limits', 'Limits', 'Set how much a card and a program may receive and send.'),

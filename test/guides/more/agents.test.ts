@@ -1,0 +1,3 @@
+import { followGuide } from '../guide-trial.ts';
+
+followGuide('agents');
