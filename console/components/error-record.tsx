@@ -28,11 +28,14 @@ import { Id, LinkedText } from './id.tsx';
 export function ErrorRecord({
   error,
   stale = false,
+  beside,
   children,
 }: {
   readonly error: Error;
   /** Whether older data is still shown below. */
   readonly stale?: boolean;
+  /** The label of the field that shows the message. The record then only says where it is. */
+  readonly beside?: string | undefined;
   /** Buttons, such as "Try again". */
   readonly children?: ComponentChildren;
 }) {
@@ -43,7 +46,7 @@ export function ErrorRecord({
   return (
     <div class={isCalm ? 'error-record calm' : 'error-record'} role="alert">
       <p class="error-message">
-        <LinkedText text={error.message} />
+        {beside === undefined ? <LinkedText text={error.message} /> : `Check the field “${beside}”.`}
       </p>
       <p class="error-facts">
         {code !== undefined && (

@@ -1,38 +1,57 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useOperation } from '../data/use-operation.ts';
+import { useFormProblem } from './form.tsx';
 
-type FieldParts = {
+export type FieldParts = {
   readonly label: string;
+  /** The field of the request, such as `limits.in.daily_amount`. An error of the service about it is shown here. */
+  readonly name?: string | undefined;
   /** What to type, shown below the field. */
   readonly hint?: ComponentChildren;
   /** What is wrong with the value. */
   readonly problem?: string | undefined;
 };
 
-/** Shows a label, and a control with its hint and its problem. `children` receives the ids that connect them. */
+/** The attributes that connect a control with its label, its hint and its problem. */
+export type ControlParts = {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': boolean;
+};
+
+/** Shows a label, and a control with its hint and its problem. `children` receives the attributes that connect them. */
 export function Field({
   label,
+  name,
   hint,
   problem,
   children,
 }: FieldParts & {
-  readonly children: (ids: { readonly id: string; readonly describedBy: string | undefined }) => ComponentChildren;
+  readonly children: (control: ControlParts) => ComponentChildren;
 }) {
   const id = useId();
-  const about = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean);
+  const found = useFormProblem(name ?? id);
+  const shown = problem ?? found;
+  const about = [hint !== undefined && `${id}-hint`, shown !== undefined && `${id}-problem`].filter(Boolean);
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children({ id, describedBy: about.length === 0 ? undefined : about.join(' ') })}
+      {children({
+        id,
+        name,
+        'aria-describedby': about.length === 0 ? undefined : about.join(' '),
+        'aria-invalid': shown !== undefined,
+      })}
+      {shown !== undefined && (
+        <p class="problem" id={`${id}-problem`}>
+          {shown}
+        </p>
+      )}
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`}>
           {hint}
-        </p>
-      )}
-      {problem !== undefined && (
-        <p class="problem" id={`${id}-problem`}>
-          {problem}
         </p>
       )}
     </div>
@@ -46,19 +65,17 @@ export function TextField({
   required = false,
   autoFocus = false,
   placeholder,
-  name,
   inputMode,
   autoComplete = 'off',
   ...field
 }: FieldParts & {
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'date' | 'datetime-local';
+  readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'date';
   readonly required?: boolean;
   /** For the first field of a screen. A dialog focuses its first field automatically. */
   readonly autoFocus?: boolean;
   readonly placeholder?: string;
-  readonly name?: string;
   readonly inputMode?: 'decimal' | 'numeric' | 'text';
   readonly autoComplete?: 'off' | 'current-password';
 }) {
@@ -69,22 +86,18 @@ export function TextField({
   }, [autoFocus]);
   return (
     <Field {...field}>
-      {({ id, describedBy }) => (
+      {(control) => (
         <input
+          {...control}
           ref={input}
-          id={id}
-          name={name}
           // Preact has a separate TypeScript type for each type of input. Here the input can be any text input.
           type={type as 'text'}
           value={value}
-          step={type === 'datetime-local' ? '1' : undefined}
           required={required}
           placeholder={placeholder}
           inputMode={inputMode}
           autoComplete={autoComplete}
           spellcheck={false}
-          aria-describedby={describedBy}
-          aria-invalid={field.problem !== undefined}
           onInput={(event) => onInput(event.currentTarget.value)}
         />
       )}
@@ -105,13 +118,8 @@ export function SelectField({
 }) {
   return (
     <Field {...field}>
-      {({ id, describedBy }) => (
-        <select
-          id={id}
-          value={value}
-          aria-describedby={describedBy}
-          onChange={(event) => onChange(event.currentTarget.value)}
-        >
+      {(control) => (
+        <select {...control} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
           {options.map((option) => {
             const [own, text] = typeof option === 'string' ? [option, option.replaceAll('_', ' ')] : option;
             return (
@@ -147,9 +155,9 @@ export function AreaField({
 }) {
   return (
     <Field {...field}>
-      {({ id, describedBy }) => (
+      {(control) => (
         <textarea
-          id={id}
+          {...control}
           class={isProse ? 'prose' : undefined}
           rows={rows}
           value={value}
@@ -157,8 +165,6 @@ export function AreaField({
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) onSubmit?.();
           }}
-          aria-describedby={describedBy}
-          aria-invalid={field.problem !== undefined}
           onInput={(event) => onInput(event.currentTarget.value)}
         />
       )}
@@ -187,10 +193,12 @@ const MAX_PROGRAMS = 100;
 
 /** Chooses a card program by name. If there are more than a hundred, the others can be entered by id. */
 export function ProgramField({
+  name = 'program_id',
   value,
   onChange,
   without = 'Choose a program',
 }: {
+  readonly name?: string;
   readonly value: string;
   readonly onChange: (programId: string) => void;
   /** The label of the option for no program. */
@@ -206,7 +214,7 @@ export function ProgramField({
   ];
   return (
     <>
-      <SelectField label="Card program" value={value} options={options} onChange={onChange} />
+      <SelectField label="Card program" name={name} value={value} options={options} onChange={onChange} />
       {data !== undefined && data.next_cursor !== null && (
         <TextField
           label="Or its id"

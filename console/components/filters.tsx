@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { PERIODS, type Period, toFieldValue, toIso } from '../format/times.ts';
+import { PERIODS, type Period } from '../format/times.ts';
 import { Button } from './button.tsx';
-import { SelectField, TextField } from './field.tsx';
+import { SelectField } from './field.tsx';
+import { TimeField } from './time-field.tsx';
 
 /** The filters of a list, in a row. Keep their values in the URL with `useUrlState`. */
 export function Filters({
@@ -29,20 +30,23 @@ export function PeriodFilter({
   label,
   value,
   onChange,
+  isActual = false,
 }: {
   /** The event that the times are about: "Created". */
   readonly label: string;
   readonly value: Period;
   readonly onChange: (changes: Period, options?: { readonly replace?: boolean }) => void;
+  /** Whether the times do not follow the sandbox clock. */
+  readonly isActual?: boolean;
 }) {
   const { period, from, to } = value;
   const isExact = !Object.hasOwn(PERIODS, period) && (period === 'exact' || from !== '' || to !== '');
   const time = (name: 'from' | 'to', text: string) => (
-    <TextField
+    <TimeField
       label={`${label} ${text}`}
-      type="datetime-local"
-      value={toFieldValue(value[name])}
-      onInput={(typed) => onChange({ ...value, period: 'exact', [name]: toIso(typed) ?? '' }, { replace: true })}
+      value={value[name]}
+      onChange={(at) => onChange({ ...value, period: 'exact', [name]: at }, { replace: true })}
+      isActual={isActual}
     />
   );
   return (

@@ -32,17 +32,37 @@ export function formatAmount(minorUnits: number | bigint | string, currency: str
   return `${formatDigits(minorUnits, currency)} ${currency}`;
 }
 
+/** A typed amount: its whole part, which may have separators, and its decimals. */
+const TYPED = /^(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d*))?$/;
+
 /**
  * Returns the minor units of a typed amount, such as `1,234.5`. Nothing is rounded: returns undefined if the text is not an
- * amount, is zero, or has more decimals than the currency.
+ * amount, is below the minimum, or has more decimals than the currency.
  */
-export function parseAmount(text: string, currency: string): number | undefined {
-  const match = /^(\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.(\d*))?$/.exec(text.trim());
+export function parseAmount(text: string, currency: string, minimum: 0 | 1 = 1): number | undefined {
+  const match = TYPED.exec(text.trim());
   const [, whole = '', fraction = ''] = match ?? [];
   const decimals = decimalsOf(currency);
   if (match === null || fraction.length > decimals) return undefined;
   const minorUnits = Number(whole.replaceAll(',', '') + fraction.padEnd(decimals, '0'));
-  return Number.isSafeInteger(minorUnits) && minorUnits > 0 ? minorUnits : undefined;
+  return Number.isSafeInteger(minorUnits) && minorUnits >= minimum ? minorUnits : undefined;
+}
+
+/** Says why a typed text is not an amount. Returns undefined for an amount, and for an empty text. */
+export function problemOfAmount(text: string, currency: string, minimum: 0 | 1 = 1): string | undefined {
+  const typed = text.trim();
+  if (typed === '' || parseAmount(typed, currency, minimum) !== undefined) return undefined;
+  const decimals = decimalsOf(currency);
+  const [, whole = '', fraction = ''] = TYPED.exec(typed) ?? [];
+  if (whole === '') {
+    return /^\d+,\d{1,2}$/.test(typed) && decimals > 0
+      ? `Write the decimals after a point: ${typed.replace(',', '.')}.`
+      : `Enter an amount, such as ${formatDigits(15n * 10n ** BigInt(decimals + 2), currency)}.`;
+  }
+  if (fraction.length > decimals) {
+    return decimals === 0 ? `${currency} has no decimals.` : `${currency} has only ${decimals} decimals.`;
+  }
+  return /[1-9]/.test(typed) ? 'This amount is too large.' : 'Enter more than zero.';
 }
 
 /** Formats a count with separators: `12,345`. */

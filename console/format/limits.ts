@@ -1,5 +1,5 @@
 import { LIMIT_NAMES } from '../../sdk/client.ts';
-import { formatDigits, parseAmount } from './amounts.ts';
+import { formatDigits, parseAmount, problemOfAmount } from './amounts.ts';
 
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
@@ -58,7 +58,7 @@ export function readChange(
     if (value === undefined) {
       problems[field] = field.endsWith('_count')
         ? 'Enter a whole number, such as 5, or nothing for no limit.'
-        : `Enter an amount in ${currency}, such as ${formatDigits(150_000, currency)}, or nothing for no limit.`;
+        : (problemOfAmount(text, currency, 0) ?? '');
       continue;
     }
     const [direction, name] = field.split('.');
@@ -72,7 +72,7 @@ export function readChange(
 
 /** Returns minor units or a count, or undefined for any other text. Zero is a limit: it allows nothing. */
 function readLimit(field: string, text: string, currency: string): number | undefined {
-  if (!field.endsWith('_count')) return /^0+([.,]0*)?$/.test(text.trim()) ? 0 : parseAmount(text, currency);
+  if (!field.endsWith('_count')) return parseAmount(text, currency, 0);
   return /^\d{1,12}$/.test(text.trim()) ? Number(text.trim()) : undefined;
 }
 

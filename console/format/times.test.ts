@@ -8,8 +8,11 @@ import {
   formatShort,
   formatUtc,
   isBounded,
+  type PresetName,
+  presetsOf,
   toFieldValue,
   toIso,
+  zoneText,
 } from './times.ts';
 
 const NOON = '2026-11-22T12:00:00.000Z';
@@ -54,10 +57,27 @@ test.each([
   expect(formatDuration(milliseconds)).toBe(text);
 });
 
-test('reads back the value of a date and time field', () => {
+test('reads back the value of a date and time field, which has seconds only if the time has', () => {
   expect(toIso(toFieldValue(NOON))).toBe(NOON);
+  expect(toFieldValue(NOON)).toMatch(/T\d\d:00$/);
+  expect(toIso(toFieldValue('2026-11-22T12:00:07.000Z'))).toBe('2026-11-22T12:00:07.000Z');
   expect(toIso('')).toBeUndefined();
   expect(toFieldValue('never')).toBe('');
+});
+
+test('names a time zone with its distance from UTC at that time', () => {
+  expect(zoneText(Date.parse(NOON), 'Europe/Berlin')).toBe('Europe/Berlin, UTC+1');
+  expect(zoneText(Date.parse('2026-07-01T00:00:00Z'), 'Europe/Berlin')).toBe('Europe/Berlin, UTC+2');
+  expect(zoneText(Date.parse(NOON), 'Asia/Calcutta')).toMatch(/, UTC\+5:30$/);
+  expect(zoneText(Date.parse(NOON), 'UTC')).toBe('UTC');
+});
+
+test('proposes times by the clock of the user', () => {
+  const now = at(15, 12) + 61_500;
+  const proposed = (name: PresetName) => presetsOf(name).map((preset) => preset.at(now));
+  expect(proposed('past')).toEqual([new Date(at(15, 11) + 60_000).toISOString(), iso(15, 0), iso(14, 0)]);
+  expect(proposed('soon')).toEqual([new Date(at(15, 13) + 60_000).toISOString(), iso(16, 9), iso(22, 9)]);
+  expect(proposed('distant')).toEqual([iso(45, 0), iso(105, 0), iso(380, 0)]);
 });
 
 const EXACT = { period: '', from: '', to: '' };
@@ -69,6 +89,8 @@ test('ends a preset period at the current time, and keeps exact times', () => {
   const now = at(15, 12);
   expect(boundsOf({ ...EXACT, period: 'hour' }, now)).toEqual({ from: iso(15, 11) });
   expect(boundsOf({ ...EXACT, period: 'week' }, now)).toEqual({ from: new Date(now - 7 * 86_400_000).toISOString() });
+  expect(boundsOf({ ...EXACT, period: 'today' }, now)).toEqual({ from: iso(15, 0) });
+  expect(boundsOf({ ...EXACT, period: 'yesterday' }, now)).toEqual({ from: iso(14, 0), to: iso(15, 0) });
   expect(boundsOf({ ...EXACT, period: 'gone' }, now)).toEqual({});
   expect(boundsOf({ ...EXACT, period: 'exact', to: 'then' }, now)).toEqual({ to: 'then' });
   expect([EXACT, { ...EXACT, period: 'exact' }, { ...EXACT, period: 'day' }].map(isBounded)).toEqual([

@@ -79,13 +79,70 @@ export function toIso(fieldValue: string): string | undefined {
 export function toFieldValue(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return '';
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 19);
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, local.slice(17, 19) === '00' ? 16 : 19);
+}
+
+/** Names the user's time zone and its distance from UTC at a moment: `Europe/Berlin, UTC+1`. */
+export function zoneText(at: number, timeZone?: string): string {
+  const format = new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'shortOffset' });
+  const { timeZone: name } = format.resolvedOptions();
+  const offset = format.formatToParts(Number.isNaN(at) ? 0 : at).find(({ type }) => type === 'timeZoneName')?.value;
+  const text = (offset ?? '').replace('GMT', 'UTC');
+  return name === 'UTC' ? name : `${name}, ${text}`;
+}
+
+type Preset = {
+  readonly text: string;
+  /** Returns the time in ISO 8601, as of `now` (milliseconds since 1970). */
+  readonly at: (now: number) => string;
+};
+
+/** Returns the time of a day in the user's time zone. */
+function atHour(now: number, days: number, hour: number): string {
+  const day = new Date(now);
+  day.setDate(day.getDate() + days);
+  day.setHours(hour, 0, 0, 0);
+  return day.toISOString();
+}
+
+/** Returns a time that is whole minutes away, without its seconds. */
+function afterMinutes(now: number, minutes: number): string {
+  return new Date(Math.floor(now / 60_000 + minutes) * 60_000).toISOString();
+}
+
+const MORNING_HOUR = 9;
+
+const PRESETS = {
+  past: [
+    { text: 'An hour ago', at: (now) => afterMinutes(now, -60) },
+    { text: 'Today, 00:00', at: (now) => atHour(now, 0, 0) },
+    { text: 'Yesterday, 00:00', at: (now) => atHour(now, -1, 0) },
+  ],
+  soon: [
+    { text: 'In an hour', at: (now) => afterMinutes(now, 60) },
+    { text: 'Tomorrow, 09:00', at: (now) => atHour(now, 1, MORNING_HOUR) },
+    { text: 'In a week, 09:00', at: (now) => atHour(now, 7, MORNING_HOUR) },
+  ],
+  distant: [
+    { text: 'In 30 days', at: (now) => atHour(now, 30, 0) },
+    { text: 'In 90 days', at: (now) => atHour(now, 90, 0) },
+    { text: 'In 365 days', at: (now) => atHour(now, 365, 0) },
+  ],
+} as const satisfies Readonly<Record<string, readonly Preset[]>>;
+
+export type PresetName = keyof typeof PRESETS;
+
+/** Returns the times that a date and time field proposes. */
+export function presetsOf(name: PresetName): readonly Preset[] {
+  return PRESETS[name];
 }
 
 /** The periods to choose from, by their names in the URL. */
 export const PERIODS = {
   hour: 'Last hour',
+  today: 'Today',
+  yesterday: 'Yesterday',
   night: 'Last night',
   day: 'Last 24 hours',
   week: 'Last 7 days',
@@ -109,6 +166,8 @@ const NIGHT_ENDS_HOUR = 8;
 /** Returns the bounds of a period for the API, as of `now` (milliseconds since 1970). Missing for no bound. */
 export function boundsOf({ period, from, to }: Period, now: number): { readonly from?: string; readonly to?: string } {
   if (period === 'night') return nightBefore(now);
+  if (period === 'today') return { from: atHour(now, 0, 0) };
+  if (period === 'yesterday') return { from: atHour(now, -1, 0), to: atHour(now, 0, 0) };
   if (Object.hasOwn(HOURS, period)) {
     const hours = HOURS[period as keyof typeof HOURS];
     return { from: new Date(now - hours * HOUR_MILLISECONDS).toISOString() };
@@ -118,16 +177,11 @@ export function boundsOf({ period, from, to }: Period, now: number): { readonly 
 
 /** Returns last night, or the current night. */
 function nightBefore(now: number): { readonly from: string; readonly to: string } {
-  const at = (daysAgo: number, hour: number): Date => {
-    const day = new Date(now);
-    day.setDate(day.getDate() - daysAgo);
-    day.setHours(hour, 0, 0, 0);
-    return day;
+  const isEvening = new Date(now).toISOString() > atHour(now, 0, NIGHT_BEGINS_HOUR);
+  return {
+    from: atHour(now, isEvening ? 0 : -1, NIGHT_BEGINS_HOUR),
+    to: atHour(now, isEvening ? 1 : 0, NIGHT_ENDS_HOUR),
   };
-  const isEvening = now > at(0, NIGHT_BEGINS_HOUR).getTime();
-  const begins = at(isEvening ? 0 : 1, NIGHT_BEGINS_HOUR);
-  const ends = isEvening ? at(-1, NIGHT_ENDS_HOUR) : at(0, NIGHT_ENDS_HOUR);
-  return { from: begins.toISOString(), to: ends.toISOString() };
 }
 
 export function isBounded({ period, from, to }: Period): boolean {

@@ -7,7 +7,7 @@ import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { APPROVABLE, type ApprovableId } from '../../domain/approvals/policy.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
-import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
@@ -32,7 +32,7 @@ async function fundingOf(): Promise<number> {
 
 /** Fills in the form to withdraw 250.00, and follows the link to the approval. */
 async function ask(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+  await chooseAction(page, 'Withdraw');
   const dialog = page.getByRole('dialog');
   await dialog.getByText('A second person must approve this above 100.00 USD').waitFor();
   await dialog.getByLabel('Amount').fill('250');

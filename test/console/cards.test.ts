@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld, type World } from './harness/sample-world.ts';
-import { pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 let world: World;
@@ -115,7 +115,7 @@ describe('One card', () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-3' });
     await client.transfers.create({ amount: 1234, card_id });
     const page = await openConsole(at(`card/${card_id}`));
-    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await chooseAction(page, 'Close');
     const dialog = page.getByRole('dialog');
     expect(await dialog.getByRole('button', { name: 'Close shop-3' }).isDisabled()).toBe(true);
     await dialog.getByLabel('Move the balance of 12.34 USD').check();
@@ -135,14 +135,14 @@ describe('One card', () => {
   test('changes only the edited limits and details', async () => {
     const { card_id } = await client.cards.create({ card_id: 'shop-4', metadata: { team: 'sales', desk: '7' } });
     const page = await openConsole(at(`card/${card_id}`), { theme: 'dark', width: 390 });
-    await page.getByRole('button', { name: 'Change limits' }).click();
+    await chooseAction(page, 'Change limits');
     const limits = page.getByRole('dialog', { name: 'Limits of shop-4' });
     await limits.getByLabel('Daily amount').first().fill('12.50');
     await limits.getByLabel('Maximum balance').fill('100');
     await limits.getByRole('button', { name: 'Save the limits of shop-4' }).click();
     await page.getByText('The limits of shop-4 were changed.').waitFor();
 
-    await page.getByRole('button', { name: 'Change details' }).click();
+    await chooseAction(page, 'Change details');
     const details = page.getByRole('dialog', { name: 'Details of shop-4' });
     await details.getByLabel('Last four').fill('12');
     await details.getByText('Enter four digits.').waitFor();

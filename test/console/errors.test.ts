@@ -113,7 +113,7 @@ describe('the screen of a request', () => {
     expect(ticket.split('\n').at(-1)).toBe(`${service().url}/console/request/${requestId}`);
     await page.getByRole('link', { name: 'Re-check now' }).click();
     await page.getByText('Would be declined: insufficient funds').waitFor();
-    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
+    expect(await page.getByLabel('Amount', { exact: true }).inputValue()).toBe('0.05');
   });
 
   test('shows a successful request with its transfer and event, and links to the transfer', async () => {

@@ -23,7 +23,7 @@ describe('the screen that explains a transfer', () => {
     expect(await checks.locator('tbody tr').count()).toBeGreaterThan(5);
     await checks.getByText('12.50 USD').first().waitFor();
     expect(new URL(page.url()).searchParams.get('amount')).toBe('12.50');
-    expect(await page.getByLabel('Amount, USD').inputValue()).toBe('12.50');
+    expect(await page.getByLabel('Amount', { exact: true }).inputValue()).toBe('12.50');
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'explain');
     expect((await client().cards.get('card_active')).balance).toBe(balance);
@@ -33,7 +33,7 @@ describe('the screen that explains a transfer', () => {
     const page = await openConsole('/console/explain?type=unload&card_id=card_empty&minor_units=5');
     const answer = page.locator('.answer');
     await answer.getByText('Would be declined: insufficient funds').waitFor();
-    await expect.poll(() => page.getByLabel('Amount, USD').inputValue()).toBe('0.05');
+    await expect.poll(() => page.getByLabel('Amount', { exact: true }).inputValue()).toBe('0.05');
     expect(await answer.getByRole('link', { name: /insufficient funds/ }).getAttribute('href')).toBe(
       '/errors/insufficient_funds',
     );
@@ -56,7 +56,7 @@ describe('the screen that explains a transfer', () => {
     await page.getByText('Enter an amount, such as 125.00.').waitFor();
     await page.getByRole('textbox', { name: 'Amount' }).fill('5');
     await page.getByRole('button', { name: 'Explain' }).click();
-    await page.getByText("'destination_card_id' must be a different card").waitFor();
+    await page.getByText("'destination_card_id' must be a different card").first().waitFor();
     await expectAccessibleInEveryView(page);
   });
 });

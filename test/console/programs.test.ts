@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld } from './harness/sample-world.ts';
-import { pressKeys, screenshot, useConsole } from './harness/use-console.ts';
+import { chooseAction, pressKeys, screenshot, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
@@ -27,7 +27,7 @@ describe('programs and funding', () => {
     await page.getByRole('row', { name: 'wire 7' }).getByText('+1,500.50').waitFor();
     await page.getByRole('row', { name: 'wire 7' }).getByText('A local caller').waitFor();
 
-    await page.getByRole('button', { name: 'Withdraw' }).click();
+    await chooseAction(page, 'Withdraw');
     const withdrawal = page.getByRole('dialog', { name: 'Withdraw from' });
     await withdrawal.getByLabel('Amount').fill('2000');
     await withdrawal.getByRole('button', { name: 'Withdraw 2,000.00 USD' }).click();
@@ -68,7 +68,7 @@ describe('programs and funding', () => {
       in: { daily_amount: 900_000, daily_count: 5 },
       out: { daily_count: 9 },
     });
-    await page.getByRole('button', { name: 'Change', exact: true }).click();
+    await chooseAction(page, 'Change');
     await page.getByLabel('Alert below').fill('99,999.00');
     await page.getByRole('button', { name: 'Save Shop' }).click();
     await page.getByText('funds are low').waitFor();

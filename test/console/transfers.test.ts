@@ -55,7 +55,7 @@ describe('Transfers', () => {
     expect(await page.getByLabel('Card', { exact: true }).inputValue()).toBe('card_two');
     await page.getByRole('button', { name: 'Clear filters' }).click();
     // This is a typical search by support: 50.00, created in the last hour.
-    await page.getByLabel('Amount, USD').fill('50');
+    await page.getByLabel('Amount', { exact: true }).fill('50');
     await page.getByLabel('Created', { exact: true }).selectOption('Last hour');
     await expect.poll(() => rowsOf(page).count()).toBe(2);
     await page.getByLabel('Created', { exact: true }).selectOption('Exact times');
@@ -71,7 +71,7 @@ describe('Transfers', () => {
     expect(new URL(page.url()).searchParams.get('maximum_amount')).toBe('700');
     expect(await page.getByLabel('Amount to').inputValue()).toBe('7');
     await page.getByLabel('Amount to').fill('seven');
-    await page.getByText('Enter it as 12.00.').waitFor();
+    await page.getByText('Enter an amount, such as 1,500.00.').waitFor();
     await screenshot(page, 'transfers');
     await expectAccessibleInEveryView(page);
   });
@@ -202,9 +202,9 @@ describe('one transfer', () => {
     await page.getByRole('button', { name: 'Capture' }).focus();
     await pressKeys(page, 'Enter');
     await page.getByText("moves from the program's funding to the card").waitFor();
-    await page.getByLabel('Amount, USD').fill('4');
+    await page.getByLabel('Amount', { exact: true }).fill('4');
     await page.getByText('That is more than 3.00 USD.').waitFor();
-    await page.getByLabel('Amount, USD').fill('2');
+    await page.getByLabel('Amount', { exact: true }).fill('2');
     await page.getByText('The other 1.00 USD is released.').waitFor();
     await expectAccessibleInEveryView(page);
     await pressKeys(page, 'Enter');
@@ -257,7 +257,7 @@ describe('one transfer', () => {
       await (isLost ? route.abort('connectionreset') : route.fulfill({ response }));
     });
     await page.getByRole('button', { name: 'Reverse' }).click();
-    await page.getByLabel('Amount, USD').fill('1.50');
+    await page.getByLabel('Amount', { exact: true }).fill('1.50');
     await page.getByLabel('Reason (optional)').fill('twice');
     await page.getByRole('button', { name: 'Reverse 1.50 USD' }).click();
     await page.getByText('Reversed 1.50 USD.').waitFor();
@@ -284,7 +284,7 @@ describe('one transfer', () => {
     const dialog = page.getByRole('dialog');
     const reverse = async () => {
       await page.getByRole('button', { name: 'Reverse' }).click();
-      await dialog.getByLabel('Amount, USD').fill('1.50');
+      await dialog.getByLabel('Amount', { exact: true }).fill('1.50');
       await dialog.getByRole('button', { name: 'Reverse 1.50 USD' }).click();
     };
     await reverse();

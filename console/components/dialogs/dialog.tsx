@@ -4,7 +4,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { AwaitsApproval } from '../../../sdk/client.ts';
 import { isOutdated } from '../../data/use-action.ts';
 import { Button, CopyButton } from '../button.tsx';
-import { ErrorRecord } from '../error-record.tsx';
+import { Form } from '../form.tsx';
 
 /**
  * A dialog over the page. Escape closes it and returns the focus to where it was. The browser's `<dialog>` does both. While
@@ -93,33 +93,33 @@ export function ConfirmDialog({
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }) {
-  const submit = (event: Event) => {
-    event.preventDefault();
-    if (!(error instanceof AwaitsApproval)) onConfirm();
-  };
+  // Sending the form again would make a second request.
+  const isSent = error instanceof AwaitsApproval;
+  const footer = (
+    <>
+      {isOutdated(error) && (
+        <p>
+          Someone else changed this while the form was open, so nothing was saved. Close the form, check the new values,
+          and make your change again if it still applies.
+        </p>
+      )}
+      <footer class="dialog-actions">
+        {!isSent && (
+          <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
+            {confirm}
+          </Button>
+        )}
+        <Button onClick={onClose} disabled={pending}>
+          {isSent ? 'Close' : dismiss}
+        </Button>
+      </footer>
+    </>
+  );
   return (
     <Dialog title={title} onClose={onClose} pending={pending}>
-      <form onSubmit={submit}>
+      <Form error={error} footer={footer} onSubmit={isSent ? () => undefined : onConfirm}>
         {children}
-        {error !== undefined && <ErrorRecord error={error} />}
-        {isOutdated(error) && (
-          <p>
-            Someone else changed this while the form was open, so nothing was saved. Close the form, check the new
-            values, and make your change again if it still applies.
-          </p>
-        )}
-        <footer class="dialog-actions">
-          {/* Sending the form again would make a second request. */}
-          {!(error instanceof AwaitsApproval) && (
-            <Button type="submit" kind={kind} pending={pending} disabled={disabled}>
-              {confirm}
-            </Button>
-          )}
-          <Button onClick={onClose} disabled={pending}>
-            {error instanceof AwaitsApproval ? 'Close' : dismiss}
-          </Button>
-        </footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { LIMIT_NAMES } from '../../../sdk/client.ts';
 import { type Limits, type LimitsChange, limitText, readChange, toFields } from '../../format/limits.ts';
 import { sentenceCase } from '../../format/names.ts';
+import { AmountField } from '../amount-field.tsx';
 import { TextField } from '../field.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 
@@ -12,6 +13,7 @@ export const DIRECTIONS = { in: 'Into cards', out: 'Out of cards' } as const;
 export function LimitsDialog({
   title,
   confirm,
+  field: root,
   limits,
   currency,
   hasBalance,
@@ -23,6 +25,8 @@ export function LimitsDialog({
 }: {
   readonly title: string;
   readonly confirm: string;
+  /** The field of the request that has the limits. */
+  readonly field: 'limits' | 'card_limits';
   readonly limits: Limits | null;
   readonly currency: string;
   /** Whether to include the maximum balance, which is a limit of each card. */
@@ -38,16 +42,20 @@ export function LimitsDialog({
   const [before] = useState(() => toFields(limits, currency, hasBalance));
   const [fields, setFields] = useState(before);
   const { change, problems } = readChange(before, fields, currency);
-  const field = (name: string, label: string) => (
-    <TextField
-      key={name}
-      label={label}
-      inputMode={name.endsWith('_count') ? 'numeric' : 'decimal'}
-      value={fields[name] ?? ''}
-      problem={problems[name]}
-      onInput={(value) => setFields({ ...fields, [name]: value })}
-    />
-  );
+  const field = (name: string, label: string) => {
+    const parts = {
+      label,
+      name: `${root}.${name}`,
+      value: fields[name] ?? '',
+      problem: problems[name],
+      onInput: (value: string) => setFields({ ...fields, [name]: value }),
+    };
+    return name.endsWith('_count') ? (
+      <TextField key={name} {...parts} inputMode="numeric" />
+    ) : (
+      <AmountField key={name} {...parts} currency={currency} minimum={0} />
+    );
+  };
   return (
     <ConfirmDialog
       title={title}
@@ -59,8 +67,7 @@ export function LimitsDialog({
       onClose={onClose}
     >
       <p class="quiet">
-        Amounts are in {currency}. Leave a field empty for no limit, or enter 0 to allow nothing. Changes apply from the
-        next transfer.
+        Leave a field empty for no limit, or enter 0 to allow nothing. Changes apply from the next transfer.
       </p>
       {(['in', 'out'] as const).map((direction) => (
         <fieldset key={direction} class="limit-fields">

@@ -61,6 +61,7 @@ export function ResolveDialog({
       <ApprovalNotice operation="resolve_attempt" />
       <SelectField
         label="What the processor did"
+        name="outcome"
         value={chosen}
         onChange={setChosen}
         options={[
@@ -82,6 +83,7 @@ export function ResolveDialog({
       <p>Neither outcome can be undone.</p>
       <AreaField
         label="How you know"
+        name="note"
         value={note}
         onInput={setNote}
         isProse

@@ -98,6 +98,7 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
       onClose={onClose}
     >
       <AreaField
+        name="text"
         label={isAbout ? 'What happened (optional)' : 'Question'}
         value={text}
         onInput={setText}
@@ -110,12 +111,14 @@ function OpenCaseDialog({ about, onClose }: { readonly about: About; readonly on
       />
       <SelectField
         label="How much it matters"
+        name="severity"
         value={severity}
         onChange={(chosen) => setSeverity(chosen as CaseRecord['severity'])}
         options={Object.entries(SEVERITIES)}
       />
       <TextField
         label="Contact (optional)"
+        name="contact"
         value={contact}
         onInput={setContact}
         hint="How to reach you outside this case. The answer appears here."

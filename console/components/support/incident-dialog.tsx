@@ -4,9 +4,9 @@ import { hrefTo, navigate } from '../../data/location.ts';
 import { useAction } from '../../data/use-action.ts';
 import { pathOf } from '../../format/ids.ts';
 import { bodyOf, codesIn, type IncidentDraft } from '../../format/support/incidents.ts';
-import { toFieldValue, toIso } from '../../format/times.ts';
 import { ConfirmDialog } from '../dialogs/dialog.tsx';
 import { AreaField, ProgramField, SelectField, TextField } from '../field.tsx';
+import { TimeField } from '../time-field.tsx';
 
 type Changes = Partial<IncidentDraft>;
 
@@ -39,6 +39,7 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
       <TextFields fields={fields} onChange={change} />
       <SelectField
         label="What it covers"
+        name="scope"
         value={scope}
         onChange={(chosen) => change({ scope: chosen as IncidentDraft['scope'] })}
         options={[
@@ -53,17 +54,19 @@ export function IncidentDialog({ draft, onClose }: { readonly draft: IncidentDra
       {scope === 'operation' && (
         <TextField
           label="Operation"
+          name="operation"
           value={fields.operation}
           placeholder="create_transfer"
           onInput={(operation) => change({ operation })}
         />
       )}
       <CodesField fields={fields} onChange={change} />
-      <TextField
+      <TimeField
         label="Began"
-        type="datetime-local"
-        value={toFieldValue(fields.started_at)}
-        onInput={(typed) => change({ started_at: toIso(typed) ?? '' })}
+        name="started_at"
+        value={fields.started_at}
+        onChange={(started_at) => change({ started_at })}
+        presets="past"
         hint="Cases opened since then are proposed. If empty, the incident starts now."
       />
     </ConfirmDialog>
@@ -122,12 +125,14 @@ function TextFields({ fields, onChange }: FieldParts) {
     <>
       <TextField
         label="Title"
+        name="title"
         value={fields.title}
         onInput={(title) => onChange({ title })}
         hint="Callers can read it."
       />
       <AreaField
         label="What callers should know"
+        name="public_text"
         value={fields.public_text}
         onInput={(public_text) => onChange({ public_text })}
         isProse
@@ -135,6 +140,7 @@ function TextFields({ fields, onChange }: FieldParts) {
       />
       <AreaField
         label="Note for operators only (optional)"
+        name="internal_text"
         rows={2}
         value={fields.internal_text}
         onInput={(internal_text) => onChange({ internal_text })}
@@ -148,6 +154,7 @@ function CodesField({ fields, onChange }: FieldParts) {
   return (
     <TextField
       label="Error codes"
+      name="codes"
       value={fields.codes}
       onInput={(codes) => onChange({ codes })}
       hint="Separate codes with spaces. Leave empty for all errors."

@@ -28,6 +28,7 @@ export function ResolutionFields({
     <>
       <AreaField
         label="What was found and done"
+        name="text"
         value={fields.text}
         onInput={(text) => onChange({ ...fields, text })}
         isProse
@@ -35,6 +36,7 @@ export function ResolutionFields({
       />
       <SelectField
         label="Outcome"
+        name="outcome"
         value={fields.outcome}
         onChange={(outcome) => onChange({ ...fields, outcome })}
         options={[['', 'Choose the outcome'], ...Object.entries(OUTCOMES)]}

@@ -50,6 +50,6 @@ test('omits the receiving card unless the type needs one', () => {
 test('sends nothing while a field is missing or wrong, and says why next to each field', () => {
   expect(Object.keys(problemsOf(EMPTY_FORM))).toEqual(['card_id', 'amount']);
   expect(toExplainBody(EMPTY_FORM, 'USD')).toBeUndefined();
-  const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', amount: 'ten', scheduled_for: 'soon' };
-  expect(Object.keys(problemsOf(wrong))).toEqual(['destination_card_id', 'amount', 'scheduled_for']);
+  const wrong = { ...EMPTY_FORM, card_id: 'a', type: 'card_to_card', amount: 'ten' };
+  expect(Object.keys(problemsOf(wrong))).toEqual(['destination_card_id', 'amount']);
 });

@@ -1,6 +1,5 @@
 import type { CreateTransferBody } from '../../../sdk/client.ts';
 import { decimalsOf, formatDigits, parseAmount } from '../amounts.ts';
-import { toIso } from '../times.ts';
 
 /** The fields of the form, as in the URL. Missing fields are empty. */
 export type ExplainForm = { readonly [Name in keyof typeof EMPTY_FORM]: string };
@@ -16,7 +15,7 @@ export const EMPTY_FORM = {
   minor_units: '',
   currency: '',
   capture: '',
-  /** In the user's time zone, in the format of date fields. */
+  /** ISO 8601. */
   scheduled_for: '',
   reference: '',
 };
@@ -26,7 +25,6 @@ export function toExplainBody(form: ExplainForm, currency: string): CreateTransf
   const amount = amountOf(form, currency);
   if (amount === undefined || Object.keys(problemsOf(form)).length > 0) return undefined;
   const { type, card_id, destination_card_id, capture, scheduled_for, reference } = form;
-  const moment = toIso(scheduled_for);
   return {
     card_id: card_id.trim(),
     amount,
@@ -34,7 +32,7 @@ export function toExplainBody(form: ExplainForm, currency: string): CreateTransf
     ...(type === 'card_to_card' ? { destination_card_id: destination_card_id.trim() } : {}),
     ...(form.currency === '' ? {} : { currency: form.currency }),
     ...(capture === 'manual' ? { capture } : {}),
-    ...(moment === undefined ? {} : { scheduled_for: moment }),
+    ...(scheduled_for === '' ? {} : { scheduled_for }),
     ...(reference === '' ? {} : { reference }),
   };
 }
@@ -63,9 +61,6 @@ export function problemsOf(form: ExplainForm, currency?: string): { readonly [Na
   const isWritten = currency === undefined ? WRITTEN.test(form.amount) : amountOf(form, currency) !== undefined;
   if (!isWritten && !(form.amount === '' && MINOR_UNITS.test(form.minor_units))) {
     problems.amount = `Enter an amount${currency === undefined ? '' : ` in ${currency}`}, such as ${exampleOf(currency)}.`;
-  }
-  if (form.scheduled_for !== '' && toIso(form.scheduled_for) === undefined) {
-    problems.scheduled_for = 'Enter a date and a time.';
   }
   return problems;
 }

@@ -65,7 +65,7 @@ function Entries() {
           options={withChosen([['', 'Any'], ...ACTIONS], action)}
         />
         <ProgramFilter value={of} onChange={(chosen) => setFilters({ of: chosen })} />
-        <PeriodFilter label="Time" value={filters} onChange={setFilters} />
+        <PeriodFilter label="Time" isActual value={filters} onChange={setFilters} />
       </Filters>
       <p>{csv.button}</p>
       {csv.note}

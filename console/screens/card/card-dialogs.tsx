@@ -39,6 +39,7 @@ export function CardLimitsDialog({ card, name, onDone, onClose }: CardDialogPart
     <LimitsDialog
       title={`Limits of ${name}`}
       confirm={`Save the limits of ${name}`}
+      field="limits"
       limits={card.limits}
       currency={card.currency}
       hasBalance
@@ -80,6 +81,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
   const text = (field: (typeof TEXTS)[number], label: string, hint: string, isDate = false) => (
     <TextField
       label={label}
+      name={field}
       hint={hint}
       type={isDate ? 'date' : 'text'}
       value={fields[field]}
@@ -111,6 +113,7 @@ export function CardDetailsDialog({ card, name, onDone, onClose }: CardDialogPar
       )}
       <AreaField
         label="Metadata"
+        name="metadata"
         hint="One pair per line: name = value."
         rows={3}
         value={fields.metadata}

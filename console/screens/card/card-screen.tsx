@@ -1,8 +1,9 @@
 import './card.css';
 import { useState } from 'preact/hooks';
 import type { CardLimitsRecord, CardRecord, UpdateCardBody } from '../../../sdk/client.ts';
+import { Actions } from '../../components/actions.tsx';
 import { PendingApproval } from '../../components/approval.tsx';
-import { Button, WhoMay } from '../../components/button.tsx';
+import { WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { CheckField } from '../../components/field.tsx';
@@ -237,13 +238,17 @@ function CardActions({
   };
   return (
     <div class="page-actions">
-      {movesFrom(card.status).map((move) => (
-        <Button key={move} kind={move === 'closed' ? 'danger' : 'plain'} onClick={() => setOpen(move)}>
-          {MOVE_TITLES[move]}
-        </Button>
-      ))}
-      <Button onClick={() => setOpen('limits')}>Change limits</Button>
-      <Button onClick={() => setOpen('details')}>Change details</Button>
+      <Actions
+        actions={[
+          ...movesFrom(card.status).map((move) => ({
+            text: MOVE_TITLES[move],
+            isDanger: move !== 'active' && move !== 'inactive',
+            onChoose: () => setOpen(move),
+          })),
+          { text: 'Change limits', onChoose: () => setOpen('limits') },
+          { text: 'Change details', onChoose: () => setOpen('details') },
+        ]}
+      />
       {open === 'limits' && <CardLimitsDialog {...parts} />}
       {open === 'details' && <CardDetailsDialog {...parts} />}
       {open !== undefined && open !== 'limits' && open !== 'details' && <MoveDialog {...parts} move={open} />}

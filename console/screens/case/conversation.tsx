@@ -3,8 +3,8 @@ import type { CaseMessage, ResolveCaseBody } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, WhoMay } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
 import { AreaField } from '../../components/field.tsx';
+import { Form } from '../../components/form.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
@@ -154,14 +154,20 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
     onDone(side === 'support' ? 'Sent to the caller.' : 'Sent to support.');
   };
   return (
-    <form
-      class="form reply"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void send();
-      }}
+    <Form
+      look="form reply"
+      error={reply.error}
+      onSubmit={() => void send()}
+      footer={
+        <p>
+          <Button type="submit" kind="main" pending={reply.pending} disabled={text.trim() === ''}>
+            Send
+          </Button>
+        </p>
+      }
     >
       <AreaField
+        name="text"
         label={side === 'support' ? 'Reply to the caller' : 'Write to support'}
         value={text}
         onInput={setText}
@@ -174,13 +180,7 @@ function ReplyForm({ record, side, onDone }: Parts & { readonly side: 'support' 
             : 'No card numbers. Press r to write, Ctrl-Enter to send.'
         }
       />
-      {reply.error !== undefined && <ErrorRecord error={reply.error} />}
-      <p>
-        <Button type="submit" kind="main" pending={reply.pending} disabled={text.trim() === ''}>
-          Send
-        </Button>
-      </p>
-    </form>
+    </Form>
   );
 }
 

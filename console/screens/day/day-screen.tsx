@@ -265,6 +265,7 @@ function CloseDialog({
       <p>The service keeps its report as it is now. You can't open the day again.</p>
       <AreaField
         label="What you checked"
+        name="note"
         value={note}
         onInput={setNote}
         isProse

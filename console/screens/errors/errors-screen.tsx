@@ -55,7 +55,7 @@ export function ErrorsScreen() {
   return (
     <Page title="Errors">
       <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
-        <PeriodFilter label="Period" value={filter} onChange={setFilter} />
+        <PeriodFilter label="Period" isActual value={filter} onChange={setFilter} />
         <TextField label="Code" value={filter.code} onInput={(code) => setFilter({ code }, { replace: true })} />
         <SelectField
           label="Type"

@@ -1,14 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { CallOptions, TransferExplanation, TransferService } from '../../../sdk/client.ts';
+import { AmountField } from '../../components/amount-field.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
+import { Form } from '../../components/form.tsx';
 import { LinkedText } from '../../components/id.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { CardName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { TimeField } from '../../components/time-field.tsx';
 import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import {
@@ -33,12 +36,13 @@ export function ExplainScreen() {
   return (
     <Page title="Explain" lead="Would a transfer succeed now, and if not, why? No money moves.">
       <div class="explain">
-        <Form
+        <TransferForm
           // The key replaces the form when the URL changes, so going back in the history shows the earlier form.
           key={JSON.stringify(asked)}
           asked={asked}
           currency={answer.stale ? undefined : answer.data?.currency}
           pending={answer.loading && isComplete}
+          error={answer.error}
           onAsk={(form) => {
             setAsked(form);
             setAsks((count) => count + 1);
@@ -88,15 +92,17 @@ function cardCurrencyIn({ checks }: TransferExplanation): string | undefined {
   return typeof currency === 'string' ? currency : undefined;
 }
 
-function Form({
+function TransferForm({
   asked,
   currency,
   pending,
+  error,
   onAsk,
 }: {
   readonly asked: ExplainForm;
   readonly currency: string | undefined;
   readonly pending: boolean;
+  readonly error: Error | undefined;
   readonly onAsk: (form: ExplainForm) => void;
 }) {
   const [form, setForm] = useState(asked);
@@ -109,15 +115,15 @@ function Form({
     if (fromLink !== asked.amount) setForm((before) => ({ ...before, amount: fromLink, minor_units: '' }));
   }, [fromLink]);
   const change = (changes: Partial<ExplainForm>) => setForm((before) => ({ ...before, ...changes }));
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const submit = () => {
     setSent(true);
     if (Object.keys(problemsOf(form, own)).length === 0) onAsk(form);
   };
   return (
-    <form class="form" onSubmit={submit} aria-label="The transfer">
+    <Form look="form" label="The transfer" error={error} hasRecord={false} onSubmit={submit}>
       <SelectField
         label="Type"
+        name="type"
         value={form.type}
         onChange={(type) => change({ type })}
         options={[
@@ -128,6 +134,7 @@ function Form({
       />
       <TextField
         label="Card"
+        name="card_id"
         value={form.card_id}
         problem={problems.card_id}
         onInput={(card_id) => change({ card_id })}
@@ -135,54 +142,75 @@ function Form({
       {form.type === 'card_to_card' && (
         <TextField
           label="Receiving card"
+          name="destination_card_id"
           value={form.destination_card_id}
           problem={problems.destination_card_id}
           onInput={(destination_card_id) => change({ destination_card_id })}
         />
       )}
-      <TextField
-        label={own === undefined ? 'Amount' : `Amount, ${own}`}
+      <AmountField
+        label="Amount"
+        name="amount"
+        currency={own}
         value={form.amount}
-        inputMode="decimal"
         problem={problems.amount}
         hint={own === undefined ? 'In the currency of the card, such as 12.50' : undefined}
         onInput={(amount) => change({ amount, minor_units: '' })}
       />
-      <details open={form.currency + form.capture + form.scheduled_for + form.reference !== ''}>
-        <summary>More fields</summary>
-        <div class="form">
-          <TextField
-            label="Currency"
-            value={form.currency}
-            hint="Empty for the card's currency"
-            onInput={(text) => change({ currency: text.toUpperCase() })}
-          />
-          <SelectField
-            label="Capture"
-            value={form.capture}
-            onChange={(capture) => change({ capture })}
-            options={[
-              ['', 'Automatic: the money moves immediately'],
-              ['manual', 'Manual: it is held first'],
-            ]}
-          />
-          <TextField
-            label="Scheduled for"
-            type="datetime-local"
-            value={form.scheduled_for}
-            problem={problems.scheduled_for}
-            hint="In your time zone; empty for now"
-            onInput={(scheduled_for) => change({ scheduled_for })}
-          />
-          <TextField label="Reference" value={form.reference} onInput={(reference) => change({ reference })} />
-        </div>
-      </details>
+      <MoreFields form={form} onChange={change} />
       <div>
         <Button type="submit" kind="main" pending={pending}>
           Explain
         </Button>
       </div>
-    </form>
+    </Form>
+  );
+}
+
+function MoreFields({
+  form,
+  onChange,
+}: {
+  readonly form: ExplainForm;
+  readonly onChange: (changes: Partial<ExplainForm>) => void;
+}) {
+  return (
+    <details open={form.currency + form.capture + form.scheduled_for + form.reference !== ''}>
+      <summary>More fields</summary>
+      <div class="form">
+        <TextField
+          label="Currency"
+          name="currency"
+          value={form.currency}
+          hint="Empty for the card's currency"
+          onInput={(text) => onChange({ currency: text.toUpperCase() })}
+        />
+        <SelectField
+          label="Capture"
+          name="capture"
+          value={form.capture}
+          onChange={(capture) => onChange({ capture })}
+          options={[
+            ['', 'Automatic: the money moves immediately'],
+            ['manual', 'Manual: it is held first'],
+          ]}
+        />
+        <TimeField
+          label="Scheduled for"
+          name="scheduled_for"
+          value={form.scheduled_for}
+          onChange={(scheduled_for) => onChange({ scheduled_for })}
+          presets="soon"
+          hint="Leave empty for now."
+        />
+        <TextField
+          label="Reference"
+          name="reference"
+          value={form.reference}
+          onInput={(reference) => onChange({ reference })}
+        />
+      </div>
+    </details>
   );
 }
 

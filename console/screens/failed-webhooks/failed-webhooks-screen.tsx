@@ -63,7 +63,7 @@ export function FailedWebhooksScreen() {
   return (
     <Page title="Failed webhooks" lead="Failed attempts of all webhooks.">
       <Filters onClear={isFiltered ? () => setFilter(NO_FILTER) : undefined}>
-        <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
+        <PeriodFilter label="Sent" isActual value={filter} onChange={setFilter} />
         <StatusField value={filter.status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />
         {ofAll && (
           <SelectField

@@ -1,5 +1,4 @@
 import {
-  AwaitsApproval,
   type CreateKeyBody,
   KEY_SCOPES,
   type KeyScope,
@@ -8,16 +7,15 @@ import {
   type Role,
 } from '../../../sdk/client.ts';
 import { ApprovalNotice } from '../../components/approval.tsx';
-import { Button } from '../../components/button.tsx';
-import { Dialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
+import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { CheckField, SelectField, TextField } from '../../components/field.tsx';
+import { TimeField } from '../../components/time-field.tsx';
 import { useKeptState } from '../../data/kept-forms.ts';
 import { useProgram } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { useOperation } from '../../data/use-operation.ts';
-import { toIso } from '../../format/times.ts';
 
 const MEANINGS: Readonly<Record<Role, string>> = {
   viewer: 'viewer: reads transfers, cards, errors, events, webhooks and cases',
@@ -47,12 +45,8 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
     operation: 'create_key',
   });
   const isNothing = access.role === 'own' && access.scopes.length === 0;
-  const isSent = create.error instanceof AwaitsApproval;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (isSent) return;
-    const expiresAt = toIso(expires);
-    const body = { name, ...bodyOf(access), ...(expiresAt === undefined ? {} : { expires_at: expiresAt }) };
+  const submit = async () => {
+    const body = { name, ...bodyOf(access), ...(expires === '' ? {} : { expires_at: expires }) };
     if ((await create.run(body)) !== undefined) onDone();
   };
   if (create.result !== undefined) {
@@ -61,37 +55,35 @@ export function CreateKeyDialog({ onClose, onDone }: { readonly onClose: () => v
     return <SecretDialog title={title} label="The key" secret={key} omitted={omitted} onClose={onClose} />;
   }
   return (
-    <Dialog title="Create a key" onClose={onClose} pending={create.pending}>
-      <form onSubmit={submit}>
-        <TextField
-          label="Name"
-          value={name}
-          onInput={setName}
-          required
-          hint="Who or what uses it, such as “Ada, support”. The audit log keeps this forever."
-        />
-        <AccessFields access={access} onChange={setAccess} />
-        <TextField
-          label="Expires"
-          type="datetime-local"
-          value={expires}
-          onInput={setExpires}
-          hint="In your time zone. Leave empty for a key that does not expire."
-        />
-        <ApprovalNotice operation="create_key" />
-        {create.error !== undefined && <ErrorRecord error={create.error} />}
-        <footer class="dialog-actions">
-          {!isSent && (
-            <Button type="submit" kind="main" pending={create.pending} disabled={name === '' || isNothing}>
-              {name.trim() === '' ? 'Create the key' : `Create the key for ${name.trim()}`}
-            </Button>
-          )}
-          <Button onClick={onClose} disabled={create.pending}>
-            {isSent ? 'Close' : 'Cancel'}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <ConfirmDialog
+      title="Create a key"
+      confirm={name.trim() === '' ? 'Create the key' : `Create the key for ${name.trim()}`}
+      pending={create.pending}
+      disabled={name === '' || isNothing}
+      error={create.error}
+      onConfirm={() => void submit()}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        name="name"
+        value={name}
+        onInput={setName}
+        required
+        hint="Who or what uses it, such as “Ada, support”. The audit log keeps this forever."
+      />
+      <AccessFields access={access} onChange={setAccess} />
+      <TimeField
+        label="Expires"
+        name="expires_at"
+        value={expires}
+        onChange={setExpires}
+        presets="distant"
+        isActual
+        hint="Leave empty for a key that does not expire."
+      />
+      <ApprovalNotice operation="create_key" />
+    </ConfirmDialog>
   );
 }
 
@@ -113,6 +105,7 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
     <>
       <SelectField
         label="Card program"
+        name="program_id"
         value={programId}
         onChange={chooseProgram}
         options={[
@@ -125,6 +118,7 @@ function AccessFields({ access, onChange }: { readonly access: Access; readonly 
       {programs.error !== undefined && <ErrorRecord error={programs.error} />}
       <SelectField
         label="Role"
+        name="role"
         value={role}
         onChange={(next) => onChange({ ...access, role: next })}
         options={[

@@ -220,7 +220,13 @@ function RollKeyDialog({ record, onClose, onDone }: DialogParts<Pick<KeyRecord, 
         A new key with the same scopes replaces it. Switch to it while both work. If the key has leaked, revoke it
         instead.
       </p>
-      <SelectField label="The old key keeps working for" value={hours} onChange={setHours} options={OVERLAPS} />
+      <SelectField
+        label="The old key keeps working for"
+        name="previous_until"
+        value={hours}
+        onChange={setHours}
+        options={OVERLAPS}
+      />
       {isOwn && (
         <p>
           You are signed in with this key, and your session would end before you could copy the new one. Sign in with

@@ -233,6 +233,7 @@ export function CloseDialog({
       {choices.length > 0 && (
         <SelectField
           label="Book the difference"
+          name="book_against"
           value={against}
           onChange={setAgainst}
           options={[['', isClosed ? 'Choose…' : 'Not now: no money moves'], ...choices]}
@@ -241,6 +242,7 @@ export function CloseDialog({
       {canNameOrders(shown) && (
         <AreaField
           label="Orders that the line pays (optional)"
+          name="attempt_ids"
           value={orders}
           onInput={setOrders}
           rows={2}
@@ -249,6 +251,7 @@ export function CloseDialog({
       )}
       <AreaField
         label="What you found and did"
+        name="note"
         value={note}
         onInput={setNote}
         isProse

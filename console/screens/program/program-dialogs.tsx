@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { FundingMovementBody, ProgramRecord, UpdateProgramBody } from '../../../sdk/client.ts';
+import { AmountField } from '../../components/amount-field.tsx';
 import { ApprovalNotice } from '../../components/approval.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { useAction, useOpened } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
 import { versionFor } from '../../format/versions.ts';
-
-const EXAMPLE_MOVE = 150_000;
 
 /** Makes a deposit or a withdrawal. The button names the amount. */
 export function MoveDialog({
@@ -55,16 +54,12 @@ export function MoveDialog({
       onConfirm={submit}
       onClose={onClose}
     >
-      <TextField
+      <AmountField
         label="Amount"
-        inputMode="decimal"
+        name="amount"
+        currency={currency}
         value={text}
         onInput={setText}
-        problem={
-          text !== '' && amount === undefined
-            ? `Enter an amount, such as ${formatDigits(EXAMPLE_MOVE, currency)}.`
-            : undefined
-        }
         hint={
           account === undefined
             ? `There are no funds in ${currency} yet.`
@@ -73,18 +68,21 @@ export function MoveDialog({
       />
       <TextField
         label="Currency"
+        name="currency"
         value={currency}
         onInput={(typed) => setCurrency(typed.trim().toUpperCase())}
         hint="Three letters, such as USD."
       />
       <TextField
         label="Reference"
+        name="reference"
         value={reference}
         onInput={setReference}
         hint="Optional. It must be unique in the program, to prevent double entries."
       />
       <TextField
         label="Description"
+        name="description"
         value={description}
         onInput={setDescription}
         hint="Optional, such as the bank reference. It is kept forever, so don't enter personal data."
@@ -108,8 +106,6 @@ export function useEditProgram(program: ProgramRecord) {
     return api.programs.update(program.program_id, body, { ...options, ifMatch: versionFor(body, opened, now) });
   });
 }
-
-const EXAMPLE_THRESHOLD = 1_000_000;
 
 /** Changes the name of a program and its low-balance alert. */
 export function SettingsDialog({
@@ -144,17 +140,13 @@ export function SettingsDialog({
       onConfirm={submit}
       onClose={onClose}
     >
-      <TextField label="Name" value={name} onInput={setName} />
-      <TextField
-        label={`Alert below, in ${currency}`}
-        inputMode="decimal"
+      <TextField label="Name" name="name" value={name} onInput={setName} />
+      <AmountField
+        label="Alert below"
+        name="funding_low_threshold"
+        currency={currency}
         value={text}
         onInput={setText}
-        problem={
-          typed === undefined
-            ? `Enter an amount, such as ${formatDigits(EXAMPLE_THRESHOLD, currency)}, or nothing.`
-            : undefined
-        }
         hint="The event funding.low is sent when the available funds fall below it. Leave empty for no alert."
       />
       <ApprovalNotice operation="update_program" fields={['name', 'funding_low_threshold']} />

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { ProgramRecord } from '../../../sdk/client.ts';
+import { Actions } from '../../components/actions.tsx';
 import { ApprovalNotice, PendingApproval } from '../../components/approval.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { Button, ButtonLink, WhoMay } from '../../components/button.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
 import { useCsvExport } from '../../components/csv-export.tsx';
 import { DataTable } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
@@ -52,7 +53,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
     <Page
       title={data?.name ?? 'Card program'}
       lead={<Id id={programId} whole />}
-      actions={data !== undefined && <Actions programId={programId} onOpen={setOpen} />}
+      actions={data !== undefined && <ProgramActions programId={programId} onOpen={setOpen} />}
     >
       <PendingApproval record={data} />
       <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
@@ -68,24 +69,23 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
   );
 }
 
-function Actions({ programId, onOpen }: { readonly programId: string; readonly onOpen: (open: Open) => void }) {
+function ProgramActions({ programId, onOpen }: { readonly programId: string; readonly onOpen: (open: Open) => void }) {
   const { can } = useSession();
   return (
-    <>
-      {can('create_deposit') && (
-        <Button kind="main" onClick={() => onOpen('deposit')}>
-          Deposit
-        </Button>
-      )}
-      {can('create_withdrawal') && <Button onClick={() => onOpen('withdrawal')}>Withdraw</Button>}
-      {can('update_program') && <Button onClick={() => onOpen('settings')}>Change</Button>}
-      {can('get_day') && (
-        <ButtonLink href={hrefTo(`/console/programs/${programId}/day`)}>Yesterday's report</ButtonLink>
-      )}
-      {can('change_switch') && (
-        <ButtonLink href={hrefTo('/console/switch', { scope: 'program', of: programId })}>Stop transfers…</ButtonLink>
-      )}
-    </>
+    <Actions
+      kind={can('create_deposit') ? 'main' : 'plain'}
+      actions={[
+        can('create_deposit') && { text: 'Deposit', onChoose: () => onOpen('deposit') },
+        can('create_withdrawal') && { text: 'Withdraw', onChoose: () => onOpen('withdrawal') },
+        can('update_program') && { text: 'Change', onChoose: () => onOpen('settings') },
+        can('get_day') && { text: "Yesterday's report", href: hrefTo(`/console/programs/${programId}/day`) },
+        can('change_switch') && {
+          text: 'Stop transfers…',
+          isDanger: true,
+          href: hrefTo('/console/switch', { scope: 'program', of: programId }),
+        },
+      ]}
+    />
   );
 }
 
@@ -225,6 +225,7 @@ function ProgramLimitsDialog({
     <LimitsDialog
       title={`Limits of ${whose}`}
       confirm={`Save the limits of ${program.name}`}
+      field={which}
       limits={program[which]}
       currency={program.currency}
       hasBalance={which === 'card_limits'}

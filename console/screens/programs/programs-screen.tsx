@@ -125,15 +125,17 @@ function CreateDialog({ onClose }: { readonly onClose: () => void }) {
       onConfirm={submit}
       onClose={onClose}
     >
-      <TextField label="Name" value={body.name} onInput={(name) => setBody({ ...body, name })} />
+      <TextField label="Name" name="name" value={body.name} onInput={(name) => setBody({ ...body, name })} />
       <TextField
         label="Currency"
+        name="currency"
         hint="Three letters, such as USD: the currency of its cards. It can't be changed later."
         value={body.currency}
         onInput={(currency) => setBody({ ...body, currency: currency.trim().toUpperCase() })}
       />
       <TextField
         label="Time zone"
+        name="time_zone"
         hint="Such as Europe/Berlin. Daily limits reset at midnight there. It can't be changed later."
         value={body.time_zone ?? ''}
         onInput={(zone) => setBody({ ...body, time_zone: zone.trim() })}

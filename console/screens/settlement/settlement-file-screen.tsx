@@ -195,6 +195,7 @@ function WithdrawDialog({
       </p>
       <AreaField
         label="Why"
+        name="note"
         value={note}
         onInput={setNote}
         isProse

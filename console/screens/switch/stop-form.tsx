@@ -9,7 +9,9 @@ import {
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { ProgramField, SelectField, TextField } from '../../components/field.tsx';
+import { Form } from '../../components/form.tsx';
 import { Loaded } from '../../components/loaded.tsx';
+import { TimeField } from '../../components/time-field.tsx';
 import { useName } from '../../data/names.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useAction } from '../../data/use-action.ts';
@@ -17,7 +19,7 @@ import { useOperation } from '../../data/use-operation.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { formatNumber, kindText, scopeText } from '../../format/operators/switch.ts';
-import { formatMoment, toIso } from '../../format/times.ts';
+import { formatMoment } from '../../format/times.ts';
 import { Preview, usePreview } from './preview.tsx';
 
 const SCOPES = [
@@ -60,8 +62,7 @@ export function StopForm({
   const [problem, setProblem] = useState<string | undefined>(undefined);
   const [wish, setWish] = useState(NO_DETAILS);
   const [isAsking, setAsking] = useState(false);
-  const ask = (event: Event) => {
-    event.preventDefault();
+  const ask = () => {
     const isMissing = wish.reason.trim() === '';
     setProblem(isMissing ? 'Enter a reason: people whose transfers are refused will ask.' : undefined);
     if (!isMissing && current !== undefined) setAsking(true);
@@ -75,22 +76,24 @@ export function StopForm({
   };
   return (
     <div class="two-parts">
-      <form class="form" onSubmit={ask}>
+      <Form look="form" onSubmit={ask}>
         <ScopeFields choice={choice} onChoose={(changes) => setChoice(changes, { replace: true })} />
         {mayChange && (
           <>
             <TextField
               label="Reason"
+              name="reason"
               value={wish.reason}
               onInput={(reason) => setWish({ ...wish, reason })}
               problem={problem}
               hint="Shown to operators, and kept in the audit log."
             />
-            <TextField
+            <TimeField
               label="Until"
-              type="datetime-local"
+              name="until"
               value={wish.until}
-              onInput={(until) => setWish({ ...wish, until })}
+              onChange={(until) => setWish({ ...wish, until })}
+              presets="soon"
               hint="Optional. Transfers restart automatically then."
             />
             <p>
@@ -100,7 +103,7 @@ export function StopForm({
             </p>
           </>
         )}
-      </form>
+      </Form>
       <div class="loaded" aria-live="polite">
         {scope === undefined ? (
           <p class="quiet">
@@ -200,7 +203,6 @@ function ConfirmStop({
   readonly onClose: () => void;
 }) {
   const change = useAction((body: ChangeSwitchBody, api, options) => api.switch.change(body, options));
-  const end = toIso(until);
   const stop = async () => {
     const { program_id: programId, type, connector_id: connectorId } = scope;
     const body: ChangeSwitchBody = {
@@ -209,7 +211,7 @@ function ConfirmStop({
       ...(programId !== undefined && { program_id: programId }),
       ...(type !== undefined && { type }),
       ...(connectorId !== undefined && { connector_id: connectorId }),
-      ...(end !== undefined && { until: end }),
+      ...(until !== '' && { until }),
     };
     const setting = await change.run(body);
     if (setting !== undefined) onStopped(setting);
@@ -227,7 +229,7 @@ function ConfirmStop({
       <p>
         {formatNumber(preview.programs.count, 'card program')}, {formatNumber(preview.last_hour.transfers, 'transfer')}{' '}
         in the last hour. New {scope.connector_id === undefined ? 'transfers, captures and reversals' : 'ones'} are
-        refused {end === undefined ? 'until someone restarts them.' : `until ${formatMoment(end)}.`}
+        refused {until === '' ? 'until someone restarts them.' : `until ${formatMoment(until)}.`}
       </p>
       <p>
         Reason: <b>{reason}</b>

@@ -141,7 +141,13 @@ function RestartDialog({
       onConfirm={restart}
       onClose={onClose}
     >
-      <TextField label="Reason" hint="Optional. Kept in the audit log." value={reason} onInput={setReason} />
+      <TextField
+        label="Reason"
+        name="reason"
+        hint="Optional. Kept in the audit log."
+        value={reason}
+        onInput={setReason}
+      />
       <Loaded state={preview}>{(found) => <Preview preview={found} isRestarting />}</Loaded>
     </ConfirmDialog>
   );

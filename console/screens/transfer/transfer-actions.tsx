@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { TransferRecord } from '../../../sdk/client.ts';
+import { AmountField } from '../../components/amount-field.tsx';
 import { ApprovalNotice } from '../../components/approval.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
@@ -143,18 +144,19 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
       confirm={`${ACTIONS[action]} ${money}`.trim()}
       kind={action === 'capture' ? 'main' : 'danger'}
       pending={pending}
-      disabled={problem !== undefined}
+      disabled={amount === undefined || problem !== undefined}
       error={error}
       onConfirm={() => void confirm()}
       onClose={onClose}
     >
-      <TextField
-        label={`Amount, ${currency}`}
+      <AmountField
+        label="Amount"
+        name="amount"
+        currency={currency}
         value={typed}
         onInput={setTyped}
         problem={problem}
         hint={`Up to ${formatAmount(left, currency)}.`}
-        inputMode="decimal"
         required
       />
       {left > 1 && (
@@ -166,7 +168,9 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
           ))}
         </p>
       )}
-      {action === 'reverse' && <TextField label="Reason (optional)" value={reason} onInput={setReason} />}
+      {action === 'reverse' && (
+        <TextField label="Reason (optional)" name="description" value={reason} onInput={setReason} />
+      )}
       {action === 'reverse' && <ApprovalNotice operation="reverse_transfer" />}
       {problem === undefined && amount !== undefined && <p>{effectOf(action, transfer, amount, names)}</p>}
     </ConfirmDialog>
@@ -174,8 +178,7 @@ function AmountDialog({ action, transfer, onDone, onClose }: DialogParts & { rea
 }
 
 function problemOf(amount: number | undefined, left: number, currency: string): string | undefined {
-  if (amount === undefined) return `Enter an amount, such as ${formatDigits(left, currency)}.`;
-  return amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
+  return amount !== undefined && amount > left ? `That is more than ${formatAmount(left, currency)}.` : undefined;
 }
 
 function useCardNames({ card_id: cardId, destination_card_id: otherId, program_id: programId }: TransferRecord) {

@@ -1,9 +1,10 @@
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../../sdk/client.ts';
+import { AmountField } from '../../components/amount-field.tsx';
 import { Button } from '../../components/button.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { useDebouncedText } from '../../data/use-url-state.ts';
-import { decimalsOf, formatDigits, parseAmount } from '../../format/amounts.ts';
+import { formatDigits, parseAmount } from '../../format/amounts.ts';
 import { exactAmountOf, filtersSet, periodOf, problemsOf, type TransferFilters } from './transfer-filters.ts';
 
 /** The pause in typing before the list is read again. */
@@ -47,7 +48,7 @@ export function TransferFilterForm({
     />
   );
   const amount = (name: 'minimum_amount' | 'maximum_amount', label: string) => (
-    <AmountField
+    <TypedAmount
       label={label}
       value={filters[name]}
       currency={currency}
@@ -60,8 +61,8 @@ export function TransferFilterForm({
         {text('card_id', 'Card')}
         {choice('status', 'Status', TRANSFER_STATUSES)}
         {choice('type', 'Type', TRANSFER_TYPES)}
-        <AmountField
-          label={`Amount, ${currency}`}
+        <TypedAmount
+          label="Amount"
           value={exact}
           currency={currency}
           onType={(value) => onChange({ minimum_amount: value, maximum_amount: value }, { replace: true })}
@@ -112,7 +113,7 @@ function TypedField({
 }
 
 /** A field for an amount that users type in major units and the URL keeps in minor units. */
-function AmountField({
+function TypedAmount({
   label,
   value,
   currency,
@@ -138,11 +139,5 @@ function AmountField({
       isSame: (left, right) => left === right || minorUnitsOf(left) === (minorUnitsOf(right) ?? right),
     },
   );
-  const problem =
-    minorUnitsOf(typed) === undefined && typed !== shown ? `Enter it as ${example(currency)}.` : undefined;
-  return <TextField label={label} value={typed} problem={problem} inputMode="decimal" onInput={setTyped} />;
-}
-
-function example(currency: string): string {
-  return formatDigits(10n ** BigInt(decimalsOf(currency)) * 12n, currency);
+  return <AmountField label={label} currency={currency} value={typed} onInput={setTyped} />;
 }

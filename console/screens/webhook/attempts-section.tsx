@@ -77,7 +77,7 @@ export function AttemptsSection({ webhookId }: { readonly webhookId: string }) {
           ]}
         />
         <StatusField value={status} onInput={(typed) => setFilter({ status: typed }, { replace: true })} />
-        <PeriodFilter label="Sent" value={filter} onChange={setFilter} />
+        <PeriodFilter label="Sent" isActual value={filter} onChange={setFilter} />
       </Filters>
       <PagedTable
         pages={attempts}

@@ -6,12 +6,12 @@ import type {
   WebhookRecord,
 } from '../../../sdk/client.ts';
 import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
-import { SelectField, TextField } from '../../components/field.tsx';
+import { SelectField } from '../../components/field.tsx';
+import { PeriodPresets, TimeField } from '../../components/time-field.tsx';
 import { hrefTo, navigate } from '../../data/location.ts';
 import { useAction, useOpened } from '../../data/use-action.ts';
 import { formatCount } from '../../format/amounts.ts';
 import { nameOfWebhook } from '../../format/names.ts';
-import { toIso } from '../../format/times.ts';
 import { versionFor } from '../../format/versions.ts';
 import { typesIn } from '../../format/webhooks.ts';
 import { WebhookFields, type WebhookForm } from '../webhooks/create-webhook-dialog.tsx';
@@ -20,17 +20,14 @@ type Parts = { readonly record: WebhookRecord; readonly onClose: () => void };
 
 /** Sends the events of a period again. */
 export function ReplayDialog({ record, onClose }: Parts) {
-  const [from, setFrom] = useState('');
-  const [to, setTo] = useState('');
+  const [{ from, to }, setPeriod] = useState({ from: '', to: '' });
   const [only, setOnly] = useState<string>('failed');
   const replay = useAction((body: ReplayWebhookBody, api, options) =>
     api.webhooks.replay(record.webhook_id, body, options),
   );
-  const [begin, end] = [toIso(from), toIso(to)];
-  const isReversed = begin !== undefined && end !== undefined && begin >= end;
+  const isReversed = from !== '' && to !== '' && from >= to;
   const submit = async () => {
-    if (begin === undefined || end === undefined) return;
-    if ((await replay.run({ from: begin, to: end, only: only === 'all' ? 'all' : 'failed' })) === undefined) return;
+    if ((await replay.run({ from, to, only: only === 'all' ? 'all' : 'failed' })) === undefined) return;
     onClose();
   };
   return (
@@ -38,23 +35,25 @@ export function ReplayDialog({ record, onClose }: Parts) {
       title={`Replay events to ${nameOfWebhook(record)}`}
       confirm="Replay events"
       pending={replay.pending}
-      disabled={begin === undefined || end === undefined || isReversed}
+      disabled={from === '' || to === '' || isReversed}
       error={replay.error}
       onConfirm={submit}
       onClose={onClose}
     >
-      <TextField label="Events from" type="datetime-local" value={from} onInput={setFrom} required />
-      <TextField
+      <PeriodPresets onChoose={(period) => setPeriod(period)} />
+      <TimeField label="Events from" name="from" value={from} onChange={(at) => setPeriod({ from: at, to })} required />
+      <TimeField
         label="Until"
-        type="datetime-local"
+        name="to"
         value={to}
-        onInput={setTo}
+        onChange={(at) => setPeriod({ from, to: at })}
         required
         problem={isReversed ? 'The period ends before it begins.' : undefined}
-        hint="In your time zone; events at this time are not sent."
+        hint="Events at this time are not sent."
       />
       <SelectField
         label="Which events"
+        name="only"
         value={only}
         onChange={setOnly}
         options={[
@@ -107,6 +106,7 @@ export function EnableDialog({ record, onClose }: Parts) {
       </p>
       <SelectField
         label="Missed events"
+        name="resume"
         value={resume}
         onChange={setResume}
         options={[
@@ -213,7 +213,13 @@ export function RollSecretDialog({ record, onClose }: ChangeParts) {
       onClose={onClose}
     >
       <p>You get a new secret, shown once. Give it to the receiver while events are still signed with both secrets.</p>
-      <SelectField label="Keep signing with the old secret" value={hours} onChange={setHours} options={OVERLAPS} />
+      <SelectField
+        label="Keep signing with the old secret"
+        name="previous_until"
+        value={hours}
+        onChange={setHours}
+        options={OVERLAPS}
+      />
     </ConfirmDialog>
   );
 }

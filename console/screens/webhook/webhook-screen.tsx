@@ -1,8 +1,9 @@
 import type { ComponentProps } from 'preact';
 import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
+import { Actions } from '../../components/actions.tsx';
 import { WebhookState } from '../../components/badge.tsx';
-import { Button, WhoMay } from '../../components/button.tsx';
+import { WhoMay } from '../../components/button.tsx';
 import { Details, type Fact, Highlights } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id } from '../../components/id.tsx';
@@ -63,23 +64,21 @@ function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
   const { status, replay } = record;
   const OpenDialog = open === undefined ? undefined : DIALOGS[open];
   const actions = can('update_webhook') && (
-    <>
-      <Button onClick={() => void sendTest.run(record.webhook_id)} pending={sendTest.pending}>
-        Send test event
-      </Button>
-      <Button onClick={() => setOpen('replay')}>Replay</Button>
-      <Button onClick={() => setOpen('edit')}>Edit</Button>
-      <Button onClick={() => setOpen('roll')}>Roll secret</Button>
-      {status !== 'enabled' && <Button onClick={() => setOpen('enable')}>Enable</Button>}
-      {status !== 'disabled' && (
-        <Button kind="danger" onClick={() => setOpen('disable')}>
-          Disable
-        </Button>
-      )}
-      <Button kind="danger" onClick={() => setOpen('delete')}>
-        Delete
-      </Button>
-    </>
+    <Actions
+      actions={[
+        status !== 'enabled' && { text: 'Enable', onChoose: () => setOpen('enable') },
+        {
+          text: 'Send test event',
+          pending: sendTest.pending,
+          onChoose: () => void sendTest.run(record.webhook_id),
+        },
+        { text: 'Replay', onChoose: () => setOpen('replay') },
+        { text: 'Edit', onChoose: () => setOpen('edit') },
+        { text: 'Roll secret', onChoose: () => setOpen('roll') },
+        status !== 'disabled' && { text: 'Disable', isDanger: true, onChoose: () => setOpen('disable') },
+        { text: 'Delete', isDanger: true, onChoose: () => setOpen('delete') },
+      ]}
+    />
   );
   return (
     <Section title="State" actions={actions}>

@@ -1,8 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CreateWebhookBody } from '../../../sdk/client.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
-import { ErrorRecord } from '../../components/error-record.tsx';
+import { ConfirmDialog, SecretDialog } from '../../components/dialogs/dialog.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { useAction } from '../../data/use-action.ts';
 import { typesIn } from '../../format/webhooks.ts';
@@ -19,8 +17,7 @@ export function CreateWebhookDialog({
   const create = useAction((body: CreateWebhookBody, api, options) => api.webhooks.create(body, options), {
     operation: 'create_webhook',
   });
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = async () => {
     const { url, description, order } = fields;
     const types = typesIn(fields.types);
     const made = await create.run({
@@ -37,20 +34,17 @@ export function CreateWebhookDialog({
     return <SecretDialog title={title} label="Signs every event" secret={secret} omitted={omitted} onClose={onClose} />;
   }
   return (
-    <Dialog title="Create a webhook" onClose={onClose} pending={create.pending}>
-      <form onSubmit={submit}>
-        <WebhookFields value={fields} onChange={setFields} />
-        {create.error !== undefined && <ErrorRecord error={create.error} />}
-        <footer class="dialog-actions">
-          <Button type="submit" kind="main" pending={create.pending} disabled={fields.url === ''}>
-            Create webhook
-          </Button>
-          <Button onClick={onClose} disabled={create.pending}>
-            Cancel
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
+    <ConfirmDialog
+      title="Create a webhook"
+      confirm="Create webhook"
+      pending={create.pending}
+      disabled={fields.url === ''}
+      error={create.error}
+      onConfirm={() => void submit()}
+      onClose={onClose}
+    >
+      <WebhookFields value={fields} onChange={setFields} />
+    </ConfirmDialog>
   );
 }
 
@@ -74,6 +68,7 @@ export function WebhookFields({
     <>
       <TextField
         label="URL"
+        name="url"
         type="url"
         value={url}
         onInput={(typed) => onChange({ ...value, url: typed })}
@@ -82,12 +77,14 @@ export function WebhookFields({
       />
       <TextField
         label="Description"
+        name="description"
         value={description}
         onInput={(typed) => onChange({ ...value, description: typed })}
         hint="Optional. The name that the console shows, such as Order system."
       />
       <TextField
         label="Events"
+        name="types"
         value={types}
         onInput={(typed) => onChange({ ...value, types: typed })}
         placeholder="transfer.* card.created"
@@ -99,6 +96,7 @@ export function WebhookFields({
       />
       <SelectField
         label="Order"
+        name="order"
         value={order}
         onChange={(chosen) => onChange({ ...value, order: chosen === 'strict' ? 'strict' : 'parallel' })}
         options={[

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from '../harness/accessible.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
 import { SCREENS } from './screens.ts';
@@ -77,6 +78,44 @@ describe('the keys of the console', () => {
     await page.waitForURL(/\/console\/transfers/);
     await untilShown(page);
     expect(await page.locator('main tr[data-row]').count()).toBeGreaterThan(3);
+  });
+
+  test('the menu of actions moves its focus with the arrow keys and letters, and returns it to the button', async () => {
+    const page = await openConsole(`/console/card/${world.card_id}?program=${world.program_id}`);
+    const button = page.getByRole('button', { name: 'More', exact: true });
+    const menu = page.getByRole('menu', { name: 'More actions' });
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    await button.focus();
+    await pressKeys(page, 'ArrowDown');
+    await menu.waitFor();
+    expect(await button.getAttribute('aria-expanded')).toBe('true');
+    expect(await focused()).toBe('Change limits');
+    await expectAccessibleInEveryView(page);
+    for (const [key, name] of [
+      ['ArrowUp', 'Close'],
+      ['ArrowDown', 'Change limits'],
+      ['End', 'Close'],
+      ['Home', 'Change limits'],
+      ['b', 'Block for fraud'],
+      ['r', 'Report lost'],
+      ['r', 'Report stolen'],
+    ] as const) {
+      await pressKeys(page, key);
+      expect(await focused(), key).toBe(name);
+    }
+    await pressKeys(page, 'Escape');
+    await menu.waitFor({ state: 'hidden' });
+    expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
+    await pressKeys(page, 'Enter End Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    expect(await menu.isVisible()).toBe(false);
+    await pressKeys(page, 'Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await button.evaluate((element) => element === document.activeElement)).toBe(true);
+    await button.click();
+    await page.getByRole('heading', { level: 1 }).click();
+    await menu.waitFor({ state: 'hidden' });
   });
 
   test('letters typed into a field do not work as shortcuts', async () => {

@@ -130,6 +130,12 @@ export async function visit(page: Page, path: string): Promise<void> {
   await untilShown(page);
 }
 
+/** Chooses an action on a record from its menu. */
+export async function chooseAction(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  await page.getByRole('menuitem', { name, exact: true }).click();
+}
+
 /** Presses keys one after the other. Spaces separate the keys, which have Playwright's names: `g t`, `Control+k`. */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
   const [first = '', second] = keys.split(' ');
