@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Empty, Loading } from '../components/loaded.tsx';
 import { StoppedSetting } from '../components/name.tsx';
@@ -7,6 +7,7 @@ import { Page } from '../components/page.tsx';
 import { ClockContext, useAhead, useClockAhead, useNow } from '../data/clock.ts';
 import { hrefTo, navigate, type Parameters, type Screen, useLocation, workedCase } from '../data/location.ts';
 import { NameContext, useNameBook } from '../data/names.ts';
+import { PendingApprovalsContext, usePendingApprovals } from '../data/pending-approvals.ts';
 import { ProgramContext } from '../data/program.ts';
 import { useSession } from '../data/session.ts';
 import { useOperation } from '../data/use-operation.ts';
@@ -20,12 +21,14 @@ import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
 import { CallerDialog, TopBar } from './top-bar.tsx';
 
-/** Provides names, the sandbox clock and the chosen program to the whole console. */
+/** Provides names, the sandbox clock, the waiting approvals and the chosen program to the whole console. */
 export function Shell() {
   return (
     <NameContext.Provider value={useNameBook()}>
       <ClockContext.Provider value={useClockAhead()}>
-        <Frame />
+        <PendingApprovalsContext.Provider value={usePendingApprovals()}>
+          <Frame />
+        </PendingApprovalsContext.Provider>
       </ClockContext.Provider>
     </NameContext.Provider>
   );
@@ -276,22 +279,14 @@ function Navigation({ routes, isOpen }: { readonly routes: readonly Route[]; rea
   );
 }
 
-const PENDING_POLL_MILLISECONDS = 60_000;
-/** More are shown as "50+". */
-const MAX_PENDING = 50;
-
 /** Shows how many requests are waiting for an approval. Only callers who may read approvals see this count. */
 function PendingApprovals() {
-  const { data } = useOperation(
-    (api, options) => api.approvals.list({ status: 'pending', limit: MAX_PENDING }, options),
-    { isOwn: true, ofAnyProgram: true, pollMilliseconds: PENDING_POLL_MILLISECONDS },
-  );
-  const count = data?.data.length ?? 0;
-  if (count === 0) return null;
+  const { data } = useContext(PendingApprovalsContext);
+  if (data === undefined || data.count === 0) return null;
   return (
     <span class="count">
-      {count}
-      {data?.next_cursor != null && '+'}
+      {data.count}
+      {data.hasMore && '+'}
       <span class="hidden"> waiting</span>
     </span>
   );

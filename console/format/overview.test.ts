@@ -8,6 +8,7 @@ import {
   formatLatency,
   formatShare,
   healthOf,
+  isUnused,
   padded,
   transfersByHour,
 } from './overview.ts';
@@ -41,17 +42,20 @@ test('formats latencies, sizes and delays', () => {
   expect(formatDelay(1, 'up to date')).toBe('up to date');
 });
 
-const figures = (requests: number, failed: number, refused = 0) => {
-  const success_ratio = requests === 0 ? null : (requests - failed - refused) / requests;
-  return { requests, failed, refused, success_ratio };
-};
-const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), proposed_incidents: [] };
+const figures = (requests: number, failed: number, refused = 0, invalid = 0) => ({
+  requests,
+  failed,
+  refused,
+  invalid,
+});
+const RECENT = { failed: [0, null, 0] };
+const MINUTE = { now: figures(0, 0), all: figures(2_000, 0, 20), recent: RECENT };
+const STATUS = { readiness: { ready: true }, switch: { service_disabled: false } };
 
-test('says the same in the first line as in the figures below it', () => {
-  const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
-  const health = (minute: object, others = 0) =>
-    healthOf({ status, processes: null, ...MINUTE, ...minute } as unknown as Overview, others);
-  expect(health({}, 2).sentence).toBe('The service works. 2 things need attention.');
+const health = (members: object, concerns = 0) =>
+  healthOf({ status: STATUS, processes: null, ...MINUTE, ...members } as unknown as Overview, concerns);
+
+test('reports failed requests in the first line, as a fault from a tenth of all', () => {
   expect(health({ all: figures(8, 5) })).toEqual({
     tone: 'fault',
     sentence: 'The service fails: 5 of 8 requests that move money in the last minute.',
@@ -65,33 +69,69 @@ test('says the same in the first line as in the figures below it', () => {
     tone: 'fault',
     sentence: 'The service fails: 1 of 1 request that moves money in the last minute.',
   });
-  expect(health({ all: figures(8, 0, 5) })).toEqual({
-    tone: 'unknown',
-    sentence: 'The service works, but most of 8 requests that move money were refused in the last minute.',
-  });
-  expect(health({ all: figures(2, 0, 2) }).sentence).toBe('Everything works.');
-  expect(health({ proposed_incidents: [{}] }).sentence).toBe('The service works. One thing needs attention.');
-  expect(health({ all: figures(8, 5), proposed_incidents: [{}] }).sentence).toMatch(
-    /minute\. One thing needs attention\.$/,
+  expect(health({ all: figures(8, 1, 6) }).sentence).toBe(
+    'The service fails: 1 of 8 requests that move money in the last minute. It refused 6 more.',
   );
+  expect(health({ all: figures(8, 5) }, 1).sentence).toMatch(/minute\. One thing needs attention\.$/);
 });
 
-test('says in the first line whether the service works', () => {
-  const status = { readiness: { ready: true }, degraded: [], unknown: [], switch: { service_disabled: false } };
+test('reports requests that failed shortly before the last minute', () => {
+  expect(health({ recent: { failed: [7, null, 5] } })).toEqual({
+    tone: 'unknown',
+    sentence:
+      'The service works again: 12 requests that move money failed in the last 15 minutes, but none in the last minute.',
+  });
+});
+
+test('reports refused requests in the first line if they are many, and calmly if there were only a few requests', () => {
+  expect(health({ all: figures(10, 0, 1) }).sentence).toBe('Everything works.');
+  expect(health({ all: figures(10, 0, 1, 1) })).toEqual({
+    tone: 'unknown',
+    sentence: 'The service works, but it refused 2 of 10 requests that move money in the last minute.',
+  });
+  expect(health({ all: figures(2, 0, 2) })).toEqual({
+    tone: '',
+    sentence: 'The service works, but it refused 2 of 2 requests that move money in the last minute.',
+  });
+});
+
+test('says in the first line whether the service works, and how many things need attention', () => {
   const process = { alive: true };
-  const health = (more: object, processes: readonly object[] | null = [process]) =>
-    healthOf({ ...MINUTE, status: { ...status, ...more }, processes } as unknown as Overview);
   expect(health({})).toEqual({ tone: '', sentence: 'Everything works.' });
-  expect(health({}, null).sentence).toBe('Everything works.');
-  expect(health({}, [process, process]).sentence).toBe('Everything works, with 2 processes.');
-  expect(health({}, [process, { alive: false }])).toEqual({
+  expect(health({ processes: [process] }).sentence).toBe('Everything works.');
+  expect(health({ processes: [process, process] }).sentence).toBe('Everything works, with 2 processes.');
+  expect(health({ processes: [process, { alive: false }] }, 1)).toEqual({
     tone: 'unknown',
     sentence: 'The service works. One thing needs attention.',
   });
-  expect(health({ unknown: ['webhooks', 'error_log'] }).sentence).toBe('The service works. One thing needs attention.');
-  expect(health({ degraded: [{}, {}] }).sentence).toBe('The service works. 2 things need attention.');
-  expect(health({ switch: { service_disabled: true } }).sentence).toBe('All transfers are stopped.');
-  expect(health({ readiness: { ready: false } })).toMatchObject({ tone: 'fault' });
+  expect(health({}, 2).sentence).toBe('The service works. 2 things need attention.');
+  expect(health({ status: { ...STATUS, readiness: { ready: false } } })).toMatchObject({ tone: 'fault' });
+});
+
+test('says in the first line that transfers are stopped, and which requests failed in spite of it', () => {
+  const status = { ...STATUS, switch: { service_disabled: true } };
+  // One of the things is the stop, and refusals are intended.
+  expect(health({ status, all: figures(8, 0, 8) }, 1)).toEqual({
+    tone: 'unknown',
+    sentence: 'All transfers are stopped.',
+  });
+  expect(health({ status, all: figures(8, 1, 7) }, 3)).toEqual({
+    tone: 'fault',
+    sentence:
+      'All transfers are stopped. The service fails: 1 of 8 requests that move money in the last minute. ' +
+      '2 other things need attention.',
+  });
+});
+
+test('counts a service as unused only if there was nothing at all', () => {
+  const none = { transfers: [0, null], succeeded: [], refused: [], invalid: [], failed: [] };
+  const now = { ...figures(0, 0), transfers_per_second: 0 };
+  const isIt = (more: object) => isUnused({ all: null, now, recent: none, hours: [], ...more } as unknown as Overview);
+  expect(isIt({})).toBe(true);
+  expect(isIt({ recent: { ...none, refused: [0, 1] } })).toBe(false);
+  expect(isIt({ all: { ...now, transfers_per_second: 0.017 } })).toBe(false);
+  expect(isIt({ hours: [{}] })).toBe(false);
+  expect(isIt({ hours: null })).toBe(false);
 });
 
 test('shows 0 for an hour without transfers, and leaves out anything older than a day', () => {

@@ -55,46 +55,92 @@ export type Health = { readonly tone: '' | 'unknown' | 'fault'; readonly sentenc
 /** From this share of failed requests, the first line reports a fault. */
 const FAULT_SHARE = 0.1;
 
-/** With fewer requests in a minute, the share of refusals means nothing. */
+/** From this share of refused requests, the first line counts them. */
+const REFUSED_SHARE = 0.2;
+
+/** With fewer requests in a minute, a share of refusals is no reason for concern. */
 const MIN_REQUESTS = 5;
 
-/** Describes the trouble of the last minute, or returns undefined if there was none. */
-function troubleOf({ requests, failed, success_ratio: share }: Overview['now']): Health | undefined {
-  const of = `${formatCount(requests)} ${requests === 1 ? 'request that moves' : 'requests that move'} money`;
+type Minutes = Pick<Overview, 'all' | 'now' | 'recent'>;
+
+function requestsThatMoveMoney(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? 'request that moves' : 'requests that move'} money`;
+}
+
+/** Describes the failed requests of the last minute, or those shortly before. Returns undefined if there were none. */
+function failuresOf({ all, now, recent }: Minutes): Health | undefined {
+  const { requests, failed } = all ?? now;
   if (failed > 0) {
     const isFault = failed >= requests * FAULT_SHARE;
     const what = isFault ? 'The service fails' : 'Some requests fail';
-    const sentence = `${what}: ${formatCount(failed)} of ${of} in the last minute.`;
+    const sentence = `${what}: ${formatCount(failed)} of ${requestsThatMoveMoney(requests)} in the last minute.`;
     return { tone: isFault ? 'fault' : 'unknown', sentence };
   }
-  if (share === null || share >= 0.5 || requests < MIN_REQUESTS) return undefined;
-  return { tone: 'unknown', sentence: `The service works, but most of ${of} were refused in the last minute.` };
+  const earlier = recent.failed.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+  if (earlier === 0) return undefined;
+  const sentence = `The service works again: ${requestsThatMoveMoney(earlier)} failed in the last 15 minutes, but none in the last minute.`;
+  return { tone: 'unknown', sentence };
+}
+
+/** Describes the refused requests of the last minute if they are many. */
+function refusalsOf({ all, now }: Minutes, has: { readonly failures: boolean }): Health | undefined {
+  const { requests, refused, invalid } = all ?? now;
+  const count = refused + invalid;
+  if (count === 0 || count < requests * REFUSED_SHARE) return undefined;
+  const tone = requests < MIN_REQUESTS ? '' : 'unknown';
+  if (has.failures) return { tone, sentence: `It refused ${formatCount(count)} more.` };
+  const of = `${formatCount(count)} of ${requestsThatMoveMoney(requests)} in the last minute`;
+  return { tone, sentence: `The service works, but it refused ${of}.` };
 }
 
 /** Says whether the service works, and with how many processes. The sentence never contradicts the figures below it. */
 export function healthOf(
-  {
-    status,
-    processes,
-    all,
-    now,
-    proposed_incidents: proposed,
-  }: Pick<Overview, 'status' | 'processes' | 'all' | 'now' | 'proposed_incidents'>,
-  /** The number of other things on the screen that need attention. */
-  others = 0,
+  { status, processes, ...minutes }: Pick<Overview, 'status' | 'processes'> & Minutes,
+  /** The number of lines in the list of everything that needs attention. */
+  concerns: number,
 ): Health {
-  const { readiness, degraded, unknown, switch: switched } = status;
-  const missing = (processes ?? []).filter(({ alive }) => !alive).length;
-  if (!readiness.ready) return { tone: 'fault', sentence: 'The service is not ready: transfers fail.' };
-  if (switched.service_disabled === true) return { tone: 'unknown', sentence: 'All transfers are stopped.' };
-  const count = (processes ?? []).length - missing;
-  const who = count > 1 ? `, with ${count} processes` : '';
-  const concerns = degraded.length + missing + proposed.length + (unknown.length > 0 ? 1 : 0) + others;
-  const what = concerns === 1 ? 'One thing needs attention.' : `${concerns} things need attention.`;
-  const trouble = troubleOf(all ?? now);
-  if (trouble !== undefined) return concerns === 0 ? trouble : { ...trouble, sentence: `${trouble.sentence} ${what}` };
-  if (concerns > 0) return { tone: 'unknown', sentence: `The service works${who}. ${what}` };
-  return { tone: '', sentence: `Everything works${who}.` };
+  if (!status.readiness.ready) return { tone: 'fault', sentence: 'The service is not ready: transfers fail.' };
+  const failures = failuresOf(minutes);
+  if (status.switch.service_disabled === true) {
+    // The switch refuses requests on purpose, and the list has a line about it.
+    const stop: Health = { tone: 'unknown', sentence: 'All transfers are stopped.' };
+    return together([stop, failures, attentionTo(concerns - 1, true)].filter(isThere));
+  }
+  const trouble = [failures, refusalsOf(minutes, { failures: failures !== undefined })].filter(isThere);
+  const attention = attentionTo(concerns, false);
+  if (trouble.length > 0) return together([...trouble, attention].filter(isThere));
+  const alive = (processes ?? []).filter(({ alive: isAlive }) => isAlive).length;
+  const who = alive > 1 ? `, with ${alive} processes` : '';
+  if (attention === undefined) return { tone: '', sentence: `Everything works${who}.` };
+  return together([{ tone: '', sentence: `The service works${who}.` }, attention]);
+}
+
+function attentionTo(count: number, hasStop: boolean): Health | undefined {
+  if (count <= 0) return undefined;
+  const other = hasStop ? 'other ' : '';
+  const sentence = count === 1 ? `One ${other}thing needs attention.` : `${count} ${other}things need attention.`;
+  return { tone: 'unknown', sentence };
+}
+
+/** Joins sentences. The most serious tone wins. */
+function together(parts: readonly Health[]): Health {
+  const tone = (['fault', 'unknown'] as const).find((one) => parts.some((part) => part.tone === one)) ?? '';
+  return { tone, sentence: parts.map(({ sentence }) => sentence).join(' ') };
+}
+
+function isThere(part: Health | undefined): part is Health {
+  return part !== undefined;
+}
+
+/** Whether no requests to move money arrived lately, and no transfers were created for a day. */
+export function isUnused({ all, now, recent, hours }: Minutes & Pick<Overview, 'hours'>): boolean {
+  const counts = [recent.transfers, recent.succeeded, recent.refused, recent.invalid, recent.failed];
+  return (
+    hours?.length === 0 &&
+    (all ?? now).requests === 0 &&
+    (all ?? now).transfers_per_second === 0 &&
+    counts.every((values) => values.every((value) => (value ?? 0) === 0))
+  );
 }
 
 /** Returns the counts of every hour of a day, including empty hours, which the service leaves out. */

@@ -8,6 +8,10 @@ import { ServiceStatus, STATUS } from './status.ts';
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const counts = (description: string) =>
   Type.Array(count(description), { description: `${description}, in each interval` });
+const countsOrNull = (description: string) =>
+  Type.Array(nullable(count(description)), {
+    description: `${description}, in each interval; null while the process was suspended`,
+  });
 const milliseconds = (description: string) => nullable(Type.Number({ minimum: 0, description }));
 const allMilliseconds = (description: string) =>
   Type.Array(milliseconds(description), { description: `${description}, in each interval` });
@@ -41,14 +45,14 @@ export const RequestFigures = Type.Object({
 export const RecentFigures = Type.Object({
   ends_at: moment('End of the last interval'),
   interval_seconds: count('Length of an interval'),
-  transfers: counts('Transfers that were created'),
-  succeeded: counts(OUTCOMES.succeeded),
-  refused: counts(OUTCOMES.refused),
-  invalid: counts(OUTCOMES.invalid),
-  failed: counts(OUTCOMES.failed),
+  transfers: countsOrNull('Transfers that were created'),
+  succeeded: countsOrNull(OUTCOMES.succeeded),
+  refused: countsOrNull(OUTCOMES.refused),
+  invalid: countsOrNull(OUTCOMES.invalid),
+  failed: countsOrNull(OUTCOMES.failed),
   p50_milliseconds: allMilliseconds(P50),
   p99_milliseconds: allMilliseconds(P99),
-  lane_waiting: counts('Transfers that waited to be committed'),
+  lane_waiting: countsOrNull('Transfers that waited to be committed'),
   errors: Type.Array(
     Type.Object({
       code: Type.String({ description: 'Error code; `other` for all but the most frequent' }),

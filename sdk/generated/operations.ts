@@ -3457,21 +3457,25 @@ export type RecentFigures = {
   readonly ends_at: string;
   /** Length of an interval. */
   readonly interval_seconds: number;
-  /** Transfers that were created, in each interval. */
-  readonly transfers: readonly number[];
-  /** Requests that move money and succeeded, in each interval. */
-  readonly succeeded: readonly number[];
+  /** Transfers that were created, in each interval; null while the process was suspended. */
+  readonly transfers: readonly (number | null)[];
+  /** Requests that move money and succeeded, in each interval; null while the process was suspended. */
+  readonly succeeded: readonly (number | null)[];
   /**
    * Requests that move money and were refused by the rules of the ledger (409) or by the switch (424), in each
-   * interval.
+   * interval; null while the process was suspended.
    */
-  readonly refused: readonly number[];
-  /** Requests that move money and failed with any other error of the caller, in each interval. */
-  readonly invalid: readonly number[];
+  readonly refused: readonly (number | null)[];
   /**
-   * Requests that move money and failed because of the service (Server or Process Error), in each interval.
+   * Requests that move money and failed with any other error of the caller, in each interval; null while the
+   * process was suspended.
    */
-  readonly failed: readonly number[];
+  readonly invalid: readonly (number | null)[];
+  /**
+   * Requests that move money and failed because of the service (Server or Process Error), in each interval; null
+   * while the process was suspended.
+   */
+  readonly failed: readonly (number | null)[];
   /**
    * Latency that 50% of the requests that move money did not exceed, null without requests, in each interval.
    */
@@ -3480,8 +3484,8 @@ export type RecentFigures = {
    * Latency that 99% of the requests that move money did not exceed, null without requests, in each interval.
    */
   readonly p99_milliseconds: readonly (number | null)[];
-  /** Transfers that waited to be committed, in each interval. */
-  readonly lane_waiting: readonly number[];
+  /** Transfers that waited to be committed, in each interval; null while the process was suspended. */
+  readonly lane_waiting: readonly (number | null)[];
   /** Error responses by code, the most frequent first. */
   readonly errors: readonly {
     /** Error code; `other` for all but the most frequent. */

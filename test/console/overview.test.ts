@@ -8,51 +8,131 @@ import { screenshot, untilShown, useConsole } from './harness/use-console.ts';
 const { openConsole, service } = useConsole();
 
 describe('the overview', () => {
+  test('says what to do first while there are no transfers, with a command that makes one', async () => {
+    const page = await openConsole('/console', { theme: 'dark', width: 390 });
+    await page.getByRole('heading', { name: 'No transfers in the last 24 hours' }).waitFor();
+    const command = `curl ${service().url}/api/v0.1/core/transfer -d '{"amount": 1000, "card_id": "card_active"}'`;
+    await page.getByText(command).waitFor();
+    expect(await page.locator('.figures, figure.chart').count()).toBe(0);
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'overview-fresh-phone');
+    await service().client.transfers.create({ amount: 1000, card_id: 'card_active' });
+    await page.locator('.figures').waitFor();
+    expect(await page.getByText(command).count()).toBe(0);
+  });
+
   test('shows the activity of the service, and the numbers of each chart as a table', async () => {
     await makeWorld(service());
     await waitFor('the figures', async () => (await service().client.status.overview()).now.requests > 0);
     const page = await openConsole('/console');
-    // The state in words comes first, then the most important figures, then all others.
+    // The state in words comes first, then four figures, then everything that needs attention, and then the charts.
     await page
       .locator('.answer')
       .getByText(/^(Everything works|The service|Some requests fail)/)
       .waitFor();
-    await page.getByRole('heading', { name: 'Since the start' }).waitFor();
-    await page.locator('.highlights').getByText('Transfers per second').waitFor();
-    await page.locator('.highlights').getByText('Latency, p99').waitFor();
-    await page.getByText(/^Of these: .*1 declined/).waitFor();
+    await expect
+      .poll(() => page.locator('main h2').allInnerTexts())
+      .toEqual([
+        'The last minute',
+        'What needs attention today',
+        'The last 15 minutes',
+        'The last 24 hours',
+        'Parts of the service',
+      ]);
+    expect(await page.locator('.figures dt').allInnerTexts()).toEqual([
+      'Transfers',
+      'Refused',
+      'Failed',
+      'Latency, p99',
+    ]);
+    expect(await page.locator('.figures .sparkline').count()).toBe(4);
+    const concerns = page.getByRole('list', { name: 'What needs attention' });
+    for (const [text, link] of [
+      ['1 request waits for an approval.', 'Open the approvals'],
+      ['1 break with a processor is open.', 'Open the breaks'],
+    ] as const) {
+      await concerns.getByRole('listitem').filter({ hasText: text }).getByRole('link', { name: link }).waitFor();
+    }
     await page.locator('.details').getByText('up to date').waitFor();
     expect(await page.locator('main').innerText()).not.toMatch(/–|of 0/);
-    await page.getByText('Transfers by hour').waitFor();
     await waitFor('the error of the sample', () => page.getByRole('link', { name: 'insufficient_funds' }).isVisible());
     expect(await page.getByRole('link', { name: 'insufficient_funds' }).getAttribute('href')).toContain(
       '/console/errors?code=insufficient_funds',
     );
-    // The last chart needs a separate response. After that, the chart stays either present or absent for a minute.
-    await page.getByText('Counting errors…').waitFor({ state: 'detached' });
     for (const summary of await page.getByText('Show data').all()) await summary.click();
-    expect(await page.locator('.numbers-scroll').count()).toBe(await page.locator('figure.chart').count());
+    expect(await page.locator('.numbers-scroll').count()).toBe(6);
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'overview');
   });
 
-  test('shows a message if no requests arrived', async () => {
-    const page = await openConsole('/console', { theme: 'dark', width: 390 });
+  test('draws every chart on a grid with three ticks or more, wide and narrow, and shows missing data as gaps', async () => {
+    const page = await openConsole('/console');
     const overview: Overview = await service().client.status.overview();
-    const figures = { ...overview.now, requests: 0, transfers_per_second: 0, success_ratio: null };
     const { recent } = overview;
-    const none = { transfers: [], succeeded: [], refused: [], invalid: [], failed: [], errors: [], lane_waiting: [] };
+    // The process started 11 intervals ago and was suspended for 3 of them. All other values are 0.
+    const counts = [0, 0, 0, 0, null, null, null, 0, 0, 0, 0];
+    const nothing = counts.map(() => null);
+    const flat = { transfers: counts, succeeded: counts, refused: counts, invalid: counts, failed: counts };
+    const others = { lane_waiting: counts, p50_milliseconds: nothing, p99_milliseconds: nothing, errors: [] };
+    const hours = [
+      { start: new Date(Date.parse(overview.made_at) - 3_600_000).toISOString(), type: 'load', transfers: 1 },
+    ];
     await page.route('**/operator/overview', (route) =>
-      route.fulfill({
-        json: { ...overview, all: figures, now: figures, hours: [], recent: { ...recent, ...none } },
-      }),
+      route.fulfill({ json: { ...overview, recent: { ...recent, ...flat, ...others }, hours } }),
     );
     await page.reload();
-    await page.getByText('Quiet: no requests to move money.').first().waitFor();
-    await page.getByText('No transfers.').waitFor();
-    expect(await page.locator('.highlights').count()).toBe(0);
-    await expectAccessibleInEveryView(page);
-    await screenshot(page, 'overview-quiet-phone');
+    const charts = page.locator('figure.chart');
+    await expect.poll(() => charts.locator('svg').count()).toBe(6);
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const chart of await charts.all()) {
+        const title = await chart.locator('.chart-title').innerText();
+        for (const labels of ['.plot-value', '.plot-time']) {
+          await expect
+            .poll(async () => new Set(await chart.locator(labels).allTextContents()).size, {
+              message: `${labels} of ${title}`,
+            })
+            .toBeGreaterThanOrEqual(3);
+        }
+      }
+    }
+    const chartOf = (title: string) => charts.filter({ has: page.getByText(title, { exact: true }) });
+    const queued = chartOf('Transfers queued');
+    // One gap before the start of the process, and one while it was suspended. The line has two parts.
+    expect(await queued.locator('.plot-gap').count()).toBe(2);
+    expect((await queued.locator('.plot-line').getAttribute('d'))?.match(/M/g)).toHaveLength(2);
+    // A quiet time has no latency, which is not a gap.
+    const latency = chartOf('Latency of requests that move money');
+    expect(await latency.locator('.plot-gap').count()).toBe(2);
+    expect(await latency.locator('.plot-line').first().getAttribute('d')).toBe('');
+    expect(await chartOf('Transfers by hour').locator('.plot-gap').count()).toBe(0);
+    await screenshot(page, 'overview-gaps-phone');
+  });
+
+  test('never says that everything works while requests fail or are refused', async () => {
+    const page = await openConsole('/console');
+    const overview: Overview = await service().client.status.overview();
+    const status = { ...overview.status, degraded: [] };
+    const show = async (counts: object, recent: object = {}) => {
+      const figures = { ...overview.now, requests: 200, refused: 0, invalid: 0, failed: 0, ...counts };
+      const json = { ...overview, status, now: figures, all: figures, recent: { ...overview.recent, ...recent } };
+      await page.unroute('**/operator/overview');
+      await page.route('**/operator/overview', (route) => route.fulfill({ json }));
+      await page.reload();
+    };
+    await show({ failed: 40, refused: 100 });
+    await page
+      .locator('.answer.fault')
+      .getByText('The service fails: 40 of 200 requests that move money in the last minute. It refused 100 more.')
+      .waitFor();
+    await page.locator('.figures .tone-bad').getByText('20.00 %').waitFor();
+    await page.locator('.figures .tone-waiting').getByText('50.00 %').waitFor();
+    await screenshot(page, 'overview-failing');
+    await show({ refused: 100 });
+    await page.locator('.answer').getByText('The service works, but it refused 100 of 200 requests').waitFor();
+    const before = { failed: overview.recent.failed.map((_, at) => (at === 0 ? 7 : 0)) };
+    await show({}, before);
+    await page.locator('.answer').getByText('The service works again: 7 requests that move money failed').waitFor();
   });
 
   test('names everything that needs attention, with its runbook page', async () => {
@@ -90,7 +170,8 @@ describe('the overview', () => {
     await show({ ...right, not_adding_up: 1, days, message }, [
       { name: 'day_not_adding_up', message, runbook: 'docs/runbook/books-not-balanced.md' },
     ]);
-    const concern = page.getByRole('list', { name: 'What needs attention' }).getByText(message);
+    const list = page.getByRole('list', { name: 'What needs attention' });
+    const concern = list.getByRole('listitem').filter({ hasText: message });
     await concern.waitFor();
     expect(
       await concern.getByRole('link').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
@@ -106,7 +187,7 @@ describe('the overview', () => {
     const { yesterday: _, ...status } = overview.status;
     await page.route('**/operator/overview', (route) => route.fulfill({ json: { ...overview, status } }));
     await page.reload();
-    await page.getByRole('heading', { name: 'The last minute' }).waitFor();
+    await page.getByRole('heading', { name: 'What needs attention today' }).waitFor();
     expect(await page.getByText(/Yesterday|See the day/).count()).toBe(0);
   });
 

@@ -3,11 +3,13 @@ import type { SettlementFileRecord } from '../../../sdk/client.ts';
 import {
   ATTEMPT_SENTENCES,
   ATTEMPT_WORDS,
-  attentionText,
+  attemptsText,
   bookingChoices,
+  breaksText,
   canBeResolved,
   effectOf,
   isOpen,
+  lateOutcomesText,
   openText,
   orderOf,
   progressOf,
@@ -75,16 +77,38 @@ it('says what each booking of a break means for its account', () => {
   ]);
 });
 
-it('counts waiting attempts, and everything that needs attention', () => {
+it('counts waiting attempts', () => {
   expect(openText(NONE)).toBe('none');
   expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
-  expect(attentionText([{ open: NONE }], 0, false)).toBeUndefined();
-  expect(attentionText([{ open: { ...NONE, attention: 1 } }], 0, false)).toBe(
-    '1 transfer at processors needs attention.',
-  );
-  expect(attentionText([{ open: NONE }], 1, false)).toBe('1 break at processors needs attention.');
-  expect(attentionText([{ open: { ...NONE, attention: 2 } }, { open: { ...NONE, attention: 1 } }], 100, true)).toBe(
-    '3 transfers and more than 100 breaks at processors need attention.',
+});
+
+it('counts everything at processors that needs an operator', () => {
+  expect(attemptsText([{ open: NONE }])).toBeUndefined();
+  expect(attemptsText([{ open: { ...NONE, attention: 1 } }])).toEqual({
+    count: '1',
+    text: 'transfer at a processor needs attention.',
+  });
+  expect(attemptsText([{ open: { ...NONE, attention: 2 } }, { open: { ...NONE, attention: 1 } }])).toEqual({
+    count: '3',
+    text: 'transfers at processors need attention.',
+  });
+  expect(breaksText(0, false)).toBeUndefined();
+  expect(breaksText(1, false)).toEqual({ count: '1', text: 'break with a processor is open.' });
+  expect(breaksText(100, true)).toEqual({ count: '100+', text: 'breaks with processors are open.' });
+});
+
+it('counts attempts without an outcome only if the oldest has waited for more than ten minutes', () => {
+  const now = Date.parse('2030-01-31T12:00:00.000Z');
+  const waiting = (at: string | null, open: object) => ({ open: { ...NONE, ...open }, oldest_unknown_since: at });
+  expect(
+    lateOutcomesText([waiting('2030-01-31T11:55:00.000Z', { unknown: 1 }), waiting(null, {})], now),
+  ).toBeUndefined();
+  expect(lateOutcomesText([waiting('2030-01-31T10:00:00.000Z', { unknown: 1 })], now)).toEqual({
+    count: '1',
+    text: 'transfer at a processor has had no outcome for 2 h.',
+  });
+  expect(lateOutcomesText([waiting('2030-01-31T10:00:00.000Z', { unknown: 1, reversing: 2 })], now)?.text).toBe(
+    'transfers at processors have had no outcome for up to 2 h.',
   );
 });
 

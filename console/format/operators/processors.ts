@@ -266,17 +266,39 @@ export function openText(open: ConnectorRecord['open']): string {
   return counts.map(([status, count]) => `${count} ${ATTEMPT_WORDS[status as Status].word}`).join(', ');
 }
 
-/** Says what needs an operator, or returns undefined if nothing does. Set `hasMore` if there are more breaks. */
-export function attentionText(
-  connectors: readonly Pick<ConnectorRecord, 'open'>[],
-  breaks: number,
-  hasMore: boolean,
-): string | undefined {
-  const attempts = connectors.reduce((sum, { open }) => sum + open.attention, 0);
-  const things = [
-    attempts > 0 && formatNumber(attempts, 'transfer'),
-    breaks > 0 && `${hasMore ? 'more than ' : ''}${formatNumber(breaks, 'break')}`,
-  ].filter((text) => text !== false);
-  if (things.length === 0) return undefined;
-  return `${things.join(' and ')} at processors ${attempts + breaks === 1 ? 'needs' : 'need'} attention.`;
+/** A count and the rest of its sentence, which a list shows next to the count. */
+export type Counted = { readonly count: string; readonly text: string };
+
+/** Counts the attempts that an operator must resolve. Undefined if there are none. */
+export function attemptsText(connectors: readonly Pick<ConnectorRecord, 'open'>[]): Counted | undefined {
+  const count = connectors.reduce((sum, { open }) => sum + open.attention, 0);
+  if (count === 0) return undefined;
+  const text = count === 1 ? 'transfer at a processor needs attention.' : 'transfers at processors need attention.';
+  return { count: formatCount(count), text };
+}
+
+/** The service finds out most outcomes within minutes. */
+const LATE_MILLISECONDS = 10 * 60_000;
+
+/** Counts the attempts without an outcome, if the oldest has waited for long. `now` is the time of the service. */
+export function lateOutcomesText(
+  connectors: readonly Pick<ConnectorRecord, 'open' | 'oldest_unknown_since'>[],
+  now: number,
+): Counted | undefined {
+  const late = connectors.filter(
+    ({ oldest_unknown_since: at }) => at !== null && now - Date.parse(at) > LATE_MILLISECONDS,
+  );
+  const count = late.reduce((sum, { open }) => sum + open.unknown + open.reversing, 0);
+  if (count === 0) return undefined;
+  const oldest = Math.min(...late.map(({ oldest_unknown_since: at }) => Date.parse(at ?? '')));
+  const what = count === 1 ? 'transfer at a processor has' : 'transfers at processors have';
+  const since = formatDuration(now - oldest);
+  return { count: formatCount(count), text: `${what} had no outcome for ${count === 1 ? '' : 'up to '}${since}.` };
+}
+
+/** Counts the open breaks. Set `hasMore` if there are more than were counted. Undefined if there are none. */
+export function breaksText(count: number, hasMore: boolean): Counted | undefined {
+  if (count === 0) return undefined;
+  const text = count === 1 ? 'break with a processor is open.' : 'breaks with processors are open.';
+  return { count: `${formatCount(count)}${hasMore ? '+' : ''}`, text };
 }

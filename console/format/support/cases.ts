@@ -1,5 +1,6 @@
 import type { CaseRecord, QueuedCase } from '../../../sdk/client.ts';
-import { formatNumber } from '../operators/switch.ts';
+import { formatCount } from '../amounts.ts';
+import type { Counted } from '../operators/processors.ts';
 import { formatDuration } from '../times.ts';
 
 /** The outcomes of a case or an incident, as options of a field. */
@@ -85,11 +86,26 @@ export function subjectOf({
   return transferId === null ? 'A question' : 'A question about a transfer';
 }
 
-/** Counts open urgent cases. `max` is how many were read: if that many were found, there may be more. */
-export function urgentText(cases: readonly Pick<CaseRecord, 'first_response_at'>[], max: number): string {
+type Queued = Pick<QueuedCase, 'urgency' | 'first_response_at'>;
+
+/** Counts the open cases. Set `hasMore` if there are more than these. Undefined if there are none. */
+export function openCasesText(
+  cases: readonly Queued[],
+  hasMore: boolean,
+): (Counted & { readonly isUrgent: boolean }) | undefined {
   const { length } = cases;
+  if (length === 0) return undefined;
+  const urgent = cases.filter(({ urgency }) => urgency === 'urgent').length;
   const waiting = cases.filter(({ first_response_at: at }) => at === null).length;
-  const count = `${length >= max ? 'At least ' : ''}${formatNumber(length, 'urgent case')} ${length === 1 ? 'is' : 'are'} open`;
-  if (waiting === 0) return `${count}, with a response.`;
-  return `${count}, ${waiting === length ? '' : `${waiting.toLocaleString('en-US')} of them `}without a response.`;
+  const partOf = (part: number): string => (part === length && !hasMore ? '' : `${formatCount(part)} of them `);
+  const rest = [
+    urgent > 0 && urgent < length && `${formatCount(urgent)} of them urgent`,
+    waiting > 0 && `${partOf(waiting)}without a response`,
+  ].filter((text) => text !== false);
+  const what = `${urgent === length ? 'urgent ' : ''}${length === 1 ? 'case is' : 'cases are'} open`;
+  return {
+    count: `${formatCount(length)}${hasMore ? '+' : ''}`,
+    text: `${[what, ...rest].join(', ')}.`,
+    isUrgent: urgent > 0,
+  };
 }

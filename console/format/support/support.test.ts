@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { IncidentRecord } from '../../../sdk/client.ts';
-import { responseText, statusOf, subjectOf, urgencyReason, urgentText } from './cases.ts';
+import { openCasesText, responseText, statusOf, subjectOf, urgencyReason } from './cases.ts';
 import { bodyOf, burstText, covers, draftOfStop, EMPTY_DRAFT, incidentsOfSwitch } from './incidents.ts';
 
 const CREATED = '2026-11-23T12:00:00.000Z';
@@ -35,10 +35,19 @@ describe('a case', () => {
   });
 
   test('counts as urgent, and as waiting if it has no response', () => {
-    const [answered, waiting] = [{ first_response_at: CREATED }, { first_response_at: null }];
-    expect(urgentText([answered], 100)).toBe('1 urgent case is open, with a response.');
-    expect(urgentText([waiting, waiting], 100)).toBe('2 urgent cases are open, without a response.');
-    expect(urgentText([answered, waiting], 2)).toBe('At least 2 urgent cases are open, 1 of them without a response.');
+    const urgent = { urgency: 'urgent', first_response_at: null } as const;
+    const question = { urgency: 'low', first_response_at: CREATED } as const;
+    const textOf = (...cases: Parameters<typeof openCasesText>[0]) => openCasesText(cases, false)?.text;
+    expect(textOf()).toBeUndefined();
+    expect(textOf(question)).toBe('case is open.');
+    expect(textOf(urgent, urgent)).toBe('urgent cases are open, without a response.');
+    expect(textOf(urgent, question)).toBe('cases are open, 1 of them urgent, 1 of them without a response.');
+    expect(openCasesText([urgent], true)).toEqual({
+      count: '1+',
+      text: 'urgent case is open, 1 of them without a response.',
+      isUrgent: true,
+    });
+    expect(openCasesText([question, question], false)).toMatchObject({ count: '2', isUrgent: false });
   });
 
   test('is described without quoting what people wrote', () => {

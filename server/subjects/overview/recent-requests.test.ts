@@ -132,7 +132,9 @@ test('shows a gap for the time during which the process was suspended', () => {
   pass(5, 1);
   skip(20);
   pass(5, 1);
-  expect(requests.recent(END).transfers).toEqual([5, 0, 0, 0, 0, 5]);
+  const { transfers, failed, lane_waiting } = requests.recent(END);
+  expect(transfers).toEqual([5, null, null, null, null, 5]);
+  expect([failed, lane_waiting]).toEqual(Array(2).fill([0, null, null, null, null, 0]));
 });
 
 function minuteOf(members: Partial<StoredMinute>, milliseconds: readonly number[] = []): StoredMinute {
@@ -157,6 +159,11 @@ test('adds the rates of several processes, and computes percentiles over all req
     p50_milliseconds: expect.closeTo(4, 0),
     p99_milliseconds: expect.closeTo(500, -2),
   });
+});
+
+test('does not round the rate of a few transfers to 0', () => {
+  expect(figuresOf([minuteOf({ transfers: 1 })]).transfers_per_second).toBe(0.017);
+  expect(figuresOf([minuteOf({ transfers: 2_502 })]).transfers_per_second).toBe(41.7);
 });
 
 test('computes figures for no process and for a process that has just started', () => {

@@ -45,21 +45,22 @@ class Interval {
   }
 }
 
-type Point = Outcomes & {
-  readonly transfers: number;
-  readonly laneWaiting: number;
+/** The counts are null if the process was suspended. */
+type Point = { readonly [Name in keyof Outcomes]: number | null } & {
+  readonly transfers: number | null;
+  readonly laneWaiting: number | null;
   readonly p50: number | null;
   readonly p99: number | null;
   readonly codes: ReadonlyMap<string, number>;
 };
 
-const NOTHING: Point = {
-  succeeded: 0,
-  refused: 0,
-  invalid: 0,
-  failed: 0,
-  transfers: 0,
-  laneWaiting: 0,
+const SUSPENDED: Point = {
+  succeeded: null,
+  refused: null,
+  invalid: null,
+  failed: null,
+  transfers: null,
+  laneWaiting: null,
   p50: null,
   p99: null,
   codes: new Map(),
@@ -172,7 +173,7 @@ export class RecentRequests {
   #addPoint(now: number): void {
     // A suspended process has added no points, so the chart shows a gap.
     const missed = Math.min(Math.round((now - this.#pointEndedAt) / 1000 / POINT_SECONDS) - 1, MAX_POINTS);
-    for (let count = 0; count < missed; count += 1) this.#points.push(NOTHING);
+    for (let count = 0; count < missed; count += 1) this.#points.push(SUSPENDED);
     this.#pointEndedAt = now;
     const sum = new Interval();
     for (let age = 1; age <= POINT_SECONDS; age += 1) sum.add(this.#second(age));
@@ -202,7 +203,8 @@ export function figuresOf(minutes: readonly StoredMinute[]): RequestFigures {
   const all = succeeded + refused + invalid + failed;
   return {
     seconds: Math.round(Math.max(0, ...minutes.map(({ milliseconds }) => milliseconds)) / 1000),
-    transfers_per_second: Number(perSecond.toFixed(1)),
+    // Otherwise a few transfers in a minute would be 0.
+    transfers_per_second: Number(perSecond.toFixed(perSecond < 10 ? 3 : 1)),
     requests: all,
     ...outcomes,
     success_ratio: all === 0 ? null : Number((succeeded / all).toFixed(4)),

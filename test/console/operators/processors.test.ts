@@ -154,8 +154,8 @@ describe('the screen of operators', () => {
     await client().sandbox.moveClock({ seconds_ahead: 25 * 3600 });
     await waitForAttempt(transfer.transfer_id, 'attention');
     await page.goto('/console');
-    const concerns = page.getByRole('list', { name: 'Open tasks for processors' });
-    await concerns.getByText('1 transfer at processors needs attention.').waitFor();
+    const concerns = page.getByRole('list', { name: 'What needs attention' });
+    await concerns.getByText('1 transfer at a processor needs attention.').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'processor-overview');
     await page.locator('main').focus();
@@ -277,7 +277,7 @@ describe('the screen of operators', () => {
       return data.find(({ connector_id: id }) => id === BANK)?.state === 'down';
     });
     const page = await openConsole('/console');
-    const concerns = page.getByRole('list', { name: 'Open tasks for processors' });
+    const concerns = page.getByRole('list', { name: 'What needs attention' });
     await concerns.getByText(`The connector ${BANK} is down`).waitFor();
     await screenshot(page, 'processor-down-overview');
     await concerns.getByRole('link', { name: 'Its transfers' }).click();

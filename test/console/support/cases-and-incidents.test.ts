@@ -390,7 +390,7 @@ describe('an incident', () => {
       route.fulfill({ json: { ...overview, proposed_incidents: [burst] } }),
     );
     await page.reload();
-    const work = page.getByRole('list', { name: 'Open tasks for support' });
+    const work = page.getByRole('list', { name: 'What needs attention' });
     await work.getByText('3 urgent cases are open, without a response.').waitFor();
     await work.getByText('240 times in the last minute, and 3 times in the hour before').waitFor();
     await expectAccessibleInEveryView(page);
