@@ -108,7 +108,7 @@ const levels: readonly Level[] = [
     packages: ['@modelcontextprotocol/server', 'commander', 'csv-parse', 'fast-xml-parser'],
     node: true,
   },
-  { from: ['console/'], to: ['sdk/'], packages: ['lucide-preact', 'preact', 'uplot'] },
+  { from: ['console/'], to: ['sdk/'], packages: ['lucide-preact', 'preact'] },
   { from: ['sdk/'], to: [] },
   // The simulator stands for another company's program. It shares nothing with the service except the contract between them.
   { from: ['simulator/'], to: [], node: true },

@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 
 /** The packages whose code, font or colors the console contains. */
-const IN_CONSOLE = ['@fontsource-variable/inter', '@radix-ui/colors', 'lucide-preact', 'preact', 'uplot'].map(
+const IN_CONSOLE = ['@fontsource-variable/inter', '@radix-ui/colors', 'lucide-preact', 'preact'].map(
   (name) => `node_modules/${name}`,
 );
 

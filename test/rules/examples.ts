@@ -84,7 +84,7 @@ export const importExamples: readonly Example[] = [
       'cli/e-show.ts -> tools/e-bootstrap.mjs: cli/ may import only',
       'console/e-format.ts -> fs: console/ may import no module of Node',
       'console/e-format.ts -> node_modules/fastify/',
-      'console/e-page.tsx -> contract/e-rows.ts: console/ may import only sdk/, lucide-preact, preact, uplot',
+      'console/e-page.tsx -> contract/e-rows.ts: console/ may import only sdk/, lucide-preact, preact',
       'server/background/jobs/e-due.ts -> server/background/delivery/e-send.ts: server/background/jobs/ may import only',
     ],
     clean: {
