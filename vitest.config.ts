@@ -51,6 +51,7 @@ export const SLOW: readonly string[] = [
   'test/crashes/incident-end.test.ts',
   'test/crashes/lost-mark.test.ts',
   'test/crashes/required-standby.test.ts',
+  'test/crashes/settlement-kills.test.ts',
   'test/crashes/standby.test.ts',
   'test/delivery/failures.test.ts',
   'test/delivery/outages.test.ts',

@@ -63,7 +63,7 @@ import { type ReportParts, readAgain, recordNow } from './report.ts';
 // Invariant: A line of a settlement file counts once, even if processes are killed while they compare it
 // Kept by: only one process at a time claims a file. It first stores the outcomes of a portion, then applies them, which it can
 //   repeat, and then counts the lines in one transaction
-// Tested by: `test/api/processors/settlement.test.ts`
+// Tested by: `test/api/processors/settlement.test.ts`, `test/crashes/settlement-kills.test.ts`
 
 // Invariant: If a booking changes an attempt while a line about it is compared, the line is compared again
 // Kept by: the locks of its breaks and of the attempt, under which the booked amount is read again
