@@ -20,6 +20,7 @@ import { EXIT_CODES } from '../failure.ts';
 import { type Column, money, moneyColumn, pairsOf, table, wrap } from '../output.ts';
 import { bad, good } from '../paint.ts';
 import { type CommandContext, showChanged } from '../session.ts';
+import { readEarlier } from '../times.ts';
 import { SETTING_COLUMNS } from './switch.ts';
 
 const COLUMNS: readonly Column<ProcessorAttemptRecord>[] = [
@@ -109,6 +110,11 @@ function addAttempts(program: Command, context: CommandContext): void {
       },
       connector_id: CONNECTOR_OPTION,
       program_id: PROGRAM_OPTION,
+      unsettled_at: {
+        flag: '--unsettled-at <time>',
+        help: 'approved attempts that no settlement file had at this time, such as 2030-01-31 or 0h; with --program',
+        read: readEarlier,
+      },
     },
     columns: QUEUE_COLUMNS,
     list: (service, query) => service.attempts.search(query),

@@ -3803,6 +3803,11 @@ export type SearchAttemptsQuery = {
   readonly connector_id?: string | undefined;
   /** Only attempts of this card program. */
   readonly program_id?: string | undefined;
+  /**
+   * Only approved attempts that no settlement file or break had at this time, newest first. At the `ends_at` of a
+   * day, their amounts sum to `closing` in its report. Requires `program_id`, and no `status`.
+   */
+  readonly unsettled_at?: string | undefined;
 };
 
 /** The query of search_cases. */

@@ -139,7 +139,7 @@ const QUERIES: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   search_funding_movements: ['program_id=x', 'kind=x', 'cursor=wd_1'],
   preview_switch: ['type=load', 'program_id=x&type=x', 'program_id=x&program_id=y'],
   search_errors: ['program_id=x'],
-  search_attempts: ['program_id=x', 'status=lost'],
+  search_attempts: ['program_id=x', 'status=lost', 'unsettled_at=2030-01-31T12:00:00Z'],
   list_breaks: ['program_id=x', 'kind=x', 'settlement_file_id=x'],
   list_approvals: ['program_id=x'],
   search_cases: ['program_id=x', 'code=x', 'incident_id=x'],

@@ -48,7 +48,11 @@ import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countOrders, countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
 import { listBreaks, readBreak } from '../../server/store/processors/break.ts';
-import { type AttemptFilter, searchAttempts } from '../../server/store/processors/read-attempts.ts';
+import {
+  type AttemptFilter,
+  searchAttempts,
+  searchUnsettledAttempts,
+} from '../../server/store/processors/read-attempts.ts';
 import { lockBatchOrders } from '../../server/store/processors/settlement-file.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findCreated, findEvents, readClockMoves } from '../../server/store/requests/find-request.ts';
@@ -202,6 +206,10 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['get_day', readDayBounds({ programId: PROGRAM, timeZone: 'UTC', day: null })],
   ['get_day, its accounts', readAccountsOfDay({ programId: PROGRAM, ...lastDay })],
   ['get_break', readBreak({ breakId: after })],
+  [
+    'search_attempts that are not settled',
+    searchUnsettledAttempts({ programId: PROGRAM, connectorId: null, at: lastHour.to }, after, 20),
+  ],
   ['list_breaks', listBreaks(EVERY_BREAK, null, 20)],
   ['close_break with orders', lockBatchOrders({ connectorId: 'bank', attemptIds: [after] })],
   ['list_funding_movements', listFundingMovements(PROGRAM, EVERY_MOVEMENT, null, 20)],

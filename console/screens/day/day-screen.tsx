@@ -185,7 +185,7 @@ type Orders = DayRecord['settlements'][number];
 type Sums = { readonly connector: string; readonly currency: string; readonly direction: string } & Orders['pushed'];
 
 /** Shows the approved orders that processors have not settled yet. */
-function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
+function Orders({ report: { settlements, program_id: programId, ends_at: end } }: { readonly report: DayRecord }) {
   if (settlements.length === 0) return null;
   const rows = settlements.flatMap(({ connector_id: connector, currency, pushed, pulled }): readonly Sums[] => [
     { connector, currency, direction: 'To cards', ...pushed },
@@ -212,7 +212,22 @@ function Orders({ report: { settlements } }: { readonly report: DayRecord }) {
           sum('Approved', 'approved'),
           sum('Settled', 'settled'),
           sum('Has a break', 'resolved'),
-          sum('Still to settle', 'closing'),
+          {
+            title: 'Still to settle',
+            align: 'end',
+            cell: ({ connector, currency, direction, closing }) => (
+              <a
+                href={hrefTo('/console/processors', {
+                  unsettled_at: end,
+                  of_program: programId,
+                  connector_id: connector,
+                })}
+                title={`The transfers that ${connector} has not settled (${direction.toLowerCase()})`}
+              >
+                {formatDigits(closing, currency)}
+              </a>
+            ),
+          },
           sum('Fees', 'fees'),
         ]}
         rows={rows}

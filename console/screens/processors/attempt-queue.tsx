@@ -23,7 +23,7 @@ import { ATTEMPT_WORDS, canBeResolved, orderOf } from '../../format/operators/pr
 const PAGE_ROWS = 20;
 const POLL_MILLISECONDS = 5_000;
 
-const NO_FILTER = { status: '', connector_id: '' };
+const NO_FILTER = { status: '', connector_id: '', unsettled_at: '', of_program: '' };
 
 type Status = NonNullable<SearchAttemptsQuery['status']>;
 
@@ -48,24 +48,34 @@ export function AttemptQueue({
   const [resolving, setResolving] = useState<OperatorAttemptRecord | undefined>(undefined);
   const isKnown = STATUS_OPTIONS.some(([value]) => value !== '' && value === filter.status);
   const status = isKnown ? (filter.status as Status) : 'attention';
+  const { unsettled_at: unsettledAt, of_program: programId } = filter;
+  const isUnsettled = unsettledAt !== '';
   const attempts = usePages<OperatorAttemptRecord>(
-    (api, options, cursor) =>
-      api.attempts.search(
-        { limit: PAGE_ROWS, status, ...given({ cursor, connector_id: filter.connector_id }) },
-        options,
-      ),
+    (api, options, cursor) => {
+      const query = given({ cursor, connector_id: filter.connector_id });
+      const chosen = isUnsettled ? { unsettled_at: unsettledAt, program_id: programId } : { status };
+      return api.attempts.search({ limit: PAGE_ROWS, ...chosen, ...query }, options);
+    },
     { deps: [filter], pollMilliseconds: POLL_MILLISECONDS },
   );
   const close = () => setResolving(undefined);
   return (
     <Section title="Transfers at processors">
-      <Filters>
-        <SelectField
-          label="Status"
-          value={isKnown ? filter.status : ''}
-          onChange={(chosen) => setFilter({ status: chosen })}
-          options={STATUS_OPTIONS}
-        />
+      {isUnsettled && (
+        <p>
+          Transfers of <ProgramName id={programId} /> that were approved and in no settlement file and no break at{' '}
+          <Moment at={unsettledAt} />.
+        </p>
+      )}
+      <Filters onClear={isUnsettled ? () => setFilter(NO_FILTER) : undefined}>
+        {!isUnsettled && (
+          <SelectField
+            label="Status"
+            value={isKnown ? filter.status : ''}
+            onChange={(chosen) => setFilter({ status: chosen })}
+            options={STATUS_OPTIONS}
+          />
+        )}
         <SelectField
           label="Connector"
           value={filter.connector_id}
@@ -81,7 +91,7 @@ export function AttemptQueue({
         rowKey={({ attempt_id: id }) => id}
         href={hrefOf}
         empty={
-          status === 'attention' ? (
+          status === 'attention' && !isUnsettled ? (
             <Empty title="Nothing needs attention">The service resolves all other transfers itself.</Empty>
           ) : (
             <Empty title="None">Choose another status or connector.</Empty>

@@ -1,8 +1,9 @@
 import type { Attempt, AttemptStatus } from '../../../domain/processors/attempt.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
-import { columns, NUMBER, nullable, statement, statementVariants, TEXT, TIME, UUID, word } from '../sql.ts';
+import { columns, DATE, NUMBER, nullable, statement, statementVariants, TEXT, TIME, UUID, word } from '../sql.ts';
 import { ATTEMPT_COLUMNS, toAttempt } from './attempt.ts';
+import { DATED_ORDERS, IS_OPEN_AT_END } from './unsettled.ts';
 
 export type ShownAttempt = {
   readonly attempt: Attempt;
@@ -81,6 +82,42 @@ export function searchAttempts(filter: AttemptFilter, chunk: AttemptChunk): Stat
 /** Whether a search compares more attempts than it returns. False if one index covers the filter. */
 export function isAttemptFiltered({ status, connectorId, programId }: AttemptFilter): boolean {
   return status === 'approved' || programId !== null || (connectorId !== null && ENDED.has(status));
+}
+
+const SEARCH_UNSETTLED = statement(
+  'search_unsettled_attempts',
+  {
+    programId: UUID,
+    connectorId: nullable(TEXT),
+    beginsAt: DATE,
+    endsAt: DATE,
+    after: nullable(UUID),
+    count: NUMBER,
+  },
+  `with ${DATED_ORDERS}
+    select ${SHOWN} from dated
+      join processor_attempt on processor_attempt.program_id = :programId and processor_attempt.attempt_id = dated.attempt_id
+      ${WITH_CARD}
+    where dated.amount is not null and ${IS_OPEN_AT_END} and (:connectorId::text is null or dated.connector_id = :connectorId)
+      and (:after::uuid is null or dated.attempt_id < :after)
+    order by dated.attempt_id desc limit :count`,
+);
+
+/** The approved attempts of a program that no settlement file or break had at a time. */
+export type UnsettledFilter = {
+  readonly programId: string;
+  /** Null for all connectors. */
+  readonly connectorId: string | null;
+  readonly at: Date;
+};
+
+/** Reads a page of unsettled attempts, newest first, after the attempt `after` (inner UUID). */
+export function searchUnsettledAttempts(
+  { at, ...filter }: UnsettledFilter,
+  after: string | null,
+  count: number,
+): Statement {
+  return SEARCH_UNSETTLED({ ...filter, beginsAt: at, endsAt: at, after, count });
 }
 
 const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";

@@ -317,15 +317,10 @@ const RESOLVED = `select min(case resolving.kind when 'contradiction' then resol
         )`;
 
 /**
- * Reads the orders of a program over a day, for connectors that have at least one file. A file settles its orders when it has
- * been compared, or when a person has accepted them, so a day that is over does not change. An order whose approval came after
- * its file is settled when it is approved. Orders from before the first file count only if a file settles them, or if the
- * processor contradicts them.
+ * SQL: `dated`, the orders of a program that were open at some time between `:beginsAt` and `:endsAt`, and when they were approved,
+ * settled and resolved. {@link readSettlementsOfDay} says which orders count.
  */
-export const readSettlementsOfDay = statement(
-  'read_settlements_of_day',
-  { programId: UUID, beginsAt: TIME, endsAt: TIME },
-  `with received as materialized (
+export const DATED_ORDERS = `received as materialized (
       select connector_id, min(created_at) as first_at from settlement_file where status <> 'withdrawn' group by connector_id
     ), orders as (
       select processor_attempt.*, null::timestamptz as settled_at, null::bigint as fee
@@ -352,10 +347,24 @@ export const readSettlementsOfDay = statement(
       from processor_attempt where program_id = :programId and accepted_at >= :beginsAt and updated_at < :endsAt
     ), dated as (
       -- Other orders have only a fee.
-      select connector_id, currency, kind, case when status = 'approved' and updated_at < :endsAt then amount end as amount, fee,
+      select attempt_id, connector_id, currency, kind, case when status = 'approved' and updated_at < :endsAt then amount end as amount, fee,
         updated_at as approved_at, settled_at, resolved_at, least(settled_at, resolved_at) as ended_at
       from orders as processor_attempt cross join lateral (${RESOLVED}) as resolution
-    )
+    )`;
+
+/** SQL: whether an order of {@link DATED_ORDERS} was open at `:endsAt`. */
+export const IS_OPEN_AT_END = 'coalesce(ended_at >= :endsAt, true)';
+
+/**
+ * Reads the orders of a program over a day, for connectors that have at least one file. A file settles its orders when it has
+ * been compared, or when a person has accepted them, so a day that is over does not change. An order whose approval came after
+ * its file is settled when it is approved. Orders from before the first file count only if a file settles them, or if the
+ * processor contradicts them.
+ */
+export const readSettlementsOfDay = statement(
+  'read_settlements_of_day',
+  { programId: UUID, beginsAt: TIME, endsAt: TIME },
+  `with ${DATED_ORDERS}
     select connector_id, currency, kind,
       coalesce(sum(amount) filter (where approved_at < :beginsAt and coalesce(ended_at >= :beginsAt, true)), 0) as opening,
       coalesce(sum(amount) filter (where approved_at >= :beginsAt), 0) as approved,
@@ -363,7 +372,7 @@ export const readSettlementsOfDay = statement(
       coalesce(sum(amount) filter (
         where ended_at is distinct from settled_at and ended_at >= :beginsAt and ended_at < :endsAt
       ), 0) as resolved,
-      coalesce(sum(amount) filter (where coalesce(ended_at >= :endsAt, true)), 0) as closing,
+      coalesce(sum(amount) filter (where ${IS_OPEN_AT_END}), 0) as closing,
       coalesce(sum(fee), 0) as fees
     from dated group by connector_id, currency, kind order by connector_id, currency, kind desc`,
 );

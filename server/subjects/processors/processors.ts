@@ -12,10 +12,12 @@ import { toAttemptRecord, toBreakRecord, toOperatorAttemptRecord } from '../../c
 import { toSwitchRecord } from '../../calls/records/switch.ts';
 import { listBreaks as listBreaksStatement, toBreak } from '../../store/processors/break.ts';
 import {
+  type AttemptFilter,
   COUNT_OPEN_ATTEMPTS,
   isAttemptFiltered,
   listAttempts as listAttemptsStatement,
   searchAttempts as searchStatement,
+  searchUnsettledAttempts,
   toAttemptChunk,
   toOpenCount,
   toShownAttempt,
@@ -92,6 +94,7 @@ export async function searchAttempts(
   const { limit = DEFAULT_LIMIT, cursor, status = 'open', connector_id: connectorId = null } = call.query;
   const { program_id: programId } = call.query;
   const filter = { status, connectorId, programId: readProgramFilter(call, programId) };
+  if (call.query.unsettled_at !== undefined) return searchUnsettled(service, call, filter, call.query.unsettled_at);
   const { items, next } = await readFiltered({
     call,
     limit,
@@ -107,6 +110,28 @@ export async function searchAttempts(
     data: items.map(toOperatorAttemptRecord),
     next_cursor: next === null ? null : toWireId('pat', next),
   };
+  return { record };
+}
+
+/** Returns the approved attempts of a program that no settlement file or break had at a time, newest first. */
+async function searchUnsettled(
+  service: Service,
+  call: Call<'search_attempts'>,
+  { connectorId, programId }: Pick<AttemptFilter, 'connectorId' | 'programId'>,
+  time: string,
+): Promise<Reply<'search_attempts'>> {
+  if (programId === null || call.query.status !== undefined) {
+    const message = "'unsettled_at' needs 'program_id', and finds only approved attempts, so omit 'status'.";
+    throw schemaRefusal(call, message, programId === null ? '/program_id' : '/status');
+  }
+  const filter = { connectorId, programId, at: new Date(time) };
+  const record = await readPage(service, call, {
+    prefix: 'pat',
+    statement: (after, count) => searchUnsettledAttempts(filter, after, count),
+    read: toShownAttempt,
+    idOf: ({ attempt }) => attempt.attemptId,
+    show: toOperatorAttemptRecord,
+  });
   return { record };
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { DayRecord } from '../../../contract/days.ts';
+import type { OperatorAttemptRecord } from '../../../contract/processors/attempts.ts';
 import type { BreakRecord } from '../../../contract/processors/breaks.ts';
 import { fromWireId, toWireId } from '../../../domain/identifier.ts';
 import type { Attempt } from '../../../domain/processors/attempt.ts';
@@ -17,6 +18,27 @@ const { ledger, client, createFile, add, show, withdraw, runJob, match, settle, 
 
 // This is the first file. Each test adds a newer one.
 beforeAll(async () => void (await settle([lineOf(await attempt('approved'))])));
+
+type AttemptsPage = { readonly data: readonly OperatorAttemptRecord[]; readonly next_cursor: string | null };
+
+const program_id = toWireId('prog', DEMO_PROGRAM_ID);
+
+/** Reads the report of a day. Unless it is closed, the list of the orders that were open at its end sums to its closing sums. */
+async function readDay(day: string): Promise<DayRecord> {
+  const report = await bodyOf<DayRecord>(ledger.call('get_day', { day }, { params: { program_id } }));
+  // The report of a closed day stays the same even if a file is withdrawn later.
+  if (report.status === 'closed') return report;
+  const sums = new Map<string, number>();
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query = { program_id, unsettled_at: report.ends_at, limit: 100, ...(cursor !== '' && { cursor }) };
+    const page: AttemptsPage = await bodyOf<AttemptsPage>(ledger.call('search_attempts', query));
+    for (const { kind, amount } of page.data) sums.set(kind, (sums.get(kind) ?? 0) + amount);
+    cursor = page.next_cursor;
+  }
+  const [{ pushed, pulled } = { pushed: { closing: 0 }, pulled: { closing: 0 } }] = report.settlements;
+  expect([sums.get('push') ?? 0, sums.get('pull') ?? 0]).toEqual([Number(pushed.closing), Number(pulled.closing)]);
+  return report;
+}
 
 /** Changes how many hours ago an order was approved. */
 const approvedBefore = ({ attemptId }: Attempt, hours: number) =>
@@ -322,10 +344,10 @@ test('does not report a late file while the newest file is recent', async () => 
 
 test("reports a day's orders until they are in a file, and the fees of the lines that settled orders", async () => {
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 3 * 86_400_000;
-  const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
+  const call = { params: { program_id } };
   const query = { day: new Date(noon).toISOString().slice(0, 10) };
   const orders = async () => {
-    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    const { settlements } = await readDay(query.day);
     return settlements
       .flatMap(({ pushed, pulled }) => [...Object.values(pushed), ...Object.values(pulled)])
       .map(Number);
@@ -395,8 +417,7 @@ test('reports an order that was approved after its file on the day of the approv
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 6 * 86_400_000;
   const sums = async (days: number): Promise<readonly number[]> => {
     const query = { day: new Date(noon + days * 86_400_000).toISOString().slice(0, 10) };
-    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
-    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    const { settlements } = await readDay(query.day);
     const { opening, approved, settled, closing, fees } = settlements[0]?.pushed ?? {};
     return [opening, approved, settled, closing, fees].map((sum) => Number(sum ?? 0));
   };
@@ -425,8 +446,7 @@ test('reports an order from before the first file on the day on which a file con
   const noon = new Date().setUTCHours(12, 0, 0, 0) - 2 * 86_400_000;
   const sums = async (): Promise<readonly number[]> => {
     const query = { day: new Date(noon).toISOString().slice(0, 10) };
-    const call = { params: { program_id: toWireId('prog', DEMO_PROGRAM_ID) } };
-    const { settlements } = await bodyOf<DayRecord>(ledger.call('get_day', query, call));
+    const { settlements } = await readDay(query.day);
     const { opening, approved, settled, resolved, closing } = settlements[0]?.pushed ?? {};
     return [opening, approved, settled, resolved, closing].map((sum) => Number(sum ?? 0));
   };
