@@ -7,7 +7,7 @@ import { Moment } from '../components/moment.tsx';
 import { KeyName, ProgramName } from '../components/name.tsx';
 import { hrefTo } from '../data/location.ts';
 import { useSession } from '../data/session.ts';
-import { readSignInPath } from '../data/sign-in-path.ts';
+import { readEntrance } from '../data/sign-in-path.ts';
 import { useAction } from '../data/use-action.ts';
 import { ProgramChooser } from './program-chooser.tsx';
 import { ThemeButton } from './theme.tsx';
@@ -89,7 +89,7 @@ export function CallerDialog({ onClose }: { readonly onClose: () => void }) {
   const end = async () => {
     if ((await signOut.run(null)) === undefined) return;
     // The provider would sign a person in again at once, so it must also sign them out.
-    if (personId !== null && (await readSignInPath()) !== undefined) window.location.assign(SIGNED_OUT);
+    if (personId !== null && (await readEntrance()).path !== undefined) window.location.assign(SIGNED_OUT);
     else leave();
   };
   return (

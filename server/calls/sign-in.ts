@@ -37,6 +37,8 @@ export type NewDeadline = () => number;
 
 /** Sign-in with the configured OpenID provider. http serves its routes. */
 export type SignIn = {
+  /** The host of the provider, by which people recognize it. */
+  readonly provider: string;
   /** Returns the URL of the provider for the browser to open. Throws a Refusal `provider_unavailable`. */
   readonly begin: (wish: LoginWish) => Promise<{ readonly url: string; readonly login: LoginState }>;
   /** Completes a sign-in with the parameters of the callback. Throws a Refusal if a check fails. */

@@ -46,8 +46,8 @@ function mountPages(router: Router, service: HttpService): void {
     return gateway.ready();
   };
   const { mode, keyless } = gateway;
-  const hasSignIn = gateway.signIn !== undefined;
-  const pages = createPages({ version, mode, keyless, supportContact, hasSignIn, ready });
+  const provider = gateway.signIn?.provider;
+  const pages = createPages({ version, mode, keyless, supportContact, provider, ready });
   for (const [url, page] of Object.entries(pages)) {
     router.add(['GET', 'HEAD'], {
       pattern: url,

@@ -66,8 +66,8 @@ export type PageHost = {
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
   readonly keyless: boolean;
-  /** Whether people can sign in with an OpenID provider. */
-  readonly hasSignIn: boolean;
+  /** The host of the OpenID provider that people sign in with, if there is one. */
+  readonly provider: string | undefined;
   /** Rejects with a Refusal while the service is closing. */
   readonly ready: () => Promise<ReadinessReason>;
 };
@@ -148,11 +148,11 @@ function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): P
 
 function showHome(request: ParsedRequest): PageResponse {
   if (request.wantsPage) return varying(asPage(homePage(request.context), request.context));
-  const { version, mode, supportContact, hasSignIn } = request.host;
+  const { version, mode, supportContact, provider } = request.host;
   const links = {
     transfers: '/api/v0.1/core/transfer',
     console: '/console',
-    ...(hasSignIn && { sign_in: '/console/sign-in' }),
+    ...(provider !== undefined && { sign_in: '/console/sign-in' }),
     guides: '/guides',
     docs: '/docs',
     openapi: '/openapi.json',
@@ -161,7 +161,8 @@ function showHome(request: ParsedRequest): PageResponse {
     live: '/health/live',
     ready: '/health/ready',
   };
-  const root = { service: 'transfer-service', version, mode, support: supportContact, links };
+  const signIn = provider === undefined ? {} : { sign_in: { provider } };
+  const root = { service: 'transfer-service', version, mode, support: supportContact, ...signIn, links };
   return varying({ type: JSON_TYPE, body: storedBody(JSON.stringify(root)), headers: [] });
 }
 

@@ -49,7 +49,7 @@ export function signedOutPage(): Page {
 }
 
 /** Returns the page that tells a person why the sign-in did not succeed. */
-export function signInErrorPage({ Message, Code }: ErrorRecord, requestId: string): Page {
+export function signInErrorPage({ Message, Code }: ErrorRecord, requestId: string, supportContact: string): Page {
   return {
     ...COMMON,
     title: 'Not signed in',
@@ -58,7 +58,7 @@ export function signInErrorPage({ Message, Code }: ErrorRecord, requestId: strin
 <p class="lead">${Message}</p>
 <h2>What to do</h2>
 <p>${ERRORS[Code as ErrorCode].resolution}</p>
-<p><a href="/console/sign-in">Sign in again</a>, or <a href="/console">use an API key</a>.</p>
+<p><a href="/console/sign-in">Sign in again</a>, or <a href="/console">use an API key</a>. If neither works, ask ${supportContact}, and quote the request id.</p>
 <p class="quiet">Error code <a href="/errors/${Code}">${Code}</a>, request ${requestId}.</p>`,
   };
 }

@@ -101,6 +101,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
   };
 
   return {
+    provider: new URL(issuer).host,
     begin: (wish) => noted('begin', () => begin(settings, provider.find, wish)),
     finish: (parameters, login, newDeadline) => noted('finish', () => finish(parameters, login, newDeadline)),
     signOutUrl: async () => {

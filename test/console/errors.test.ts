@@ -73,6 +73,9 @@ describe('the screen of errors', () => {
     await pressKeys(page, 'j Enter');
     await page.waitForURL(`**/console/request/${own}*`);
     await page.getByText('Refused: card not found.').waitFor();
+    // The caller reads the resolution of the code, and support its own advice.
+    await page.getByRole('region', { name: 'What to do' }).getByText('Check the card id.').waitFor();
+    expect(await page.getByText('Tell the customer').count()).toBe(0);
     expect(await page.getByText('Audit log').count()).toBe(0);
     // A successful request also has a screen.
     const { response } = await client().cards.create({ card_id: 'of_own' }, { programId: program_id });
@@ -99,6 +102,8 @@ describe('the screen of a request', () => {
     expect(await checks.innerText()).toMatch(/available\s+0\.00 USD\s+amount\s+0\.05 USD/);
     expect(await page.getByRole('region', { name: 'What was sent' }).innerText()).toMatch(/amount\s+0\.05 USD/);
     const meaning = page.getByRole('region', { name: 'What to do' });
+    await meaning.getByText(/^Check whether the card or the program's funding has too little money/).waitFor();
+    await meaning.getByText(/send a smaller amount as a new request\. No money moved\.$/).waitFor();
     await meaning.getByText('insufficient_funds means').click();
     await meaning.getByRole('link', { name: 'Its page in the catalogue' }).waitFor();
     await expectAccessibleInEveryView(page);

@@ -34,10 +34,15 @@ const { openConsole, keyOf, service } = useConsole({
   },
 });
 
+/** The button names the host of the provider. */
+const PROVIDER = { name: `Sign in with ${new URL(provider.issuer).host}`, exact: true };
+
 test('signs a person in with the provider, returns to the screen, and signs out at both', async () => {
   const page = await openConsole('/console/keys?show=all');
-  const link = page.getByRole('link', { name: 'Sign in with your organization' });
+  const link = page.getByRole('link', PROVIDER);
   await link.waitFor();
+  const help = page.getByRole('region', { name: 'If neither works' });
+  await help.getByRole('link', { name: 'Single sign-on' }).waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'sign-in-provider');
   await link.click();
@@ -56,6 +61,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
   await page.getByRole('link', { name: 'Sign in again' }).click();
   await page.getByRole('button', { name: 'guest' }).click();
   await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+  await page.getByText('If neither works, ask').waitFor();
   await page.getByText("OIDC_ROLES assigns no role to these values of the claim 'groups': 'everyone'").waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'no-role');
@@ -64,7 +70,7 @@ test('signs a person in with the provider, returns to the screen, and signs out 
 
 test('asks the person to sign in again after they have signed out at the provider in a different tab', async () => {
   const page = await openConsole('/console/keys');
-  await page.getByRole('link', { name: 'Sign in with your organization' }).click();
+  await page.getByRole('link', PROVIDER).click();
   await page.getByRole('button', { name: 'ada' }).click();
   await page.getByRole('heading', { name: 'Keys and sessions' }).waitFor();
   const other = await page.context().newPage();
@@ -86,7 +92,7 @@ function leftTheService(page: Page): void {
  */
 async function openAsGrace(path: string): Promise<Page> {
   const page = await openConsole(path);
-  await page.getByRole('link', { name: 'Sign in with your organization' }).click();
+  await page.getByRole('link', PROVIDER).click();
   await page.getByRole('button', { name: 'grace' }).click();
   await page.getByRole('button', { name: 'Grace Hopper' }).waitFor();
   await untilShown(page);
@@ -184,11 +190,11 @@ describe('a form that needs a fresh sign-in', () => {
     await fillAndLeave(page, 'Left');
     await page.context().clearCookies();
     await page.goto(`${publicUrl}/console/keys`);
-    await page.getByRole('link', { name: 'Sign in with your organization' }).waitFor();
+    await page.getByRole('link', PROVIDER).waitFor();
     expect(await storedForms(page)).toContain('Left');
     await makeOld(page);
     await page.goto(`${publicUrl}/console/keys`);
-    await page.getByRole('link', { name: 'Sign in with your organization' }).waitFor();
+    await page.getByRole('link', PROVIDER).waitFor();
     expect(await storedForms(page)).toBeNull();
     leftTheService(page);
   });

@@ -11,7 +11,11 @@ const STORED = `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, docu
 test('exchanges a key for a session with the keyboard, and does not store the key', async () => {
   const page = await openConsole('/console/keys');
   const key = await keyOf('support');
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.getByRole('heading', { name: 'Sign in to Transfer Service' }).waitFor();
+  await page.getByText(new URL(service().url).host, { exact: true }).waitFor();
+  const help = page.getByRole('region', { name: 'Without a key' });
+  await help.getByText(/^Ask .+\. Never send a key\.$/).waitFor();
+  await help.getByText('transfer-service keys create').waitFor();
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'sign-in');
   await page.keyboard.type('ts_of someone else');

@@ -78,7 +78,7 @@ function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone
         <LinkedText text={summary} programId={record.program_id} />
       </p>
       <CaseIncident record={record} onDone={onDone} />
-      {error !== null && <WhatToDo about={{ ...error, money_moved: record.money_moved }} side={side} />}
+      {record.code !== null && <WhatToDo about={{ ...record, code: record.code }} side={side} />}
       <Facts record={record} />
       {error !== null && <ErrorDetails error={error} />}
       {transferId !== null && <CaseTransfer transferId={transferId} onDone={onDone} />}
@@ -115,7 +115,7 @@ function Facts({ record }: { readonly record: ShownCase }) {
           : [
               'Urgency',
               <span key="urgency">
-                <Badge tone={URGENCY_TONES[inspected.urgency]}>{inspected.urgency}</Badge>: {urgencyReason(record)}
+                <Badge tone={URGENCY_TONES[inspected.urgency]}>{inspected.urgency}</Badge> {urgencyReason(record)}
               </span>,
             ],
         ['First response', responseText(record, now)],

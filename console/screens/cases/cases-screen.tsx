@@ -17,6 +17,7 @@ import { useSession } from '../../data/session.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
+import { withoutAdvice } from '../../format/support/advice.ts';
 import {
   responseText,
   STATUS_TONES,
@@ -217,7 +218,7 @@ function queueColumns(now: number, incidents: readonly IncidentRecord[]): readon
             {row.summary === null ? (
               <span class="quiet">Erased</span>
             ) : (
-              <LinkedText text={row.summary} programId={row.program_id} />
+              <LinkedText text={withoutAdvice(row.summary)} programId={row.program_id} />
             )}
           </span>
           {row.code !== null && (
@@ -233,8 +234,8 @@ function queueColumns(now: number, incidents: readonly IncidentRecord[]): readon
       onPhone: 'value',
       cell: (row) => (
         <>
-          <Badge tone={URGENCY_TONES[row.urgency]}>{row.urgency}</Badge>
-          <small class="quiet">: {urgencyReason(row)}</small>
+          <Badge tone={URGENCY_TONES[row.urgency]}>{row.urgency}</Badge>{' '}
+          <small class="quiet">{urgencyReason(row)}</small>
         </>
       ),
     },

@@ -3,7 +3,7 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { TextField } from '../../components/field.tsx';
 import { client, clientWithKey } from '../../data/client.ts';
-import { useSignInLink } from '../../data/sign-in-path.ts';
+import { type Entrance, linkOf, useEntrance } from '../../data/sign-in-path.ts';
 
 /**
  * Offers the OpenID provider if the service has one, and asks for a key, on an empty page or over a view whose session has
@@ -23,7 +23,8 @@ export function SignInScreen({
   const [key, setKey] = useState('');
   const [pending, setPending] = useState(false);
   const [error, setError] = useState<Error | undefined>(undefined);
-  const link = useSignInLink();
+  const entrance = useEntrance();
+  const link = linkOf(entrance);
   const sent = key.trim();
   const problem = sent === '' || /^ts_[0-9a-f]{16}_[0-9a-f]{72}$/.test(sent) ? undefined : NOT_A_KEY;
 
@@ -55,12 +56,14 @@ export function SignInScreen({
     <form class="form" onSubmit={signIn}>
       {reason === 'ended' && <p>Your view is kept. Sign in with the same key to continue where you were.</p>}
       {link !== undefined && (
-        <p>
-          <ButtonLink href={link} kind="main">
-            Sign in with your organization
-          </ButtonLink>{' '}
-          or with a key:
-        </p>
+        <>
+          <p>
+            <ButtonLink href={link} kind="main">
+              Sign in with {entrance.provider ?? 'your organization'}
+            </ButtonLink>
+          </p>
+          <p class="quiet">Or with a key:</p>
+        </>
       )}
       <TextField
         label="API key"
@@ -96,10 +99,10 @@ export function SignInScreen({
   }
   return (
     <main class="sign-in">
-      <h1>Sign in</h1>
+      <h1>Sign in to Transfer Service</h1>
       <p class="quiet">
-        Use the key that an administrator gave you. Administrators create keys with{' '}
-        <code>transfer-service keys create --role support --all-programs --name …</code>
+        {window.location.host}
+        {mode === 'sandbox' && ', a sandbox'}
       </p>
       {form}
       {mode === 'sandbox' && (
@@ -117,12 +120,51 @@ export function SignInScreen({
           </div>
         </section>
       )}
+      <Help entrance={entrance} />
       <p class="sign-in-elsewhere">
         <a href="/">Transfer Service</a> <a href="/guides">Guides</a> <a href="/docs">API reference</a>{' '}
         <a href="/errors">Error codes</a>
       </p>
     </main>
   );
+}
+
+/** Says whom to ask, and how keys are created. */
+function Help({ entrance: { path, support } }: { readonly entrance: Entrance }) {
+  return (
+    <section class="sign-in-help" aria-labelledby="help">
+      <h2 id="help">{path === undefined ? 'Without a key' : 'If neither works'}</h2>
+      <ul>
+        {support !== undefined && (
+          <li>
+            Ask <Contact of={support} />. Never send a key.
+          </li>
+        )}
+        <li>
+          Administrators create keys in the console, or with
+          <code>{'transfer-service keys create \\\n  --role support --all-programs --name …'}</code>
+        </li>
+        <li>
+          For the first key, use the machine of the service:
+          <code>transfer-service operator-key create --name …</code>
+        </li>
+        <li>
+          Guides: <a href="/guides/keys">API keys</a>
+          {path !== undefined && (
+            <>
+              , <a href="/guides/single-sign-on">Single sign-on</a>
+            </>
+          )}
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+/** Shows a contact, with a link if it is an email address or a URL. */
+function Contact({ of: contact }: { readonly of: string }) {
+  if (/^https?:\/\/\S+$/.test(contact)) return <a href={contact}>{contact}</a>;
+  return /^[^\s@]+@[^\s@]+$/.test(contact) ? <a href={`mailto:${contact}`}>{contact}</a> : <span>{contact}</span>;
 }
 
 const PEOPLE = [

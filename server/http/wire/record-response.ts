@@ -230,7 +230,7 @@ export function errorPage(
   { record }: ErrorResponse,
 ): ErrorPage {
   const page = isOfSignIn(context)
-    ? signInErrorPage(record, context.wireId)
+    ? signInErrorPage(record, context.wireId, supportContact)
     : notFoundPage(maskPath(context.path).slice(0, MAX_PATH_LENGTH), record.Message);
   const body = documentOf(page, { version, mode: gateway.mode, supportContact });
   return { type: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS };

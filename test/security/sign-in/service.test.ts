@@ -87,9 +87,14 @@ test('a refused sign-in is recorded in the log and in the error log', async () =
 });
 
 test('without a provider, the service offers no single sign-on', async () => {
-  const root = async (url: string) => (await (await fetch(url)).json()) as { readonly links: object };
+  const root = async (url: string) =>
+    (await (await fetch(url)).json()) as { readonly links: object; readonly sign_in?: object };
   expect((await root(chosen.url)).links).toMatchObject({ sign_in: '/console/sign-in' });
+  expect((await root(chosen.url)).sign_in).toEqual({
+    provider: expect.stringMatching(/^(?:127\.0\.0\.1|localhost):\d+$/),
+  });
   expect((await root(plain().url)).links).not.toHaveProperty('sign_in');
+  expect(await root(plain().url)).not.toHaveProperty('sign_in');
   const page = await new Browser().visit(`${plain().url}/console/signed-out`);
   expect(textOf(page)).not.toContain('Signed out');
   const post = await fetch(`${plain().url}/console/back-channel-logout`, { method: 'POST' });
