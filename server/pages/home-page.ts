@@ -8,7 +8,7 @@ import { drawing } from './guides/guide-page.ts';
 import { type Html, html } from './page-html.ts';
 import { breakable, copyButton, listing, type Page, type PageContext } from './page-layout.ts';
 
-const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
+export const LEAD = 'Move money to, from and between cards on a double-entry ledger. Every error explains its cause.';
 
 /**
  * Returns the page at the root of the service. In a sandbox, it shows an integrator's first requests. In live mode, it shows the

@@ -17,7 +17,7 @@ export async function storedBody(content: string | Buffer, options: ZlibOptions 
   return { bytes, compressed: await compress(bytes, options), tag };
 }
 
-/** Maximum size of all stored pages that contain a base URL. All pages for one base URL take less than 20 MB. */
+/** Maximum size of all stored pages that contain a base URL. All pages for one base URL take less than 30 MB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export type CachedPage = {

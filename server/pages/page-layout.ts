@@ -115,7 +115,12 @@ const NAVIGATION = [
   { section: 'console', path: '/console', name: 'Console' },
 ] as const;
 
-export function documentOf(page: Page, host: Pick<PageContext, 'version' | 'mode' | 'supportContact'>): string {
+/** Returns the HTML of a page. `markdown` is the path of the page as Markdown, if there is one. */
+export function documentOf(
+  page: Page,
+  host: Pick<PageContext, 'version' | 'mode' | 'supportContact'>,
+  markdown?: string,
+): string {
   const { version, mode, supportContact } = host;
   const links = NAVIGATION.map(
     ({ section, path, name }) =>
@@ -134,6 +139,7 @@ ${page.content}
 <footer class="bottom"><div class="wide">
 <p>Transfer Service ${version}, ${mode} mode. Support: ${supportContact}.</p>
 ${page.data !== undefined && html`<p>Data: <a href="${page.data}">${page.data}</a></p>`}
+${markdown !== undefined && html`<p>Markdown: <a href="${markdown}">${markdown}</a></p>`}
 </div></footer>
 <p id="said" class="unseen" role="status"></p>
 <script>${new Html(SCRIPT)}</script>
@@ -152,7 +158,11 @@ ${
 }<title>${page.title} · Transfer Service</title>
 <link rel="icon" href="/favicon.ico" sizes="32x32">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
-<style>${new Html(STYLE)}</style>
+${
+  markdown !== undefined &&
+  html`<link rel="alternate" type="text/markdown" href="${markdown}">
+`
+}<style>${new Html(STYLE)}</style>
 </head>
 ${body}
 </html>

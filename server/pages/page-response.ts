@@ -6,6 +6,7 @@ export type PageResponse = {
   readonly type:
     | 'text/html; charset=utf-8'
     | 'text/markdown; charset=utf-8'
+    | 'text/plain; charset=utf-8'
     | 'application/json; charset=utf-8'
     | 'image/svg+xml'
     | 'image/x-icon';

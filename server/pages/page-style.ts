@@ -183,7 +183,7 @@ main:focus { outline: none; }
 .precedence { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.1rem 0.35rem; max-width: none; font-size: 0.86rem; }
 .precedence li:not(:last-child)::after { content: "→"; color: var(--quiet); padding-left: 0.35rem; }
 .precedence a { text-decoration: none; font-family: var(--mono); }
-.precedence .own a { font-weight: 650; }
+.precedence strong { font-weight: 650; }
 .precedence a:hover { text-decoration: underline; }
 .precedence .number { color: var(--quiet); font-family: var(--mono); font-variant-numeric: tabular-nums; }
 details { margin: 0 0 1rem; }

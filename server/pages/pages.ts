@@ -23,6 +23,8 @@ import { errorListPage } from './catalogue/error-list-page.ts';
 import { eventListPage, eventTypePage } from './catalogue/event-pages.ts';
 import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from './guides/guide-page.ts';
 import { homePage } from './home-page.ts';
+import { llmsText } from './markdown/llms-text.ts';
+import { markdownOf } from './markdown/page-markdown.ts';
 import { PageCache, storedBody } from './page-cache.ts';
 import { documentOf, PAGE_HEADERS, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
@@ -101,12 +103,15 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/health/ready': () => showReadiness(host),
     '/errors': (request) => showErrors(request, request.wantsPage),
     '/errors.json': (request) => showErrors(request, false),
+    '/errors.md': (request) => asPlainMarkdown('errors', request, errorListPage),
     '/errors/:code': showError,
     '/events': (request) => showEvents(request, request.wantsPage),
     '/events.json': (request) => showEvents(request, false),
+    '/events.md': (request) => asPlainMarkdown('events', request, eventListPage),
     '/events/:type': showEvent,
     '/guides': (request) => showGuides(request, request.wantsPage),
     '/guides.json': (request) => showGuides(request, false),
+    '/guides.md': (request) => asPlainMarkdown('guides', request, guideListPage),
     '/guides/:guide': (request) => showGuide(request, request.parameters.guide ?? ''),
     '/guides/runbook/:page': (request) => showGuide(request, `runbook/${request.parameters.page ?? ''}`),
     // Messages, headers and alerts name a page of the runbook by its path in the project. The same path must also work
@@ -114,7 +119,13 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/docs/runbook/:page': (request) =>
       showGuide(request, `runbook/${request.parameters.page?.replace(/\.md$/, '') ?? ''}`),
     '/docs': showReference,
+    '/docs.md': (request) => asCachedMarkdown('docs', request.context.url, request, referencePage),
     '/docs/:operation': showOperation,
+    '/llms.txt': ({ context }) => ({
+      type: 'text/plain; charset=utf-8',
+      ...cache.ofBase('llms', context.url, () => llmsText(context)),
+      headers: [],
+    }),
     '/openapi.json': ({ context: { url } }) => ({
       type: JSON_TYPE,
       ...cache.ofBase('openapi', url, () => openApi(url)),
@@ -156,6 +167,7 @@ function showHome(request: ParsedRequest): PageResponse {
     guides: '/guides',
     docs: '/docs',
     openapi: '/openapi.json',
+    llms: '/llms.txt',
     errors: '/errors',
     events: '/events',
     live: '/health/live',
@@ -180,11 +192,12 @@ async function showErrors(request: ParsedRequest, isPage: boolean): Promise<Page
 }
 
 function showError(request: ParsedRequest): PageResponse {
-  const { code, isData } = findCode(request.parameters.code ?? '');
-  if (isData || !request.wantsPage) return varying(asReadableData(catalogueRecord(code)));
-  return varying(
-    asCachedPage(`errors/${code}`, request.context.base, request, (context) => errorCodePage(code, context)),
-  );
+  const { name, form } = formOf(request.parameters.code ?? '');
+  const code = findCode(name);
+  const render = (context: PageContext): Page => errorCodePage(code, context);
+  if (form === 'md') return asCachedMarkdown(`errors/${code}`, request.context.base, request, render);
+  if (form === 'json' || !request.wantsPage) return varying(asReadableData(catalogueRecord(code)));
+  return varying(asCachedPage(`errors/${code}`, request.context.base, request, render));
 }
 
 async function foundErrors(query: string): Promise<{ readonly data: readonly CatalogueRecord[] }> {
@@ -196,12 +209,18 @@ async function foundErrors(query: string): Promise<{ readonly data: readonly Cat
   return { data };
 }
 
-/** Finds the code in a path, which may end in `.json`. If there is none, throws a Refusal: route_not_found. */
-function findCode(name: string): { readonly code: ErrorCode; readonly isData: boolean } {
-  const isData = name.endsWith('.json');
-  const code = isData ? name.slice(0, -5) : name;
-  if (isErrorCode(code)) return { code, isData };
-  throw new Refusal('route_not_found', `There is no error code '${maskedText(code)}'. See /errors for all codes.`);
+/** Returns the last part of a path without its suffix, and the suffix: `.json` for data, or `.md` for Markdown. */
+function formOf(path: string): { readonly name: string; readonly form: 'json' | 'md' | undefined } {
+  for (const form of ['json', 'md'] as const) {
+    if (path.endsWith(`.${form}`)) return { name: path.slice(0, -form.length - 1), form };
+  }
+  return { name: path, form: undefined };
+}
+
+/** Finds the code with that name. If there is none, throws a Refusal: route_not_found. */
+function findCode(name: string): ErrorCode {
+  if (isErrorCode(name)) return name;
+  throw new Refusal('route_not_found', `There is no error code '${maskedText(name)}'. See /errors for all codes.`);
 }
 
 async function showEvents(request: ParsedRequest, isPage: boolean): Promise<PageResponse> {
@@ -213,11 +232,12 @@ async function showEvents(request: ParsedRequest, isPage: boolean): Promise<Page
 }
 
 function showEvent(request: ParsedRequest): PageResponse {
-  const { type, isData } = findEventType(request.parameters.type ?? '');
-  if (isData || !request.wantsPage) return varying(asReadableData(eventTypeRecord(type)));
-  return varying(
-    asCachedPage(`events/${type}`, request.context.base, request, (context) => eventTypePage(type, context)),
-  );
+  const { name, form } = formOf(request.parameters.type ?? '');
+  const type = findEventType(name);
+  const render = (context: PageContext): Page => eventTypePage(type, context);
+  if (form === 'md') return asCachedMarkdown(`events/${type}`, request.context.base, request, render);
+  if (form === 'json' || !request.wantsPage) return varying(asReadableData(eventTypeRecord(type)));
+  return varying(asCachedPage(`events/${type}`, request.context.base, request, render));
 }
 
 async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonly data: readonly EventTypeRecord[] }> {
@@ -226,12 +246,10 @@ async function foundEvents({ query, context }: ParsedRequest): Promise<{ readonl
   return { data: types.filter(isEventType).map(eventTypeRecord) };
 }
 
-/** Finds the type in a path, which may end in `.json`. If there is none, throws a Refusal: route_not_found. */
-function findEventType(name: string): { readonly type: EventType; readonly isData: boolean } {
-  const isData = name.endsWith('.json');
-  const type = isData ? name.slice(0, -5) : name;
-  if (isEventType(type)) return { type, isData };
-  throw new Refusal('route_not_found', `There is no type of event '${maskedText(type)}'. See /events for all types.`);
+/** Finds the type with that name. If there is none, throws a Refusal: route_not_found. */
+function findEventType(name: string): EventType {
+  if (isEventType(name)) return name;
+  throw new Refusal('route_not_found', `There is no type of event '${maskedText(name)}'. See /events for all types.`);
 }
 
 /** Shows the first page of the API reference or, for a search, the matching operations and fields. */
@@ -241,8 +259,10 @@ function showReference(request: ParsedRequest): PageResponse | Promise<PageRespo
 }
 
 function showOperation(request: ParsedRequest): PageResponse {
-  const id = findOperation(request.parameters.operation ?? '', request.context.mode);
-  return asCachedPage(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
+  const path = request.parameters.operation ?? '';
+  const id = findOperation(path.replace(/\.md$/, ''), request.context.mode);
+  const show = path.endsWith('.md') ? asCachedMarkdown : asCachedPage;
+  return show(`docs/${id}`, request.context.url, request, (context) => operationPage(id, context));
 }
 
 /** Finds the operation of a path. If the service has no operation with that name, throws a Refusal: route_not_found. */
@@ -266,7 +286,7 @@ function showGuide(request: ParsedRequest, name: string): PageResponse {
       asCachedPage(`guides/${guide.slug}`, request.context.base, request, (context) => guidePage(guide, context)),
     );
   }
-  return varying({ type: 'text/markdown; charset=utf-8', body: storedBody(guideMarkdown(guide)), headers: [] });
+  return varying(asMarkdown(request.cache.plain(`guides/${guide.slug}.md`, () => guideMarkdown(guide))));
 }
 
 const URL_PLACE = 'https://url.invalid';
@@ -303,11 +323,29 @@ function asCachedPage(
   { context, cache }: ParsedRequest,
   render: (context: PageContext) => Page,
 ): PageResponse {
-  return asHtml(cache.ofBase(name, base, () => documentOf(render(context), context)));
+  return asHtml(cache.ofBase(name, base, () => documentOf(render(context), context, `/${name}.md`)));
 }
 
 function asPlainPage(name: string, { context, cache }: ParsedRequest, render: () => Page): PageResponse {
-  return asHtml(cache.plain(name, () => documentOf(render(), context)));
+  return asHtml(cache.plain(name, () => documentOf(render(), context, `/${name}.md`)));
+}
+
+/** Returns the Markdown of a page that depends only on `base`. */
+function asCachedMarkdown(
+  name: string,
+  base: string,
+  { context, cache }: ParsedRequest,
+  render: (context: PageContext) => Page,
+): PageResponse {
+  return asMarkdown(cache.ofBase(`${name}.md`, base, () => markdownOf(render(context))));
+}
+
+function asPlainMarkdown(name: string, { cache }: ParsedRequest, render: () => Page): PageResponse {
+  return asMarkdown(cache.plain(`${name}.md`, () => markdownOf(render())));
+}
+
+function asMarkdown(rendered: Pick<PageResponse, 'body' | 'isRendered'>): PageResponse {
+  return { type: 'text/markdown; charset=utf-8', ...rendered, headers: [] };
 }
 
 function asPlainData(name: string, { cache }: ParsedRequest, render: () => string): PageResponse {

@@ -74,7 +74,7 @@ export function guidePage(guide: Guide, { base, mode }: PageContext): Page {
     title,
     section: 'guides',
     description: guide.about,
-    data: `/guides/${guide.slug}.md`,
+    data: undefined,
     content: html`<div class="guide">
 ${navigation(isRunbookPage ? 'runbook' : guide.slug)}
 <article>

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { placeOf } from '../../../installation.mjs';
+import { markdownLink } from '../markdown/page-markdown.ts';
 import { GUIDES, type Guide, RUNBOOK_GUIDES } from './guide-list.ts';
 
 /** Returns a Markdown text in the form that the page shows: with tables instead of diagrams, and without comments. */
@@ -55,13 +56,13 @@ export function servedLink(file: string, link: string): string | null {
 }
 
 /**
- * Returns the Markdown of a guide for serving: links to guides lead to their Markdown, and links to files that are not served
- * become text.
+ * Returns the Markdown of a guide for serving: links to pages lead to their Markdown, and links to files that are not served become
+ * text.
  */
 export function withServedLinks(file: string, text: string): string {
   return text.replaceAll(/!?\[([^\]]+)\]\(([^()\s]+)\)/g, (whole, label: string, link: string) => {
     const served = whole.startsWith('!') ? null : servedLink(file, link);
-    return served === null ? label : `[${label}](${served.replace(/^(\/guides\/[^#]+)/, '$1.md')})`;
+    return served === null ? label : `[${label}](${markdownLink(served)})`;
   });
 }
 

@@ -4,7 +4,7 @@ import { isOfClients } from '../../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../../contract/examples.ts';
 import { parametersOf } from '../../../contract/operation.ts';
-import { OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
+import { type ErrorCode, OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
 import { anchorOf, breakable, fields, listing, type Page, type PageContext } from '../page-layout.ts';
 import { navigation, sectionsOf } from './reference-page.ts';
@@ -49,7 +49,7 @@ ${replyFields(id)}
 <ol class="precedence">${precedenceOf(id).map(
       (
         code,
-      ) => html`<li${OPERATIONS[id].errors.some((own) => own === code) && html` class="own"`}><span class="number">${ERRORS[code].status}</span> <a href="/errors/${code}">${breakable(code)}</a></li>
+      ) => html`<li><span class="number">${ERRORS[code].status}</span> ${isOwn(id, code) ? html`<strong>${linkTo(code)}</strong>` : linkTo(code)}</li>
 `,
     )}</ol>
 </div>
@@ -58,6 +58,14 @@ ${adjacent(id, context)}
 </article>
 </div>`,
   };
+}
+
+function isOwn(id: OperationId, code: ErrorCode): boolean {
+  return OPERATIONS[id].errors.some((own) => own === code);
+}
+
+function linkTo(code: ErrorCode): Html {
+  return html`<a href="/errors/${code}">${breakable(code)}</a>`;
 }
 
 /** Renders the request in each language. The stylesheet shows only the language that the reader has chosen. */
