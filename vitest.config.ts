@@ -69,6 +69,7 @@ export const SLOW: readonly string[] = [
   'test/faults/save.test.ts',
   'test/faults/unknown-commit.test.ts',
   'test/http/slow-clients.test.ts',
+  'test/pages/go-programs.test.ts',
   'test/processors/recovery.test.ts',
   'test/processors/sending.test.ts',
   'test/processors/simulator.test.ts',

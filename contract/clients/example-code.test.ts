@@ -2,8 +2,46 @@ import { expect, test } from 'vitest';
 import { exampleOf, exampleReply } from '../examples.ts';
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
 import { pythonOf, typescriptOf } from './example-code.ts';
+import { goOf } from './go-example.ts';
 
 const HERE = { base: 'http://localhost:8080', needsKey: false };
+
+test('an example in Go sets the headers and the body, and ends with an error if the request is refused', () => {
+  expect(goOf('create_transfer', { ...HERE, needsKey: true })).toBe(`package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+)
+
+func main() {
+	body := strings.NewReader(\`{"amount": 1000, "card_id": "card_active"}\`)
+	request, err := http.NewRequest("POST", "http://localhost:8080/api/v0.1/core/transfer", body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("TRANSFER_SERVICE_KEY"))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", "example-create-transfer")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	result, err := io.ReadAll(response.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if response.StatusCode >= 300 {
+		log.Fatalf("%s: %s", response.Status, result)
+	}
+	fmt.Println(string(result))
+}`);
+});
 
 test('an example looks like code that a person wrote', () => {
   expect(pythonOf('create_transfer', { ...HERE, needsKey: true })).toBe(`import os

@@ -5,9 +5,9 @@ import { OPERATIONS, type OperationId } from '../operations.ts';
 import { sampleOf, sampleOfParameter } from '../samples.ts';
 import { isOfClients, METHODS } from './sdk-methods.ts';
 
-// Invariant: Every example of the API reference runs as shown, in curl, TypeScript and Python
+// Invariant: Every example of the API reference runs as shown, in curl, TypeScript, Python and Go
 // Kept by: `contract/examples.ts`, `contract/clients/example-code.ts`
-// Tested by: `test/pages/example-programs.test.ts`
+// Tested by: `test/pages/example-programs.test.ts`, `test/pages/go-programs.test.ts`
 
 /** The service that the code of an example calls. */
 export type CodePlace = {

@@ -34,7 +34,7 @@ ${context.mode === 'sandbox' ? sandbox(context) : live(context)}
 <h2>Where next</h2>
 <dl class="says">
 <div><dt><a href="/guides">Guides</a></dt><dd>How to call, run and support the service${guideLinks(context.mode === 'sandbox' ? INTEGRATING : RUNNING)}</dd></div>
-<div><dt><a href="/docs">API reference</a></dt><dd>Every operation with its fields, its errors, and an example for curl, TypeScript and Python. For tools: <a href="/openapi.json">/openapi.json</a>.</dd></div>
+<div><dt><a href="/docs">API reference</a></dt><dd>Every operation with its fields, its errors, and an example for curl, TypeScript, Python and Go. For tools: <a href="/openapi.json">/openapi.json</a>.</dd></div>
 <div><dt><a href="/errors">Errors</a></dt><dd>What you saw, what it means, how to resolve it, and whether money moved.</dd></div>
 <div><dt><a href="/events">Events</a></dt><dd>All types of events: when each is sent, what it contains, and how to cause it in the sandbox.</dd></div>
 <div><dt><a href="/console">Console</a></dt><dd>See what happened to a request, a transfer or a card; monitor the service, stop transfers, add funds.</dd></div>

@@ -4,8 +4,14 @@ import { gzip, type ZlibOptions } from 'node:zlib';
 
 const compress = promisify(gzip);
 
-/** A page or data that is ready to send: plain and compressed, with its entity tag in quotation marks. */
-export type StoredBody = { readonly bytes: Buffer; readonly compressed: Buffer; readonly tag: string };
+/** A page or data that is ready to send: plain and compressed with gzip, with its entity tag in quotation marks. */
+export type StoredBody = {
+  readonly bytes: Buffer;
+  readonly compressed: Buffer;
+  readonly tag: string;
+  /** Compresses the bytes with brotli when it is first called. Returns undefined if they are only sent with gzip. */
+  readonly brotli?: () => Promise<Buffer | undefined>;
+};
 
 /**
  * Compresses a string and gives it a tag. The default is the usual compression, because the best one takes more than twice as

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
+import { highlighted, type Language } from './highlight.ts';
 import { Html, type HtmlPart, html } from './page-html.ts';
 import { GUIDE_STYLE, STYLE as PAGE_STYLE, REFERENCE_STYLE } from './page-style.ts';
 
@@ -181,13 +182,25 @@ export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
-/**
- * Renders a block of code with a button that copies it. If `copied` is given, the button copies that instead, for example only the
- * commands of a terminal.
- */
-export function listing(label: string, text: string | Html, copied?: string): Html {
-  const shown = typeof text === 'string' ? breakable(text) : text;
-  return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code>${shown}</code></pre></figure>`;
+type ListingOptions = {
+  /** The text that the button copies instead of the listing, for example only the commands of a terminal. */
+  readonly copied?: string;
+  /** The language of the text. By default, it is found by its beginning. */
+  readonly language?: Language | undefined;
+};
+
+/** Renders a block of code with a button that copies it. */
+export function listing(label: string, text: string | Html, { copied, language }: ListingOptions = {}): Html {
+  const found = language ?? (typeof text === 'string' ? languageOf(text) : undefined);
+  const marked = typeof text === 'string' && found !== undefined ? highlighted(text, found, breakable) : undefined;
+  const shown = marked ?? (typeof text === 'string' ? breakable(text) : text);
+  const kind = found !== undefined && html` class="language-${found}"`;
+  return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code${kind}>${shown}</code></pre></figure>`;
+}
+
+function languageOf(text: string): Language | undefined {
+  if (/^[[{]/.test(text)) return 'json';
+  return /^(?:curl|npx|npm) /.test(text) ? 'sh' : undefined;
 }
 
 /** Renders a button that copies `copied` or, by default, the code of the figure around it. The page's script makes it visible. */

@@ -47,7 +47,7 @@ main:focus { outline: none; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; padding: 0; border: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 [hidden] { display: none !important; }
 
-.top { border-bottom: 4px double var(--line); }
+.top { border-bottom: 1px solid var(--line); }
 .top .wide { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1.75rem; padding-block: 0.8rem; }
 .brand { color: var(--ink); font-weight: 650; letter-spacing: -0.01em; text-decoration: none; padding: 0.25rem 0; }
 .top ul { display: flex; flex-wrap: wrap; gap: 0 1.25rem; list-style: none; margin: 0; padding: 0; }
@@ -90,7 +90,7 @@ main:focus { outline: none; }
 .problems dd a { display: inline-block; font-family: var(--mono); font-size: 0.86rem; line-height: 1.3; padding: 0.25rem 0; text-decoration: none; margin-right: 0.75rem; }
 .problems dd a:hover { text-decoration: underline; }
 .kind { color: var(--tone); }
-.group > h2 { border-bottom: 4px double var(--line); padding-bottom: 0.4rem; margin-top: 3.25rem; }
+.group > h2 { border-bottom: 1px solid var(--line); padding-bottom: 0.4rem; margin-top: 3.25rem; }
 .group > h3 { margin: 1.75rem 0 0.25rem; }
 .group > h2 .kind { font-size: 0.8em; margin-right: 0.25rem; }
 .codes { list-style: none; margin: 0 0 1.5rem; padding: 0; }
@@ -141,6 +141,10 @@ main:focus { outline: none; }
 .listing pre code { font-size: inherit; }
 .listing .status { color: var(--tone); font-weight: 650; }
 .listing .name { color: var(--quiet); }
+.listing .comment { color: var(--quiet); font-style: italic; }
+.listing .string { color: var(--link); }
+.listing .keyword { color: var(--process); }
+.listing .value { color: var(--request); }
 .says { display: grid; grid-template-columns: minmax(0, 13rem) minmax(0, 1fr); margin: 0 0 1rem; border-top: 1px solid var(--line); }
 .says > div { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; gap: 0 1.25rem; padding: 0.55rem 0; border-bottom: 1px solid var(--line); }
 .says dt { overflow-wrap: anywhere; }
@@ -154,7 +158,7 @@ main:focus { outline: none; }
 .links { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.4rem 0.5rem; max-width: none; }
 .links a { display: inline-block; border: 1px solid var(--line); background: var(--raised); border-radius: 6px; padding: 0.15rem 0.6rem; font-size: 0.92rem; text-decoration: none; }
 .links a:hover { border-color: var(--link); }
-.adjacent { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 3rem; border-top: 4px double var(--line); padding-top: 1rem; }
+.adjacent { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 .adjacent span { display: block; font-size: 0.8rem; color: var(--quiet); }
 .adjacent p { margin: 0; overflow-wrap: anywhere; }
 .adjacent p + p { text-align: right; }
@@ -191,7 +195,9 @@ summary { cursor: pointer; font-weight: 600; padding: 0.3rem 0; }
 details > :not(summary) { margin-top: 0.5rem; }
 
 @media (max-width: 40rem) {
-  .top ul { gap: 0 0.9rem; font-size: 0.94rem; }
+  .top .wide { gap: 0 0.9rem; padding-block: 0.5rem; }
+  .top nav { order: 1; flex-basis: 100%; overflow-x: auto; scrollbar-width: none; }
+  .top ul { flex-wrap: nowrap; justify-content: space-between; gap: 0 0.6rem; font-size: 0.88rem; padding-bottom: 2px; }
   .codes li { grid-template-columns: 2.8rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.7rem 0; }
   .codes p { grid-column: 2; font-size: 0.95rem; }
   .events li { grid-template-columns: minmax(0, 1fr); gap: 0.15rem 0; }
@@ -202,7 +208,7 @@ details > :not(summary) { margin-top: 0.5rem; }
   .facts { grid-template-columns: 1fr 1fr; }
   .says { grid-template-columns: minmax(0, 1fr); }
   .listing pre { font-size: 0.8rem; padding: 0.75rem 0.8rem; }
-  .top search { flex-basis: 100%; max-width: none; margin: 0.4rem 0 0; }
+  .top search { flex: 1 1 9rem; max-width: none; margin: 0; }
 }
 @media (prefers-contrast: more) { :root { --line: var(--quiet); --quiet: var(--ink); } }
 @media print {
@@ -285,14 +291,16 @@ body:has(.docs) .wide { max-width: 84rem; }
 .columns .listing pre { font-size: 0.77rem; }
 .columns .says { grid-template-columns: minmax(0, 1fr); }
 .columns .says :target, .columns .says > div:target { background: var(--mark); }
-.languages { border: 0; margin: 0 0 0.6rem; padding: 0; display: flex; flex-wrap: wrap; gap: 0.4rem; }
-.languages label { border: 1px solid var(--line); background: var(--raised); border-radius: 6px; padding: 0.2rem 0.7rem; font-size: 0.9rem; cursor: pointer; }
-.languages label:has(:checked) { border-color: var(--link); color: var(--link); font-weight: 600; }
-.languages label:has(:focus-visible) { outline: 3px solid var(--link); outline-offset: 2px; }
-.languages input { margin: 0 0.4rem 0 0; accent-color: var(--link); }
-.example:has([value="curl"]:checked) :is(.in-typescript, .in-python),
-.example:has([value="typescript"]:checked) :is(.in-curl, .in-python),
-.example:has([value="python"]:checked) :is(.in-curl, .in-typescript) { display: none; }
+.languages { border: 0; border-bottom: 1px solid var(--line); margin: 0 0 0.6rem; padding: 0; display: flex; gap: 0 1.25rem; overflow-x: auto; }
+.languages label { padding: 0.35rem 0.1rem; font-size: 0.9rem; color: var(--quiet); cursor: pointer; border-bottom: 2px solid transparent; }
+.languages label:hover { color: var(--link); }
+.languages label:has(:checked) { border-bottom-color: var(--link); color: var(--ink); font-weight: 600; }
+.languages label:has(:focus-visible) { outline: 3px solid var(--link); outline-offset: -3px; border-radius: 3px; }
+.languages input { position: absolute; opacity: 0; pointer-events: none; }
+.example:has([value="curl"]:checked) > [class|="in"]:not(.in-curl),
+.example:has([value="typescript"]:checked) > [class|="in"]:not(.in-typescript),
+.example:has([value="python"]:checked) > [class|="in"]:not(.in-python),
+.example:has([value="go"]:checked) > [class|="in"]:not(.in-go) { display: none; }
 .index { list-style: none; margin: 0; padding: 0; }
 .index li { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 1.25rem; align-items: baseline; padding: 0.5rem 0; border-bottom: 1px solid var(--line); max-width: none; line-height: 1.45; }
 .index a { font-weight: 600; text-decoration: none; }

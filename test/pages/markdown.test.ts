@@ -33,6 +33,9 @@ afterAll(() => Promise.all([sandbox, live].map(({ server }) => server.close())))
 const ask = (path: string, accept = '*/*', { port } = sandbox): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}${path}`, { headers: { Accept: accept } });
 
+/** The budget of a page on the wire, with its style and script. */
+const MAX_PAGE_BYTES = 30_000;
+
 /** The Markdown of pages, by path. */
 const read = new Map<string, Promise<string>>();
 
@@ -61,7 +64,9 @@ const linksIn = (text: string): readonly string[] =>
 describe('the Markdown of a page', () => {
   it.each(PATHS)('%s has its heading, and no markup', async (path) => {
     const text = prose(await markdown(path));
-    const page = await (await ask(path, BROWSER)).text();
+    const answer = await ask(path, BROWSER);
+    expect(Number(answer.headers.get('content-length'))).toBeLessThan(MAX_PAGE_BYTES);
+    const page = await answer.text();
     const [, heading = ''] = /<h1[^>]*>(.*?)<\/h1>/s.exec(page) ?? [];
     expect(text.match(/^# .*/gm)).toHaveLength(1);
     const title = /^# .*/m.exec(await markdown(path))?.[0] ?? '';
@@ -102,7 +107,8 @@ describe('the Markdown of a page', () => {
     '%s is an error record, even for browsers',
     async (path) => {
       const answer = await ask(path, BROWSER);
-      expect([answer.status, (await answer.json()).Code]).toEqual([404, 'route_not_found']);
+      expect(answer.status).toBe(404);
+      expect(await answer.json()).toMatchObject({ Code: 'route_not_found' });
     },
   );
 });

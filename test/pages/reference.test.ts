@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pythonOf, typescriptOf } from '../../contract/clients/example-code.ts';
+import { goOf } from '../../contract/clients/go-example.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
@@ -32,7 +33,7 @@ describe('the API reference', () => {
     const base = urlOf();
     const place = { base, needsKey: false };
     const shown = texts(elements, 'code').map((text) => text.replaceAll(/\s+/g, ' ').trim());
-    const written = [curlOf(exampleOf(id), base), typescriptOf(id, place), pythonOf(id, place)];
+    const written = [curlOf(exampleOf(id), base), typescriptOf(id, place), pythonOf(id, place), goOf(id, place)];
     for (const text of [...written, csv ? exampleFile(id) : JSON.stringify(exampleReply(id), null, 2)]) {
       expect(shown).toContain(text.replaceAll(/\s+/g, ' ').trim());
     }
@@ -80,8 +81,8 @@ describe('the API reference', () => {
       expect(answer.status).toBe(OF_LIVE.includes(id) ? 200 : 404);
       if (answer.status !== 200) continue;
       const codes = texts(readPage(await answer.text()), 'code');
-      const requests = codes.filter((text) => /^curl |^import /.test(text));
-      expect(requests).toHaveLength(3);
+      const requests = codes.filter((text) => /^curl |^import |^package /.test(text));
+      expect(requests).toHaveLength(4);
       for (const request of requests) {
         expect(request).toContain(urlOf('live'));
         // Requests from connectors have a signature instead.

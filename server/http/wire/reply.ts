@@ -302,14 +302,21 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** A page or file that is the same for all callers, both plain and compressed with gzip. Fonts are only plain. */
+/**
+ * A page or file that is the same for all callers: plain, compressed with gzip, and for some also with brotli.
+ * Fonts are only plain.
+ */
 type Representation = {
   readonly type: string;
   readonly bytes: Buffer;
   readonly compressed: Buffer | undefined;
-  /** The entity tag of the plain bytes, in quotation marks. The tag of the compressed bytes is derived from it. */
+  /** Returns the bytes compressed with brotli, or undefined if they are only sent with gzip. */
+  readonly brotli?: () => Promise<Buffer | undefined>;
+  /** The entity tag of the plain bytes, in quotation marks. The tags of the compressed bytes are derived from it. */
   readonly tag: string;
 };
+
+type Coding = 'gzip' | 'br';
 
 type RepresentationHeaders = {
   readonly headers: readonly string[];
@@ -319,29 +326,31 @@ type RepresentationHeaders = {
 };
 
 /**
- * Responds to GET or HEAD. Compresses the response if the request accepts gzip. Sends a 304 if the request has the entity tag.
- * Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110, 8.8.1). A request with either tag
- * gets the 304.
+ * Responds to GET or HEAD. Compresses the response if the request accepts gzip, or brotli if the representation has it. Sends a 304
+ * if the request has the entity tag. Plain and compressed bytes have different tags, as HTTP requires of strong tags (RFC 9110,
+ * 8.8.1). A request with any of these tags gets the 304.
  */
 export async function sendRepresentation(
   service: HttpService,
   context: RequestContext,
-  { type, bytes, compressed, tag }: Representation,
+  { type, bytes, compressed, brotli, tag }: Representation,
   { headers, cacheControl, vary = [] }: RepresentationHeaders,
 ): Promise<void> {
   if (!context.request.complete) await discardBody(context, service.settings);
-  if (context.responded) return;
   const asked = context.request.headers;
-  const encoded = acceptsGzip(asked['accept-encoding']) ? compressed : undefined;
-  const isCompressed = encoded !== undefined;
-  const compressedTag = `${tag.slice(0, -1)}-gzip"`;
+  const codings = String(asked['accept-encoding'] ?? '');
+  const best = accepts(codings, 'br') ? await brotli?.() : undefined;
+  if (context.responded) return;
+  const zipped = accepts(codings, 'gzip') ? compressed : undefined;
+  const coding: Coding | undefined = best ? 'br' : zipped && 'gzip';
+  const sent = best ?? zipped ?? bytes;
+  const tagOf = (name: Coding | undefined) => (name === undefined ? tag : `${tag.slice(0, -1)}-${name}"`);
   const known = (asked['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
-  const isKnown = [tag, compressedTag, '*'].some((own) => known.includes(own));
-  const own = ['ETag', isCompressed ? compressedTag : tag, 'Vary', [...vary, 'Accept-Encoding'].join(', '), ...headers];
-  const sent = encoded ?? bytes;
+  const isKnown = [tag, tagOf('gzip'), tagOf('br'), '*'].some((own) => known.includes(own));
+  const own = ['ETag', tagOf(coding), 'Vary', [...vary, 'Accept-Encoding'].join(', '), ...headers];
   if (!isKnown) {
     own.push('Content-Type', type, 'Content-Length', String(sent.length));
-    if (isCompressed) own.push('Content-Encoding', 'gzip');
+    if (coding !== undefined) own.push('Content-Encoding', coding);
   }
   const status = isKnown ? 304 : 200;
   writeHead(service, context, status, own, cacheControl);
@@ -349,10 +358,11 @@ export async function sendRepresentation(
   noteResponse(service, context, status);
 }
 
-/** Returns whether an Accept-Encoding header names gzip with a weight other than 0. */
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  const codings = String(header ?? '')
-    .toLowerCase()
-    .split(',');
-  return codings.some((coding) => /^\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$).*)?$/.test(coding));
+/** Returns whether an Accept-Encoding header names the coding with a weight other than 0. */
+function accepts(header: string, coding: Coding): boolean {
+  const ranges = header.toLowerCase().split(',');
+  return ranges.some((range) => {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim());
+    return name === coding && !parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
+  });
 }

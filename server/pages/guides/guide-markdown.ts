@@ -1,4 +1,5 @@
 import { Marked, type RendererObject, type Token, type Tokens } from 'marked';
+import { isLanguage, type Language } from '../highlight.ts';
 import { Html, html } from '../page-html.ts';
 import { breakable, listing } from '../page-layout.ts';
 import { headingIds, servedLink, withoutDiagrams } from './guide-text.ts';
@@ -24,6 +25,9 @@ const LABELS: Readonly<Record<string, string>> = {
   yaml: 'YAML',
   sql: 'SQL',
   ini: 'INI',
+  py: 'Python',
+  python: 'Python',
+  go: 'Go',
 };
 
 /** Renders the Markdown of a guide. `picture` returns the markup of a drawing. */
@@ -96,9 +100,22 @@ function rendererOf(file: string, sections: GuideSection[], picture: (path: stri
 }
 
 function listingOf(text: string, lang: string): Html {
-  if (lang.startsWith('file:')) return listing(lang.slice('file:'.length), text);
-  if (lang === '' && /^\$ /m.test(text)) return listing('Terminal', text, commandsOf(text));
-  return listing(LABELS[lang] ?? 'Example', text);
+  if (lang.startsWith('file:')) {
+    const name = lang.slice('file:'.length);
+    return listing(name, text, { language: languageNamed(name.split('.').at(-1) ?? '') });
+  }
+  if (lang === '' && /^\$ /m.test(text)) return listing('Terminal', text, { copied: commandsOf(text) });
+  return listing(LABELS[lang] ?? 'Example', text, { language: languageNamed(lang) });
+}
+
+/** Returns the language with the name after a fence, or with the extension of a file. */
+function languageNamed(name: string): Language | undefined {
+  const usual = name
+    .replace(/^bash$/, 'sh')
+    .replace(/^mjs$/, 'js')
+    .replace(/^yml$/, 'yaml')
+    .replace(/^python$/, 'py');
+  return isLanguage(usual) ? usual : undefined;
 }
 
 /** Returns the commands in a listing of a terminal: lines with a prompt, and their continuation lines. */

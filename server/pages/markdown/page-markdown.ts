@@ -53,7 +53,7 @@ function blockOf(element: Element): readonly string[] {
   if (/^h[1-4]$/.test(tag)) return [`${'#'.repeat(Number(tag.slice(1)))} ${lineOf(children)}`];
   if (tag === 'summary') return [`**${lineOf(children)}**`];
   if (tag === 'p') return [lineOf(children)].filter((text) => text !== '');
-  if (tag === 'pre') return [fenced(textOf(element))];
+  if (tag === 'pre') return [fenced(element)];
   if (tag === 'ul' || tag === 'ol') return [listOf(elementsIn(children, 'li'), tag === 'ol')];
   if (tag === 'dl') return [definitionsOf(element)];
   if (tag === 'table') return [tableOf(element)];
@@ -66,8 +66,10 @@ function isLeftOut({ tag, attributes }: Element): boolean {
   return LEFT_OUT.has(tag) || CLASSES_LEFT_OUT.has(attributes.get('class')) || attributes.get('aria-hidden') === 'true';
 }
 
-function fenced(text: string): string {
-  return `\`\`\`\n${text.replace(/\n$/, '')}\n\`\`\``;
+function fenced(listing: Element): string {
+  const [code] = elementsIn(listing.children, 'code');
+  const language = /^language-(\w+)$/.exec(code?.attributes.get('class') ?? '')?.[1] ?? '';
+  return `\`\`\`${language}\n${textOf(listing).replace(/\n$/, '')}\n\`\`\``;
 }
 
 /** Renders a listing below its caption. For a drawing, only the caption is rendered. */

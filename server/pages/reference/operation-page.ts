@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { pythonOf, typescriptOf } from '../../../contract/clients/example-code.ts';
+import { goOf } from '../../../contract/clients/go-example.ts';
 import { isOfClients } from '../../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../../contract/examples.ts';
@@ -74,9 +75,10 @@ function request(id: OperationId, { url, needsKey: isKeyed }: PageContext): Html
   const needsKey = isKeyed && isOfClients(id);
   const place = { base: url, needsKey };
   const languages = [
-    ['curl', 'curl', curlOf(exampleOf(id), url, '', needsKey)],
-    ['typescript', 'TypeScript', typescriptOf(id, place)],
-    ['python', 'Python', pythonOf(id, place)],
+    ['curl', 'curl', 'sh', curlOf(exampleOf(id), url, '', needsKey)],
+    ['typescript', 'TypeScript', 'ts', typescriptOf(id, place)],
+    ['python', 'Python', 'py', pythonOf(id, place)],
+    ['go', 'Go', 'go', goOf(id, place)],
   ] as const;
   return html`<h2>Request</h2>
 <fieldset class="languages"><legend class="unseen">Language of the example</legend>
@@ -86,7 +88,12 @@ ${languages.map(
 `,
 )}</fieldset>
 ${languages.map(
-  ([name, label, text]) => html`<div class="in-${name}">${listing(`Request in ${label}`, text)}</div>
+  ([
+    name,
+    label,
+    language,
+    text,
+  ]) => html`<div class="in-${name}">${listing(`Request in ${label}`, text, { language })}</div>
 `,
 )}`;
 }

@@ -25,7 +25,7 @@ export function referencePage(context: PageContext): Page {
 ${navigation(sections)}
 <div class="body">
 <h1>API reference</h1>
-<p class="lead">Every operation has a page with its fields, its errors, and an example for curl, TypeScript and Python. For tools: <a href="/openapi.json">/openapi.json</a>, an OpenAPI 3.1 document.</p>
+<p class="lead">Every operation has a page with its fields, its errors, and an example for curl, TypeScript, Python and Go. For tools: <a href="/openapi.json">/openapi.json</a>, an OpenAPI 3.1 document.</p>
 ${conventions(context)}
 ${sections.map(sectionOf)}
 ${health(context)}

@@ -81,7 +81,7 @@ function guideEntries(guide: Guide): readonly SearchEntry[] {
       kind: 'guide',
       name,
       path: `/guides/${guide.slug}${id === undefined ? '' : `#${id}`}`,
-      summary: firstSentence(lead === '' ? guide.about : lead),
+      summary: summaryOf(lead === '' ? guide.about : lead, text),
       texts: [
         { text: section ?? guide.name, weight: 0.9 },
         ...(section === undefined ? [{ text: guide.about, weight: 0.8 }] : [{ text: name, weight: 0.7 }]),
@@ -93,8 +93,15 @@ function guideEntries(guide: Guide): readonly SearchEntry[] {
 
 const MAX_SUMMARY_CHARACTERS = 180;
 
+/** Returns the first sentence of a section. A sentence that introduces a list includes the beginning of the list. */
+function summaryOf(lead: string, text: string): string {
+  const at = text.indexOf(lead);
+  const isOpen = lead.endsWith(':') && at !== -1 && text.length > at + lead.length;
+  return firstSentence(isOpen ? text.slice(at) : lead).replace(/:$/, '.');
+}
+
 function firstSentence(text: string): string {
-  const [sentence = text] = /^.{20,}?[.:?](?=\s|$)/.exec(text) ?? [];
+  const [sentence = text] = /^.{20,}?[.?](?=\s|$)/.exec(text) ?? [];
   if (sentence.length <= MAX_SUMMARY_CHARACTERS) return sentence;
   return `${sentence.slice(0, MAX_SUMMARY_CHARACTERS).replace(/\s+\S*$/, '')} …`;
 }
