@@ -9,6 +9,7 @@ import { openDatabase } from './host/open-database.ts';
 import { Lifecycle, stopOnSignal } from './host/start/lifecycle.ts';
 import { requireFreePort } from './host/start/listen.ts';
 import { chooseLogFormat, openLog, STANDARD_ERROR } from './observe/log/log.ts';
+import type { RunningService } from './service.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 
 /**
@@ -64,13 +65,15 @@ async function start(configuration: Configuration): Promise<void> {
   say(bannerOf(configuration, opened.embedded?.dataDirectory, service));
 }
 
+/** Returns the lines for the first start of a ledger: the addresses and a first request. Later starts print one line. */
 function bannerOf(
   configuration: Configuration,
   ledgerDirectory: string | undefined,
-  { port, metricsUrl }: { readonly port: number; readonly metricsUrl: string | undefined },
+  { port, metricsUrl, isFirstStart }: Pick<RunningService, 'port' | 'metricsUrl' | 'isFirstStart'>,
 ): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (!isFirstStart) return `  Ready at ${base}`;
   // Links use the public address, if there is one.
   const site = configuration.publicUrl ?? base;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';

@@ -84,6 +84,8 @@ const DAY_DIFFERS = `the day of a card program does not add up; ${runbookLine('b
 export type RunningService = {
   readonly port: number;
   readonly metricsUrl: string | undefined;
+  /** Whether no service has been started on this ledger before. */
+  readonly isFirstStart: boolean;
   /** Stops the service: completes the requests in progress, writes pending data and closes the database. */
   readonly stop: () => Promise<void>;
 };
@@ -111,8 +113,8 @@ export async function runService(
   const ending = new Ending();
   ending.add(() => opened.close());
   try {
-    const { port, metricsUrl } = await startParts(configuration, opened, log, reports, ending);
-    return { port, metricsUrl, stop: () => ending.run() };
+    const started = await startParts(configuration, opened, log, reports, ending);
+    return { ...started, stop: () => ending.run() };
   } catch (error) {
     // An error while closing must not hide the cause of the failure.
     await ending.run().catch(() => undefined);
@@ -129,7 +131,7 @@ async function startParts(
 ): Promise<Omit<RunningService, 'stop'>> {
   const { databases, embedded } = opened;
   const { background } = databases;
-  const { webhookKeys, aheadMilliseconds, migration, compactsPayloads } = await prepareLedger(
+  const { webhookKeys, aheadMilliseconds, isFirstStart, migration, compactsPayloads } = await prepareLedger(
     configuration,
     opened,
     onProgress,
@@ -190,7 +192,7 @@ async function startParts(
   jobs = startJobs(configuration, opened, { log, metrics, ...followed });
   processors.start(transfers);
   warnOfClearText(configuration, log);
-  return { port, metricsUrl };
+  return { port, metricsUrl, isFirstStart };
 }
 
 type OwnGateway = 'mode' | 'keyless' | 'supportContact' | 'findProgram' | 'demoProgramId';

@@ -269,14 +269,15 @@ function refuseUnusable(error: unknown): never {
 
 /**
  * Updates the schema in a sandbox. In live mode, an old schema is a {@link StartupProblem}, because the operator decides when to
- * update it.
+ * update it. Returns whether no service has been started on the ledger before.
  */
 export async function prepareSchema(
   databases: Databases,
   mode: LedgerMode,
   onProgress?: (line: string) => void,
-): Promise<void> {
-  await requireMode(databases, mode);
+): Promise<boolean> {
+  const known = await readLedgerMode(databases.settings);
+  refuseOtherMode(known, mode);
   if (mode === 'sandbox') await migrate(databases.settings, onProgress && { onWait: onProgress });
   else refuse('durability-off', await findDurabilityProblem(databases.settings));
   await requireSchema(databases);
@@ -284,6 +285,7 @@ export async function prepareSchema(
   await preparePartitions(databases.background).catch((error: unknown) => {
     if (!(error instanceof CoordinatorFailure)) throw error;
   });
+  return known === undefined;
 }
 
 /** Throws a {@link StartupProblem} if the ledger was created for the other mode. */

@@ -142,9 +142,9 @@ main:focus { outline: none; }
 .listing .status { color: var(--tone); font-weight: 650; }
 .listing .name { color: var(--quiet); }
 .listing .comment { color: var(--quiet); font-style: italic; }
-.listing .string { color: var(--link); }
+.listing .string { color: var(--request); }
 .listing .keyword { color: var(--process); }
-.listing .value { color: var(--request); }
+.listing .value { color: var(--link); }
 .says { display: grid; grid-template-columns: minmax(0, 13rem) minmax(0, 1fr); margin: 0 0 1rem; border-top: 1px solid var(--line); }
 .says > div { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; gap: 0 1.25rem; padding: 0.55rem 0; border-bottom: 1px solid var(--line); }
 .says dt { overflow-wrap: anywhere; }

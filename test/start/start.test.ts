@@ -165,6 +165,19 @@ describe('a start describes the service', () => {
     }
   });
 
+  test('prints one line instead, after the first start of a ledger', async () => {
+    const path = ledger();
+    await (await startService({ DATA_DIR: path })).stop();
+    const service = await startService({ DATA_DIR: path });
+    try {
+      const output = service.output();
+      expect(output).toContain(`Ready at http://localhost:${new URL(service.url).port}\n`);
+      expect(output).not.toMatch(/card_active|\/console/);
+    } finally {
+      await service.stop();
+    }
+  });
+
   test('prints pages at PUBLIC_URL, and the command with the address it listens on', async () => {
     const service = await startService({ DATA_DIR: ledger(), PUBLIC_URL: 'https://transfers.example.com' });
     try {

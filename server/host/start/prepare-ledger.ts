@@ -18,6 +18,8 @@ import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-datab
 const NO_DEADLINE_MILLISECONDS = 2 ** 31 - 1;
 
 export type PreparedLedger = SchemaFacts & {
+  /** Whether no service has been started on this ledger before. */
+  readonly isFirstStart: boolean;
   readonly webhookKeys: WebhookKeys;
   /** How many milliseconds this machine's clock is ahead of the database's. */
   readonly aheadMilliseconds: number;
@@ -40,7 +42,7 @@ export async function prepareLedger(
   const step = <Result>(what: string, work: () => Promise<Result>): Promise<Result> =>
     waitForDatabase({ what, settings, onProgress, everyMilliseconds }, work);
   try {
-    await step('preparing the schema', () => prepareSchema(databases, mode, onProgress));
+    const isFirstStart = await step('preparing the schema', () => prepareSchema(databases, mode, onProgress));
     const aheadMilliseconds = await step("reading the database's clock", () => readDatabaseClock(background));
     if (mode === 'sandbox') {
       const deadline = performance.now() + NO_DEADLINE_MILLISECONDS;
@@ -54,7 +56,7 @@ export async function prepareLedger(
     const webhookKeys = openWebhookKeys(keys, dataDirectory);
     await step('reading the webhook secrets', () => resealSecrets(background, webhookKeys));
     const schema = await step('reading the newest migration', () => readSchema(settings));
-    return { webhookKeys, aheadMilliseconds, ...schema };
+    return { webhookKeys, aheadMilliseconds, isFirstStart, ...schema };
   } finally {
     await databases.close();
   }
