@@ -9,7 +9,8 @@ const NUMBER = String.raw`(?<![\w.])-?\d[\d_]*(?:\.\d+)?\b`;
 /** Returns an expression that finds any of the words. */
 const anyOf = (words: string): string => `\\b(?:${words.replaceAll(' ', '|')})\\b`;
 
-type Rules = Readonly<Partial<Record<'comment' | 'string' | 'keyword' | 'value', string>>>;
+/** `name` is found, so that no other rule finds a part of it, but it is shown like other text. */
+type Rules = Readonly<Partial<Record<'comment' | 'name' | 'string' | 'keyword' | 'value', string>>>;
 
 const SCRIPT: Rules = {
   comment: String.raw`\/\/.*|\/\*[^]*?\*\/`,
@@ -22,8 +23,8 @@ const SCRIPT: Rules = {
 };
 
 const JSON_RULES: Rules = {
-  // A name is followed by a colon, and is shown like other text.
-  string: `${DOUBLE}(?!\\s*:)`,
+  name: `${DOUBLE}(?=\\s*:)`,
+  string: DOUBLE,
   value: `${NUMBER}|${anyOf('true false null')}`,
 };
 
@@ -85,6 +86,7 @@ export function highlighted(text: string, language: Language, render: (part: str
   for (const { 0: found, index, groups = {} } of text.matchAll(expression)) {
     if (found === '') continue;
     const kind = Object.keys(groups).find((name) => groups[name] !== undefined);
+    if (kind === 'name') continue;
     parts.push(html`${render(text.slice(from, index))}<span class="${kind}">${render(found)}</span>`);
     from = index + found.length;
   }
