@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { deadUrl, startCannedService } from '../../sdk/canned-service.ts';
 import { connect, environmentOf, MCP, NODE, type Settings } from './mcp-client.ts';
 
@@ -110,7 +110,7 @@ test('says that money may have moved if there is no response, and how to repeat 
 test('says what to do if nothing listens, or something other than the service responds', async () => {
   const url = await deadUrl();
   const { call, errors } = await connect({ url }, ['--write']);
-  expect(errors()).toContain(`warning: no service responds at ${url} yet.`);
+  await vi.waitFor(() => expect(errors()).toContain(`warning: no service responds at ${url} yet.`), 120_000);
   const down = await call('get_transfer_story', { transfer_id: 'tr_1' });
   expect(down).toMatchObject({ isError: true, data: { failure: 'no_response', money_moved: 'no' } });
   expect(down.data.what_to_do).toContain('To start it: transfer-service start.');
