@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { findCommands } from '../screens/search/commands.ts';
 import { findRoute, ROUTES } from './routes.ts';
 
 test('finds the screen of a path, and decodes its parameters', () => {
@@ -21,4 +22,13 @@ test('gives all screens distinct paths and letters, and each screen without para
   expect(new Set(paths).size).toBe(paths.length);
   expect(new Set(letters).size).toBe(letters.length);
   for (const { path, group } of ROUTES) expect(group === undefined, path).toBe(path.includes(':'));
+});
+
+test('gives every screen and every action of the search a path that opens a screen', () => {
+  const reach = { screens: ROUTES, can: () => true, programId: 'prog_1' };
+  const actions = findCommands('', reach);
+  const screens = ROUTES.filter(({ group }) => group !== undefined).map(({ title }) => findCommands(title, reach));
+  expect(actions.length).toBeGreaterThan(10);
+  for (const { path } of [actions, ...screens].flat()) expect(findRoute(path.split('?')[0] ?? ''), path).toBeDefined();
+  for (const found of screens) expect(found.length).toBeGreaterThan(0);
 });

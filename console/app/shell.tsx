@@ -72,7 +72,7 @@ function Frame() {
           </ErrorBoundary>
         </main>
       </div>
-      {open === 'search' && <SearchPalette onClose={close} />}
+      {open === 'search' && <SearchPalette screens={allowed} onClose={close} />}
       {open === 'caller' && <CallerDialog onClose={close} />}
       {open === 'keys' && <KeysDialog routes={allowed} onClose={close} />}
     </ProgramContext.Provider>

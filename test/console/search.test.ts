@@ -17,12 +17,13 @@ beforeAll(async () => {
 });
 
 const LABEL = 'Name, id, reference, card, last four digits, amount or error code';
+const PALETTE = 'Search, or open a screen or an action';
 
 /** Opens the search with `/`, types some text and submits it. */
 async function searchFor(page: Page, text: string): Promise<void> {
   await pressKeys(page, '/');
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel(LABEL).fill(text);
+  await dialog.getByLabel(PALETTE).fill(text);
   await page.keyboard.press('Enter');
 }
 
@@ -70,7 +71,7 @@ describe('the search', () => {
     await page.keyboard.press('Control+k');
     await page
       .getByRole('dialog')
-      .getByLabel(LABEL)
+      .getByLabel(PALETTE)
       .fill(`req_${'0'.repeat(32)}`);
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/console/request/req_${'0'.repeat(32)}**`);
@@ -85,20 +86,20 @@ describe('the search', () => {
     const urls = requestsOf(page);
     await pressKeys(page, '/');
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel(LABEL).fill('Priya');
-    const hits = dialog.getByRole('list', { name: 'Found so far' });
+    await dialog.getByLabel(PALETTE).fill('Priya');
+    const hits = dialog.getByRole('listbox', { name: 'Results' });
     await hits.getByText('Priya Raman').waitFor();
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'search-palette');
-    await dialog.getByLabel(LABEL).fill('Shop');
+    await dialog.getByLabel(PALETTE).fill('Shop');
     await hits.getByText('Program', { exact: true }).waitFor();
-    await dialog.getByLabel(LABEL).fill('41111111');
-    await hits.waitFor({ state: 'detached' });
-    await dialog.getByLabel(LABEL).fill('Priya');
+    await dialog.getByLabel(PALETTE).fill('41111111');
+    await hits.getByText('Program', { exact: true }).waitFor({ state: 'detached' });
+    await dialog.getByLabel(PALETTE).fill('Priya');
     await hits.getByText('Priya Raman').waitFor();
     // Input that could become a card number is not sent while the user types.
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
-    await dialog.getByLabel(LABEL).focus();
+    await dialog.getByLabel(PALETTE).focus();
     await pressKeys(page, 'ArrowDown Enter');
     await page.waitForURL('**/console/card/of-priya?**');
   });
@@ -129,10 +130,11 @@ describe('the search', () => {
     const urls = requestsOf(page);
     await pressKeys(page, '/');
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel(LABEL).fill('4111 1111 1111 1111');
+    await dialog.getByLabel(PALETTE).fill('4111 1111 1111 1111');
     await dialog.getByText('It was not sent').waitFor();
     await page.keyboard.press('Enter');
-    expect(await dialog.getByRole('button', { name: 'Search' }).isDisabled()).toBe(true);
+    expect(await dialog.getByRole('button').allInnerTexts()).toEqual(['']);
+    await dialog.getByText('It was not sent').waitFor();
     await page.keyboard.press('Escape');
     await page.goto(`${new URL(page.url()).origin}/console/search?q=x`);
     await untilShown(page);
@@ -141,6 +143,65 @@ describe('the search', () => {
     await page.keyboard.press('Enter');
     await page.getByText('It was not sent').waitFor();
     expect(urls.filter((url) => /4111/.test(url))).toEqual([]);
+  });
+
+  test('opens screens, and the forms of actions, with their first letters', async () => {
+    const page = await openConsole(`/console/errors?program=${world.program_id}`);
+    const field = page.getByRole('combobox', { name: PALETTE });
+    const choose = async (text: string, option: string): Promise<void> => {
+      await pressKeys(page, '/');
+      await field.fill(text);
+      const first = page.getByRole('option', { name: option, selected: true });
+      await first.waitFor();
+      expect(await field.getAttribute('aria-activedescendant')).toBe(await first.getAttribute('id'));
+      await page.keyboard.press('Enter');
+      await field.waitFor({ state: 'detached' });
+    };
+    await choose('stop lo', 'Action Stop loads');
+    await page.waitForURL('**/console/switch?**');
+    await untilShown(page);
+    expect(await page.getByLabel('What to stop').inputValue()).toBe('transfer_type');
+    expect(await page.getByLabel('Type of transfer').inputValue()).toBe('load');
+    await choose('new key', 'Action New key');
+    await page.getByRole('dialog', { name: 'Create a key' }).waitFor();
+    expect(new URL(page.url()).searchParams.has('open')).toBe(false);
+    await pressKeys(page, 'Escape');
+    await choose('webh', 'Screen Webhooks');
+    await page.waitForURL('**/console/webhooks?**');
+  });
+
+  test('offers only the actions of the role', async () => {
+    const page = await openConsole('/console/errors', { role: 'support' });
+    await pressKeys(page, '/');
+    await page.getByRole('combobox', { name: PALETTE }).fill('switch');
+    await page.getByRole('option', { name: 'Screen Switch' }).waitFor();
+    await page.getByRole('combobox', { name: PALETTE }).fill('stop loads');
+    await page.getByRole('option', { name: 'All results for “stop loads”' }).waitFor();
+    expect(await page.getByRole('listbox', { name: 'Results' }).getByRole('option').count()).toBe(1);
+  });
+
+  test('finds refused requests by amount, holder and time if nothing else is found', async () => {
+    const page = await openConsole('/console/errors');
+    await pressKeys(page, '/');
+    const refused = page.getByRole('option', { name: 'Refused' });
+    for (const text of ['999,999.99', 'Holder 999999.99', '999999.99 USD today']) {
+      await page.getByRole('combobox', { name: PALETTE }).fill(text);
+      await refused.getByText('insufficient_funds').waitFor();
+      await page.getByText('Found only refused requests.').waitFor();
+    }
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'search-refused');
+    await page.getByRole('combobox', { name: PALETTE }).fill('999999.99 2020-01-01');
+    await refused.waitFor({ state: 'detached' });
+    await page.getByRole('option', { name: 'All refused transfers of that time' }).waitFor();
+    await page.getByRole('combobox', { name: PALETTE }).fill('999,999.99');
+    await refused.waitFor();
+    await page.getByRole('combobox', { name: PALETTE }).focus();
+    await pressKeys(page, 'ArrowDown Enter');
+    await page.waitForURL(`**/console/request/${world.request_id}**`);
+    await page.goto('/console/search?q=999,999.99');
+    await page.getByRole('table', { name: 'Refused requests' }).getByText('insufficient_funds').waitFor();
+    await expectAccessibleInEveryView(page);
   });
 
   test('suggests how to search if nothing is found', async () => {

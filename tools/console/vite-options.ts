@@ -28,7 +28,7 @@ export const VITE_OPTIONS: InlineConfig = {
           groups: [
             {
               name: 'lists',
-              test: /console\/(?:components\/(?:badge|data-table|filters|money|paged-list)|data\/(?:use-pages|use-url-state))\./,
+              test: /console\/(?:components\/(?:badge|columns-menu|data-table|filters|money|paged-list)|data\/(?:kept-columns|use-pages|use-url-state))\./,
             },
             {
               name: 'incidents',
@@ -42,6 +42,7 @@ export const VITE_OPTIONS: InlineConfig = {
               name: 'programs',
               test: /console\/screens\/(?:cards?|day|programs?)\/|format\/(?:day|limits)\.|components\/dialogs\/limits-dialog\./,
             },
+            { name: 'search', test: /console\/screens\/search\/(?!search-palette|search\.ts|when)/ },
             { name: 'errors', test: /console\/screens\/(?:errors|request|explain)\// },
           ],
         },

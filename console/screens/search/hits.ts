@@ -93,7 +93,7 @@ export function onlyHit(groups: readonly Group[]): { readonly kind: Group['kind'
   return { kind: group.kind, hit };
 }
 
-/** Whether a search term is the id of a request. The request screen finds successful and failed requests. */
-export function isRequestId(text: string): boolean {
-  return /^req_[0-9a-f]{32}$/.test(text);
+/** Whether a hit equals the search term, so that nothing else can be meant. */
+export function isExact({ matched }: Hit): boolean {
+  return matched !== 'name' && matched !== 'holder_reference' && matched !== 'id_prefix';
 }

@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type CardRecord,
+  type SearchQuery,
   type SearchResults,
   type TransferRecord,
   type TransferService,
@@ -25,11 +26,12 @@ export type OwnScopes = {
 export async function searchOwnProgram(
   api: TransferService,
   options: CallOptions,
-  q: string,
+  query: SearchQuery,
   scopes: OwnScopes,
 ): Promise<SearchResults> {
+  const { q } = query;
   const looks = [
-    ...(scopes.transfers ? lookForTransfers(api, options, q) : []),
+    ...(scopes.transfers ? lookForTransfers(api, options, query) : []),
     ...(scopes.cards ? lookForCards(api, options, q) : []),
     ...(scopes.errors && q.startsWith('req_') ? [lookForRequest(api, options, q, scopes)] : []),
   ];
@@ -56,7 +58,11 @@ async function orNothing(look: Promise<readonly Found[]>): Promise<readonly Foun
   }
 }
 
-function lookForTransfers(api: TransferService, options: CallOptions, q: string): readonly Promise<readonly Found[]>[] {
+function lookForTransfers(
+  api: TransferService,
+  options: CallOptions,
+  { q, created_from, created_to }: SearchQuery,
+): readonly Promise<readonly Found[]>[] {
   const { transfers } = api;
   if (q.startsWith('tr_')) return [transfers.get(q, options).then((transfer) => [transferHit(transfer, 'id')])];
   if (q.startsWith('rev_')) {
@@ -73,7 +79,8 @@ function lookForTransfers(api: TransferService, options: CallOptions, q: string)
     list({ reference: q }, 'reference'),
     list({ idempotency_key: q }, 'idempotency_key'),
     ...amountsOf(q).map(async ({ amount, decimals, currency }) => {
-      const { data } = await transfers.list({ minimum_amount: amount, maximum_amount: amount, limit }, options);
+      const only = { minimum_amount: amount, maximum_amount: amount, created_from, created_to, limit };
+      const { data } = await transfers.list(only, options);
       return data
         .filter((transfer) => decimalsOf(transfer.currency) === decimals)
         .filter((transfer) => currency === undefined || transfer.currency === currency)

@@ -1,7 +1,6 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { SearchResults } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { CheckField, TextField } from '../../components/field.tsx';
 import { Filters, PeriodFilter } from '../../components/filters.tsx';
@@ -17,8 +16,11 @@ import { useSession } from '../../data/session.ts';
 import { useDebouncedText, useUrlState } from '../../data/use-url-state.ts';
 import type { IdKind } from '../../format/ids.ts';
 import { boundsOf } from '../../format/times.ts';
+import { hrefOfHit, useFound } from './found.ts';
 import { type Group, type Hit, KIND_TITLES, onlyHit } from './hits.ts';
-import { DEBOUNCE_MILLISECONDS, hrefOfHit, isSearchable, LABEL, openSearch, problemOf, useFound } from './search.ts';
+import { hrefOfRefusals, hrefOfRequest, type RefusedRequest, readAmount, useRefused } from './refused.ts';
+import { DEBOUNCE_MILLISECONDS, isSearchable, LABEL, openSearch, problemOf } from './search.ts';
+import type { Timed } from './when.ts';
 import './search.css';
 
 const NOTHING = { q: '', period: '', from: '', to: '', only: '', open: '' };
@@ -67,7 +69,11 @@ export function SearchScreen() {
         </Filters>
       )}
       {canSearch ? (
-        <Loaded state={found}>{(results) => <Results results={results} q={text} />}</Loaded>
+        <Loaded state={found}>
+          {(results) => (
+            <Results results={results} search={{ q: text, from: bounds.from ?? '', to: bounds.to ?? '' }} />
+          )}
+        </Loaded>
       ) : (
         problem === undefined && <WhatIsFound />
       )}
@@ -99,16 +105,22 @@ function SearchForm({
   };
   const [typed, setTyped] = useDebouncedText(text, search, { pauseMilliseconds: DEBOUNCE_MILLISECONDS });
   const wrong = typed === text ? problem : problemOf(typed);
+  const isWaiting = typed !== text && typed.trim() !== '' && wrong === undefined && !isSearchable(typed.trim());
   const submit = (event: Event) => {
     event.preventDefault();
     if (wrong === undefined && typed.trim() !== '') openSearch(typed);
   };
   return (
     <form class="search-form" onSubmit={submit}>
-      <TextField label={LABEL} type="search" value={typed} onInput={setTyped} problem={wrong} autoFocus />
-      <Button type="submit" kind="main" disabled={wrong !== undefined}>
-        Search
-      </Button>
+      <TextField
+        label={LABEL}
+        type="search"
+        value={typed}
+        onInput={setTyped}
+        problem={wrong}
+        hint={isWaiting ? 'Press Enter to search for this.' : undefined}
+        autoFocus
+      />
     </form>
   );
 }
@@ -139,7 +151,8 @@ const COLUMNS = (kind: Group['kind']): readonly Column<Hit>[] => [
   },
 ];
 
-function Results({ results: { data, complete }, q }: { readonly results: SearchResults; readonly q: string }) {
+function Results({ results: { data, complete }, search }: { readonly results: SearchResults; readonly search: Timed }) {
+  const { q } = search;
   return (
     <>
       {!complete && (
@@ -150,6 +163,7 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
           Enter a whole id, reference or idempotency key, any part of a name, or an amount such as 12.34.
         </Empty>
       )}
+      {data.length === 0 && <RefusedRequests search={search} />}
       {data.map(({ kind, results, has_more }) => (
         <Section key={kind} title={KIND_TITLES[kind]}>
           <DataTable
@@ -163,6 +177,61 @@ function Results({ results: { data, complete }, q }: { readonly results: SearchR
         </Section>
       ))}
     </>
+  );
+}
+
+const REFUSED_COLUMNS: readonly Column<RefusedRequest>[] = [
+  {
+    title: 'Time',
+    onPhone: 'note',
+    cell: (row) => (
+      <a href={hrefOfRequest(row)}>
+        <Moment at={row.created_at} short actual />
+      </a>
+    ),
+  },
+  {
+    title: 'What happened',
+    onPhone: 'title',
+    cell: ({ message, program_id: id }) => <LinkedText text={message} programId={id} />,
+  },
+  { title: 'Code', onPhone: 'note', cell: ({ code }) => <code>{code}</code> },
+  {
+    title: 'Program',
+    onPhone: 'note',
+    cell: ({ program_id: id }) => typeof id === 'string' && <ProgramName id={id} plain />,
+  },
+];
+
+/** Shows the refused requests for an amount of which no transfer was found. */
+function RefusedRequests({ search }: { readonly search: Timed }) {
+  const { can } = useSession();
+  const refused = useRefused(search);
+  if (readAmount(search.q) === undefined || !can('list_errors')) return null;
+  return (
+    <Section title="Refused requests">
+      <Loaded state={refused}>
+        {({ rows, hasOlder }) => (
+          <DataTable
+            label="Refused requests"
+            columns={REFUSED_COLUMNS}
+            rows={rows}
+            rowKey={({ request_id: id }) => id}
+            href={hrefOfRequest}
+            empty={
+              <p class="quiet">
+                {hasOlder
+                  ? 'None of the latest refused requests is for this amount.'
+                  : 'No refused request is for this amount.'}
+              </p>
+            }
+          />
+        )}
+      </Loaded>
+      <p>
+        <a href={hrefOfRefusals(search)}>All refused transfers{search.from !== '' && ' of that time'}</a>
+      </p>
+    </Section>
   );
 }
 
