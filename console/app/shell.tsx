@@ -14,12 +14,16 @@ import { useOperation } from '../data/use-operation.ts';
 import { pathOf, shortId } from '../format/ids.ts';
 import { settingKey } from '../format/operators/switch.ts';
 import { formatDuration, formatMoment } from '../format/times.ts';
-import { SearchPalette } from '../screens/search/search-palette.tsx';
 import { useChosenProgram } from './chosen-program.ts';
 import { KeysDialog, useKeyboard } from './keyboard.tsx';
+import { later, usePreload } from './later.tsx';
 import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
-import { CallerDialog, TopBar } from './top-bar.tsx';
+import { TopBar } from './top-bar.tsx';
+
+const SearchPalette = later(async () => (await import('../screens/search/search-palette.tsx')).SearchPalette);
+const CallerDialog = later(async () => (await import('./caller-dialog.tsx')).CallerDialog);
+const DIALOGS = [SearchPalette, CallerDialog];
 
 /** Provides names, the sandbox clock, the waiting approvals and the chosen program to the whole console. */
 export function Shell() {
@@ -48,6 +52,7 @@ function Frame() {
   // Must run before the paint. A later effect could close a dialog that was just opened on the new screen.
   useLayoutEffect(close, [path]);
   useFocusOnContent(path);
+  usePreload(DIALOGS);
   return (
     <ProgramContext.Provider value={program}>
       <a class="skip" href="#content">

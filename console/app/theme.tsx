@@ -1,4 +1,4 @@
-import { Moon, Sun, SunMoon } from 'lucide-preact';
+import { Monitor, Moon, Sun } from 'lucide-preact';
 import { useState } from 'preact/hooks';
 
 /** The colors: the system's, or always light or dark. */
@@ -29,7 +29,7 @@ export function applyTheme(theme: Theme = readTheme()): void {
   }
 }
 
-const ICONS = { system: SunMoon, light: Sun, dark: Moon } as const;
+const ICONS = { system: Monitor, light: Sun, dark: Moon } as const;
 
 const THEME_TEXTS = { system: 'System theme', light: 'Light theme', dark: 'Dark theme' } as const;
 

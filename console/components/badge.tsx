@@ -1,9 +1,7 @@
 import { CircleCheck, CircleSlash, CircleX, Clock } from 'lucide-preact';
 import type { ComponentChildren } from 'preact';
-import type { CardRecord, ProcessorAttemptRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
+import type { CardRecord, TransferRecord, WebhookRecord } from '../../sdk/client.ts';
 import type { StateOfKey } from '../format/operators/keys.ts';
-import { ATTEMPT_WORDS } from '../format/operators/processors.ts';
-import { reasonOf, statusOf } from '../format/webhooks.ts';
 
 /** The meaning of a badge. Each meaning has an icon and a color, because color alone is not accessible. */
 export type Tone = 'good' | 'waiting' | 'bad' | 'quiet' | 'plain';
@@ -54,21 +52,4 @@ export function TransferStatus({ transfer }: { readonly transfer: TransferRecord
   if (outcome === 'unknown') return <Badge tone="waiting">outcome unknown</Badge>;
   if (reversed === 0) return <Badge>{status}</Badge>;
   return <Badge tone="quiet">{reversed === captured ? 'reversed' : 'partially reversed'}</Badge>;
-}
-
-/** Shows the status of a webhook and its reason. Deliveries use the real time, even if a sandbox's clock was moved. */
-export function WebhookState({ webhook }: { readonly webhook: WebhookRecord }) {
-  const status = statusOf(webhook);
-  const reason = reasonOf(webhook, Date.now());
-  return (
-    <span class="webhook-state">
-      <Badge tone={status === 'failing' ? 'waiting' : undefined}>{status}</Badge>
-      {reason !== undefined && <span>{status === 'failing' ? `: ${reason}` : ` ${reason}`}</span>}
-    </span>
-  );
-}
-
-export function AttemptStatus({ status }: Pick<ProcessorAttemptRecord, 'status'>) {
-  const { word, tone } = ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
-  return <Badge tone={tone}>{word}</Badge>;
 }

@@ -1,9 +1,9 @@
-import { useAhead } from '../data/clock.ts';
+import { useAhead, useTicks } from '../data/clock.ts';
 import { formatDistance, formatMoment, formatShort, formatUtc } from '../format/times.ts';
 
 /**
  * Shows a time in the user's time zone, with UTC in the tooltip. `distance` shows how long ago it was instead. `short` is for
- * lists, with the full time in the tooltip. `actual` is for times that don't follow the sandbox clock (audit log, errors,
+ * lists: it shows how long ago a time of the last day was. Both have the full time in the tooltip. `actual` is for times that don't follow the sandbox clock (audit log, errors,
  * requests, sessions, deliveries): they are labeled while that clock is moved.
  */
 export function Moment({
@@ -18,6 +18,7 @@ export function Moment({
   readonly actual?: boolean;
 }) {
   const ahead = useAhead();
+  useTicks(distance || short);
   if (at === null || at === undefined) return <span class="quiet none">–</span>;
   const now = Date.now() + (actual ? 0 : ahead);
   const whole = `${formatMoment(at)} here, ${formatUtc(at)}`;

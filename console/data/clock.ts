@@ -1,5 +1,5 @@
 import { createContext } from 'preact';
-import { useContext, useRef } from 'preact/hooks';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { useSession } from './session.ts';
 import { useOperation } from './use-operation.ts';
 
@@ -28,6 +28,18 @@ export function useClockAhead(): number {
  */
 export function useNow(): number {
   return Date.now() + useContext(ClockContext);
+}
+
+const TICK_MILLISECONDS = 10_000;
+
+/** Renders the component again from time to time, so that a distance such as `5 min ago` stays true. */
+export function useTicks(isNeeded: boolean): void {
+  const [, setCount] = useState(0);
+  useEffect(() => {
+    if (!isNeeded) return;
+    const timer = window.setInterval(() => setCount((count) => count + 1), TICK_MILLISECONDS);
+    return () => window.clearInterval(timer);
+  }, [isNeeded]);
 }
 
 /** Returns how far the sandbox clock is ahead, in milliseconds. */

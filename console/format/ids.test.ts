@@ -14,7 +14,8 @@ test('links an id to the screen of its record', () => {
 
 test('shortens only long ids', () => {
   expect(shortId('card_active')).toBe('card_active');
-  expect(shortId('tr_01936f2a3b4c5d6e7f8091a2b3c4d5e6')).toBe('tr_01936f2…c4d5e6');
+  expect(shortId('tr_01936f2a3b4c5d6e7f8091a2b3c4d5e6')).toBe('tr_…c4d5e6');
+  expect(shortId('employee-of-the-month-7431')).toBe('employee-o…h-7431');
 });
 
 const HEX = '01936f2a3b4c5d6e7f8091a2b3c4d5e6';

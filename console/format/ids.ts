@@ -96,9 +96,14 @@ export function timeOfRequest(requestId: string): number {
   return Number.parseInt(digits, 16);
 }
 
-/** Shortens the middle of a long id: `tr_01936f…8c2e41`. Copying it still copies the whole id. */
+/**
+ * Shortens a long id to its prefix and its end: `tr_…8c2e41`. The digits between them are the time, so ids of one minute differ only
+ * at the end. Copying it still copies the whole id.
+ */
 export function shortId(id: string): string {
-  return id.length <= 20 ? id : `${id.slice(0, 10)}…${id.slice(-6)}`;
+  if (id.length <= 20) return id;
+  const [prefix = id.slice(0, 10)] = /^[a-z]+_(?=[0-9a-f]{32}$)/.exec(id) ?? [];
+  return `${prefix}…${id.slice(-6)}`;
 }
 
 export type TextPiece = { readonly text: string; readonly kind: 'id' | 'card' | 'moment' | 'text' };

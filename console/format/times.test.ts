@@ -26,9 +26,18 @@ test('formats moments in a time zone and in UTC', () => {
 
 test('formats short times for lists', () => {
   const now = Date.parse('2026-11-22T23:30:00.000Z');
-  const shown = ['2026-11-22T12:00:00.000Z', '2026-11-21T23:59:59.000Z', '2025-12-31T12:00:00.000Z', 'never'];
-  expect(shown.map((at) => formatShort(at, now, 'UTC'))).toEqual(['12:00:00', '21 Nov, 23:59', '31 Dec 2025', 'never']);
-  expect(formatShort(NOON, now, 'Asia/Tokyo')).toBe('22 Nov, 21:00');
+  const shortOf = (at: string) => formatShort(at, now, 'UTC');
+  expect(
+    ['22T23:29:59.500Z', '22T23:29:18.000Z', '22T12:00:00.000Z', '23T01:30:00.000Z'].map((at) =>
+      shortOf(`2026-11-${at}`),
+    ),
+  ).toEqual(['now', '42 s ago', '11 h ago', 'in 2 h']);
+  expect(['2026-11-21T23:29:59.000Z', '2025-12-31T12:00:00.000Z', 'never'].map(shortOf)).toEqual([
+    '21 Nov, 23:29',
+    '31 Dec 2025',
+    'never',
+  ]);
+  expect(formatShort('2026-11-20T12:00:00.000Z', now, 'Asia/Tokyo')).toBe('20 Nov, 21:00');
 });
 
 test.each([

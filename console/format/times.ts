@@ -9,15 +9,21 @@ export function formatMoment(iso: string, timeZone?: string): string {
 }
 
 /**
- * Formats a moment in the user's time zone, as short as possible: `14:05:33` today, `22 Nov, 14:05` this year, and `22
- * Nov 2025` in a different year.
+ * Formats a moment for lists, as short as possible: `12 min ago` or `in 3 h` within a day, `22 Nov, 14:05` in the user's time zone
+ * this year, and `22 Nov 2025` in a different year.
  */
 export function formatShort(iso: string, now: number, timeZone?: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   const dayOf = (at: Date) => at.toLocaleDateString('en-GB', { ...DAY, timeZone });
   const [day, today] = [dayOf(date), dayOf(new Date(now))];
-  if (day === today) return formatClock(iso, timeZone);
+  const distance = Math.abs(date.getTime() - now);
+  if (distance < DAY_MILLISECONDS) {
+    const step = STEPS.find(({ milliseconds }) => distance >= milliseconds);
+    if (step === undefined) return 'now';
+    const count = `${Math.floor(distance / step.milliseconds)} ${step.sign}`;
+    return date.getTime() < now ? `${count} ago` : `in ${count}`;
+  }
   if (day.slice(-4) !== today.slice(-4)) return day;
   return `${day.slice(0, -5)}, ${formatClock(iso, timeZone).slice(0, -3)}`;
 }
@@ -34,8 +40,10 @@ export function formatClock(iso: string, timeZone?: string): string {
   return Number.isNaN(date.getTime()) ? iso : date.toLocaleTimeString('en-GB', { ...CLOCK, timeZone });
 }
 
+const DAY_MILLISECONDS = 86_400_000;
+
 const STEPS = [
-  { unit: 'day', sign: 'd', milliseconds: 86_400_000 },
+  { unit: 'day', sign: 'd', milliseconds: DAY_MILLISECONDS },
   { unit: 'hour', sign: 'h', milliseconds: 3_600_000 },
   { unit: 'minute', sign: 'min', milliseconds: 60_000 },
   { unit: 'second', sign: 's', milliseconds: 1_000 },

@@ -178,10 +178,11 @@ const isFont = (path: string): boolean => path.endsWith('.woff2');
  * The budgets for a first load (design, section 4) and for all files, without fonts. The design allows 150,000 for all
  * files. It was written before the screens for approvals, access, days, settlement files and breaks, which are allowed
  * 15,000 more, before the icons, which are allowed 3,000, and before the menu of columns and the actions in the search,
- * which are allowed 10,000.
+ * which are allowed 10,000. Each screen has its own files, because a screen has a budget too
+ * (test/console/all-screens/budgets.test.ts). Small files compress worse, which costs 14,000.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
-const MAX_ALL_BYTES = 178_000;
+const MAX_ALL_BYTES = 192_000;
 /** The font with the letters of English. A browser loads it once, and the font with further Latin letters only if a page has such letters. */
 const MAX_FONT_BYTES = 50_000;
 

@@ -19,8 +19,8 @@ export const VITE_OPTIONS: InlineConfig = {
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,
-    // The modules that nearly every list needs form one file. So do the dialogs of incidents, and the screens that lead to each
-    // other. Each file costs a request, and small files compress badly.
+    // The modules that nearly every list needs form one file, because each file costs a request and small files compress badly.
+    // Screens do not share files with other screens. Otherwise, opening one would load all, and exceed the budget of a screen.
     rolldownOptions: {
       output: {
         codeSplitting: {
@@ -30,20 +30,6 @@ export const VITE_OPTIONS: InlineConfig = {
               name: 'lists',
               test: /console\/(?:components\/(?:badge|columns-menu|data-table|filters|money|paged-list)|data\/(?:kept-columns|use-pages|use-url-state))\./,
             },
-            {
-              name: 'incidents',
-              test: /console\/components\/support\/(?:incident-dialog|resolution)\./,
-            },
-            { name: 'support', test: /console\/screens\/(?:cases?|incidents?)\// },
-            { name: 'settlement', test: /console\/screens\/(?:processors|settlement)\// },
-            { name: 'webhooks', test: /console\/screens\/(?:webhooks?|failed-webhooks)\// },
-            { name: 'transfers', test: /console\/screens\/transfers?\// },
-            {
-              name: 'programs',
-              test: /console\/screens\/(?:cards?|day|programs?)\/|format\/(?:day|limits)\.|components\/dialogs\/limits-dialog\./,
-            },
-            { name: 'search', test: /console\/screens\/search\/(?!search-palette|search\.ts|when)/ },
-            { name: 'errors', test: /console\/screens\/(?:errors|request|explain)\// },
           ],
         },
       },

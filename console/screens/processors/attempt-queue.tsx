@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { OperatorAttemptRecord, SearchAttemptsQuery } from '../../../sdk/client.ts';
-import { AttemptStatus } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
-import { ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
+import { AttemptStatus, ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { LinkedText } from '../../components/id.tsx';

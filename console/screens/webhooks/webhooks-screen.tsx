@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { WebhookRecord } from '../../../sdk/client.ts';
-import { WebhookState } from '../../components/badge.tsx';
 import { Button, WhoMay } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Page } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
+import { WebhookState } from '../../components/webhook-state.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
