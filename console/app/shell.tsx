@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren } from 'preact';
 import { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
+import { later, usePreload } from '../components/later.tsx';
 import { Empty, Loading } from '../components/loaded.tsx';
 import { StoppedSetting } from '../components/name.tsx';
 import { Page } from '../components/page.tsx';
@@ -16,7 +17,6 @@ import { settingKey } from '../format/operators/switch.ts';
 import { formatDuration, formatMoment } from '../format/times.ts';
 import { useChosenProgram } from './chosen-program.ts';
 import { KeysDialog, useKeyboard } from './keyboard.tsx';
-import { later, usePreload } from './later.tsx';
 import { ProgramPrompt } from './program-chooser.tsx';
 import { findRoute, GROUPS, preload, ROUTES, type Route } from './routes.ts';
 import { TopBar } from './top-bar.tsx';

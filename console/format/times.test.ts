@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   boundsOf,
+  formatAgo,
   formatClock,
   formatDistance,
   formatDuration,
@@ -24,20 +25,22 @@ test('formats moments in a time zone and in UTC', () => {
   expect(formatMoment('never')).toBe('never');
 });
 
-test('formats short times for lists', () => {
+test('formats short times', () => {
   const now = Date.parse('2026-11-22T23:30:00.000Z');
-  const shortOf = (at: string) => formatShort(at, now, 'UTC');
-  expect(
-    ['22T23:29:59.500Z', '22T23:29:18.000Z', '22T12:00:00.000Z', '23T01:30:00.000Z'].map((at) =>
-      shortOf(`2026-11-${at}`),
-    ),
-  ).toEqual(['now', '42 s ago', '11 h ago', 'in 2 h']);
-  expect(['2026-11-21T23:29:59.000Z', '2025-12-31T12:00:00.000Z', 'never'].map(shortOf)).toEqual([
-    '21 Nov, 23:29',
-    '31 Dec 2025',
-    'never',
-  ]);
-  expect(formatShort('2026-11-20T12:00:00.000Z', now, 'Asia/Tokyo')).toBe('20 Nov, 21:00');
+  const shown = ['2026-11-22T12:00:00.000Z', '2026-11-21T23:59:59.000Z', '2025-12-31T12:00:00.000Z', 'never'];
+  expect(shown.map((at) => formatShort(at, now, 'UTC'))).toEqual(['12:00:00', '21 Nov, 23:59', '31 Dec 2025', 'never']);
+  expect(formatShort(NOON, now, 'Asia/Tokyo')).toBe('22 Nov, 21:00');
+});
+
+test.each([
+  ['2026-11-22T23:29:59.500Z', 'now'],
+  ['2026-11-22T23:29:18.000Z', '42 s ago'],
+  ['2026-11-22T12:00:00.000Z', '11 h ago'],
+  ['2026-11-23T01:30:00.000Z', 'in 2 h'],
+  ['2026-11-21T23:29:59.000Z', '21 Nov, 23:29'],
+  ['never', 'never'],
+])('%s is %s in a list', (at, text) => {
+  expect(formatAgo(at, Date.parse('2026-11-22T23:30:00.000Z'), 'UTC')).toBe(text);
 });
 
 test.each([

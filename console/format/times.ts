@@ -9,23 +9,29 @@ export function formatMoment(iso: string, timeZone?: string): string {
 }
 
 /**
- * Formats a moment for lists, as short as possible: `12 min ago` or `in 3 h` within a day, `22 Nov, 14:05` in the user's time zone
- * this year, and `22 Nov 2025` in a different year.
+ * Formats a moment in the user's time zone, as short as possible: `14:05:33` today, `22 Nov, 14:05` this year, and `22
+ * Nov 2025` in a different year.
  */
 export function formatShort(iso: string, now: number, timeZone?: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   const dayOf = (at: Date) => at.toLocaleDateString('en-GB', { ...DAY, timeZone });
   const [day, today] = [dayOf(date), dayOf(new Date(now))];
-  const distance = Math.abs(date.getTime() - now);
-  if (distance < DAY_MILLISECONDS) {
-    const step = STEPS.find(({ milliseconds }) => distance >= milliseconds);
-    if (step === undefined) return 'now';
-    const count = `${Math.floor(distance / step.milliseconds)} ${step.sign}`;
-    return date.getTime() < now ? `${count} ago` : `in ${count}`;
-  }
+  if (day === today) return formatClock(iso, timeZone);
   if (day.slice(-4) !== today.slice(-4)) return day;
   return `${day.slice(0, -5)}, ${formatClock(iso, timeZone).slice(0, -3)}`;
+}
+
+/** Formats a moment for lists: `12 min ago` or `in 3 h` within a day, and otherwise like {@link formatShort}. */
+export function formatAgo(iso: string, now: number, timeZone?: string): string {
+  const time = new Date(iso).getTime();
+  const distance = Math.abs(time - now);
+  // Also if the moment is invalid.
+  if (!(distance < DAY_MILLISECONDS)) return formatShort(iso, now, timeZone);
+  const step = STEPS.find(({ milliseconds }) => distance >= milliseconds);
+  if (step === undefined) return 'now';
+  const count = `${Math.floor(distance / step.milliseconds)} ${step.sign}`;
+  return time < now ? `${count} ago` : `in ${count}`;
 }
 
 /** Formats a moment in UTC to the millisecond, as in logs and the API: `2026-11-22 14:05:33.123 UTC`. */

@@ -48,7 +48,7 @@ function Step({ step, transfer }: StepParts) {
   return (
     <>
       <div class="timeline-when">
-        <Moment at={step.at} short />
+        <Moment at={step.at} clock />
       </div>
       <div class="timeline-kind">
         <Badge tone={toneOf(step, tone)}>{step.kind === 'error' && (step.status ?? 0) >= 500 ? 'Failed' : word}</Badge>

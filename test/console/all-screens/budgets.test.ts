@@ -2,12 +2,19 @@ import { beforeAll, expect, test } from 'vitest';
 import { createAll } from '../../harness/client/patience.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
 import { pressKeys, untilShown, useConsole } from '../harness/use-console.ts';
+import { addressOf, SCREENS } from './screens.ts';
 
 /**
  * The maximum size of the console's first page in bytes, after gzip and without fonts. `test/pages/console.test.ts` counts the files
  * themselves, but here a browser decides which files to load.
  */
 const MAX_FIRST_LOAD_BYTES = 110_000;
+
+/** The maximum size of the script that one screen needs in bytes, after gzip. */
+const MAX_SCREEN_BYTES = 60 * 1024;
+
+/** Dialogs that no screen needs. The console loads them when it has nothing else to do. */
+const PRELOADED = /\/(?:search-palette|caller-dialog)-/;
 
 /** The requests that an open overview repeats, with their shortest intervals. */
 const POLLS = [
@@ -44,6 +51,29 @@ test('the first page loads no more bytes than allowed', async () => {
   expect(sizes.size).toBeGreaterThan(2);
   expect(bytes, JSON.stringify([...sizes])).toBeGreaterThan(10_000);
   expect(bytes, JSON.stringify([...sizes])).toBeLessThan(MAX_FIRST_LOAD_BYTES);
+});
+
+test('no screen needs more script than allowed', async () => {
+  const found: Record<string, number> = {};
+  const scripts: Record<string, readonly (readonly [name: string, bytes: number])[]> = {};
+  for (const route of SCREENS) {
+    const page = await openConsole(addressOf(route, world));
+    const loaded = await page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .filter(({ name }) => name.endsWith('.js'))
+        .map((one) => [new URL(one.name).pathname, (one as PerformanceResourceTiming).encodedBodySize] as const),
+    );
+    const needed = loaded.filter(([name]) => !PRELOADED.test(name));
+    scripts[route.title] = needed;
+    found[route.title] = needed.reduce((sum, [, bytes]) => sum + bytes, 0);
+  }
+  const sizes = Object.entries(found);
+  expect(sizes).toHaveLength(SCREENS.length);
+  // The code of every screen, and not an empty list because of a cache.
+  expect(sizes.filter(([, bytes]) => bytes < 10_000)).toEqual([]);
+  const large = sizes.filter(([, bytes]) => bytes > MAX_SCREEN_BYTES);
+  expect(large, JSON.stringify(large.map(([title]) => scripts[title]))).toEqual([]);
 });
 
 test('a list keeps only a few pages of rows in the document', async () => {

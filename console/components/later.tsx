@@ -1,16 +1,17 @@
 import { type FunctionComponent, h } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialogs/dialog.tsx';
+import { Button } from './button.tsx';
+import { Dialog } from './dialogs/dialog.tsx';
+import { Empty, Loading } from './loaded.tsx';
 
 /** The longest time before the code of dialogs is loaded that the user has not opened yet, in milliseconds. */
 const PRELOAD_AFTER_MILLISECONDS = 1_000;
 
 /**
- * A dialog whose code no screen needs. It is loaded soon after the first screen, or when the dialog is opened before that.
- * `later(async () => (await import('./caller-dialog.tsx')).CallerDialog)`
+ * A part of a screen or a dialog whose code is loaded when it is first shown:
+ * `const CallerDialog = later(async () => (await import('./caller-dialog.tsx')).CallerDialog)`
  */
-export function later<Props extends { readonly onClose: () => void }>(
+export function later<Props extends object>(
   load: () => Promise<FunctionComponent<Props>>,
 ): FunctionComponent<Props> & { readonly preload: () => Promise<void> } {
   let known: FunctionComponent<Props> | undefined;
@@ -26,7 +27,9 @@ export function later<Props extends { readonly onClose: () => void }>(
       );
     }, []);
     if (known !== undefined) return h(known, props);
-    return state === 'failed' ? <NotLoaded onClose={props.onClose} /> : null;
+    const close = 'onClose' in props ? (props.onClose as () => void) : undefined;
+    if (state === 'failed') return <NotLoaded onClose={close} />;
+    return close === undefined ? <Loading /> : null;
   }
   return Object.assign(Later, { preload });
 }
@@ -42,16 +45,19 @@ export function usePreload(dialogs: readonly { readonly preload: () => Promise<v
   }, [dialogs]);
 }
 
-function NotLoaded({ onClose }: { readonly onClose: () => void }) {
+const NOT_LOADED = 'This could not be loaded';
+
+function NotLoaded({ onClose }: { readonly onClose: (() => void) | undefined }) {
+  const advice = (
+    <>
+      <p>The service cannot be reached, or has been updated since this page was opened.</p>
+      <Button onClick={() => window.location.reload()}>Reload the page</Button>
+    </>
+  );
+  if (onClose === undefined) return <Empty title={NOT_LOADED}>{advice}</Empty>;
   return (
-    <Dialog title="This could not be loaded" onClose={onClose}>
-      <div class="form">
-        <p>The service cannot be reached, or has been updated since this page was opened.</p>
-        <div class="dialog-actions">
-          <Button onClick={() => window.location.reload()}>Reload the page</Button>
-          <Button onClick={onClose}>Close</Button>
-        </div>
-      </div>
+    <Dialog title={NOT_LOADED} onClose={onClose}>
+      {advice}
     </Dialog>
   );
 }
