@@ -1,16 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord, ResolveAttemptBody } from '../../../sdk/client.ts';
 import { useAction } from '../../data/use-action.ts';
-import {
-  ATTEMPT_WORDS,
-  effectOf,
-  nameOfKind,
-  orderOf,
-  type Resolution,
-  resolvedText,
-} from '../../format/operators/processors.ts';
+import { effectOf, nameOfKind, orderOf, type Resolution, resolvedText } from '../../format/operators/processors.ts';
 import { ApprovalNotice } from '../approval.tsx';
-import { Badge } from '../badge.tsx';
 import { AreaField, SelectField } from '../field.tsx';
 import { Moment } from '../moment.tsx';
 import { ConfirmDialog } from './dialog.tsx';
@@ -105,10 +97,4 @@ export function ResolveDialog({
 function confirmText(attempt: ProcessorAttemptRecord, outcome: Resolution | undefined): string {
   if (outcome === undefined) return 'Resolve';
   return `${outcome === 'executed' ? 'Complete' : 'Fail'} the ${nameOfKind(attempt.kind)}`;
-}
-
-/** Shows the status of an order to a processor. */
-export function AttemptStatus({ status }: Pick<ProcessorAttemptRecord, 'status'>) {
-  const { word, tone } = ATTEMPT_WORDS[status] ?? { word: status, tone: 'quiet' };
-  return <Badge tone={tone}>{word}</Badge>;
 }

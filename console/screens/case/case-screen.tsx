@@ -1,21 +1,16 @@
 import './case.css';
 import { useState } from 'preact/hooks';
-import {
-  type CaseRecord,
-  type IncidentRecord,
-  type InspectedErrorRecord,
-  TransferServiceError,
-} from '../../../sdk/client.ts';
+import type { CaseRecord, IncidentRecord, InspectedErrorRecord } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
+import { later } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ProgramName } from '../../components/name.tsx';
-import { Page, Section } from '../../components/page.tsx';
-import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
+import { Page } from '../../components/page.tsx';
 import { useNow } from '../../data/clock.ts';
 import { hrefTo, type Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
@@ -26,14 +21,14 @@ import { sentenceCase } from '../../format/names.ts';
 import { withoutAdvice } from '../../format/support/advice.ts';
 import { responseText, subjectOf, URGENCY_TONES, urgencyReason } from '../../format/support/cases.ts';
 import { draftOfCases, uncoveredText } from '../../format/support/incidents.ts';
-import { findIncident } from '../incident/incident-screen.tsx';
+import { findIncident } from '../incident/find-incident.ts';
 import { ErrorDetails, WhatToDo } from '../request/error-details.tsx';
-import { readTransfer } from '../transfer/read-transfer.ts';
-import { TransferActions } from '../transfer/transfer-actions.tsx';
-import { TransferContent } from '../transfer/transfer-screen.tsx';
 import { Around, Similar } from './around.tsx';
 import { Conversation } from './conversation.tsx';
 import { type ShownCase, useCase } from './use-case.ts';
+
+const CaseTransfer = later(async () => (await import('./case-transfer.tsx')).CaseTransfer);
+const IncidentDialog = later(async () => (await import('../../components/support/incident-dialog.tsx')).IncidentDialog);
 
 /** Shows a case: the story on the left, which starts with a one-sentence summary, and the conversation on the right. */
 export function CaseScreen({ parameters }: { readonly parameters: Parameters }) {
@@ -132,34 +127,6 @@ function Facts({ record }: { readonly record: ShownCase }) {
         transferId !== null && ['Transfer', <Id key="transfer" id={transferId} programId={programId} />],
       ]}
     />
-  );
-}
-
-/** Shows the current state of a case's transfer: its timeline, likely duplicates, and possible actions. */
-function CaseTransfer({
-  transferId,
-  onDone,
-}: {
-  readonly transferId: string;
-  readonly onDone: (text: string) => void;
-}) {
-  const { can } = useSession();
-  const { data, error, stale, reload } = useOperation(
-    can('get_transfer_timeline') ? (api, options) => readTransfer(api, transferId, options) : undefined,
-    { deps: [transferId], isOwn: true },
-  );
-  const done = (text: string) => {
-    reload();
-    onDone(text);
-  };
-  if (data === undefined && error === undefined) return null;
-  const isMissing = error instanceof TransferServiceError && error.Status === 404;
-  return (
-    <Section title="The transfer now" actions={data !== undefined && <TransferActions shown={data} onDone={done} />}>
-      {isMissing && <p>No transfer with this id has been stored yet.</p>}
-      {error !== undefined && !isMissing && <ErrorRecord error={error} stale={data !== undefined} />}
-      {data !== undefined && <TransferContent shown={data} stale={stale && error !== undefined} onDone={done} />}
-    </Section>
   );
 }
 

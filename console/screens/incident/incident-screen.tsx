@@ -1,11 +1,4 @@
 import { useState } from 'preact/hooks';
-import {
-  type CallOptions,
-  type IncidentRecord,
-  type InspectedIncident,
-  type TransferService,
-  TransferServiceError,
-} from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
 import { Details } from '../../components/details.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
@@ -18,6 +11,7 @@ import type { Parameters } from '../../data/location.ts';
 import { useSession } from '../../data/session.ts';
 import { type OperationState, useOperation } from '../../data/use-operation.ts';
 import { OUTCOMES } from '../../format/support/cases.ts';
+import { findIncident, type ShownIncident } from './find-incident.ts';
 import { IncidentCases } from './incident-cases.tsx';
 
 /** Shows an incident: the messages for callers, the notes for operators, and its cases. */
@@ -113,32 +107,6 @@ function IncidentContent({
 }
 
 const POLL_MILLISECONDS = 5_000;
-const PAGE_ROWS = 100;
-
-/** An incident as the caller sees it. Operators see more. Null if there is none. */
-export type ShownIncident = { readonly record: IncidentRecord; readonly inspected: InspectedIncident | null };
-
-/** Reads an incident. Returns null if there is none, or it doesn't affect the caller. */
-export async function findIncident(
-  api: TransferService,
-  incidentId: string,
-  isSupport: boolean,
-  options: CallOptions,
-): Promise<ShownIncident | null> {
-  if (isSupport) {
-    try {
-      const inspected = await api.incidents.inspect(incidentId, options);
-      return { record: inspected, inspected };
-    } catch (error) {
-      if (error instanceof TransferServiceError && error.Status === 404) return null;
-      throw error;
-    }
-  }
-  for await (const record of api.incidents.listAll({ limit: PAGE_ROWS }, options)) {
-    if (record.incident_id === incidentId) return { record, inspected: null };
-  }
-  return null;
-}
 
 function useIncident(incidentId: string): OperationState<ShownIncident | null> {
   const { can } = useSession();

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { OperatorAttemptRecord, SearchAttemptsQuery } from '../../../sdk/client.ts';
+import { AttemptStatus } from '../../components/attempt-status.tsx';
 import { Button } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
-import { AttemptStatus, ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
 import { SelectField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
 import { LinkedText } from '../../components/id.tsx';
+import { later } from '../../components/later.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { KeyName, ProgramName } from '../../components/name.tsx';
@@ -18,6 +19,8 @@ import { useUrlState } from '../../data/use-url-state.ts';
 import { pathOf } from '../../format/ids.ts';
 import { sentenceCase } from '../../format/names.ts';
 import { ATTEMPT_WORDS, canBeResolved, orderOf } from '../../format/operators/processors.ts';
+
+const ResolveDialog = later(async () => (await import('../../components/dialogs/resolve-dialog.tsx')).ResolveDialog);
 
 const PAGE_ROWS = 20;
 const POLL_MILLISECONDS = 5_000;

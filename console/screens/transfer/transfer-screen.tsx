@@ -2,12 +2,13 @@ import './transfer.css';
 import { useState } from 'preact/hooks';
 import type { ProcessorAttemptRecord, TransferRecord } from '../../../sdk/client.ts';
 import { PendingApproval } from '../../components/approval.tsx';
+import { AttemptStatus } from '../../components/attempt-status.tsx';
 import { TransferStatus } from '../../components/badge.tsx';
 import { Button, WhoMay } from '../../components/button.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
-import { AttemptStatus, ResolveDialog } from '../../components/dialogs/resolve-dialog.tsx';
 import { ErrorRecord } from '../../components/error-record.tsx';
 import { Id, LinkedText } from '../../components/id.tsx';
+import { later } from '../../components/later.tsx';
 import { Loading } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
@@ -26,6 +27,8 @@ import { readTransfer, type ShownTransfer } from './read-transfer.ts';
 import { Timeline } from './timeline.tsx';
 import { TransferActions } from './transfer-actions.tsx';
 import { actionsFor, mayChangeSoon, titleOf } from './transfer-words.ts';
+
+const ResolveDialog = later(async () => (await import('../../components/dialogs/resolve-dialog.tsx')).ResolveDialog);
 
 const POLL_MILLISECONDS = 5_000;
 
