@@ -87,7 +87,8 @@ function keyOf(text: string): string {
   return `${attemptId} ${status}`;
 }
 
-function textOf({ attemptId, reference, amount, status, of: { order } }: Line): string {
-  const day = new Date().toISOString().slice(0, 10);
+/** The deadline of an order shows the day by the clock of the sandbox, which can be ahead of the real one. */
+function textOf({ attemptId, reference, amount, status, of: { order, notAfter } }: Line): string {
+  const day = new Date(notAfter ?? Date.now()).toISOString().slice(0, 10);
   return [attemptId, reference, order.kind, amount, order.currency, Math.ceil(amount / 100), status, day].join(',');
 }

@@ -299,7 +299,8 @@ test('writes each moved order into one settlement file, with the requested diffe
   };
   const ids = [await send('approve'), await send('partial'), await send('cut'), await send('cut_before')];
   ids.push(await send('approve'), await send('decline=51'));
-  const undone = order('approve');
+  // The clock of the sandbox was moved before this order.
+  const undone = order('approve', { not_after: '2080-02-29T12:00:00.000Z' });
   await call('send', undone);
   await call('reverse', undone);
   const read = (number: number) =>
@@ -320,6 +321,7 @@ test('writes each moved order into one settlement file, with the requested diffe
     [undone.attempt_id, 'push', '1000', 'settled'],
     [undone.attempt_id, 'push', '1000', 'reversed'],
   ]);
+  expect(read(1).map((line) => line.at(-1) === '2080-02-29')).toEqual([...Array(6).fill(false), true, true]);
   expect(writeSettlementFile(directory, ['amount', 'amount'])).toBe(1);
   expect(writeSettlementFile(directory, [])).toBe(0);
   expect(rows(2).slice(1)).toEqual([[ids[2], 'push', '1000', 'settled']]);
