@@ -24,7 +24,8 @@ const owner = await useConnection(server.connection);
 
 const load = (amount = 1) => client().transfers.create({ amount, card_id: 'card_active' });
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const sum = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
 describe('get_overview', () => {
   test('shows the responses of the process and the state of the database', async () => {
