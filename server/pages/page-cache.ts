@@ -23,8 +23,8 @@ export async function storedBody(content: string | Buffer, options: ZlibOptions 
   return { bytes, compressed: await compress(bytes, options), tag };
 }
 
-/** Maximum size of all stored pages that contain a base URL. All pages for one base URL take less than 30 MB. */
-const MAX_BYTES = 32 * 1024 * 1024;
+/** Maximum size of all stored pages that contain a base URL. All pages for one base URL take less than 35 MB. */
+const MAX_BYTES = 40 * 1024 * 1024;
 
 export type CachedPage = {
   readonly body: Promise<StoredBody>;
