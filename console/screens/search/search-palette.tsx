@@ -77,7 +77,7 @@ export function SearchPalette({
             problem={problem}
             hint="A name, an id, a card, an amount with a name or a time (Priya 75, 75 yesterday 14:00), or: stop loads."
           >
-            {({ id, describedBy }) => (
+            {({ id, 'aria-describedby': describedBy }) => (
               <input
                 id={id}
                 type="text"
