@@ -103,7 +103,7 @@ describe('the screen of a request', () => {
     expect(await page.getByRole('region', { name: 'What was sent' }).innerText()).toMatch(/amount\s+0\.05 USD/);
     const meaning = page.getByRole('region', { name: 'What to do' });
     await meaning.getByText(/^Check whether the card or the program's funding has too little money/).waitFor();
-    await meaning.getByText(/send a smaller amount as a new request\. No money moved\.$/).waitFor();
+    await meaning.getByText(/send a smaller amount as a new request\. No money moved\./).waitFor();
     await meaning.getByText('insufficient_funds means').click();
     await meaning.getByRole('link', { name: 'Its page in the catalogue' }).waitFor();
     await expectAccessibleInEveryView(page);
