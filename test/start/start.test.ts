@@ -136,7 +136,7 @@ function eventsIn(errors: string): readonly unknown[] {
 
 describe('a start describes the service', () => {
   test('prints the address, ledger, cards, a command to copy and the catalog', async () => {
-    const path = ledger();
+    const path = join(directory.path, 'first-start');
     const service = await startService({ DATA_DIR: path });
     try {
       const output = service.output();
@@ -179,7 +179,10 @@ describe('a start describes the service', () => {
   });
 
   test('prints pages at PUBLIC_URL, and the command with the address it listens on', async () => {
-    const service = await startService({ DATA_DIR: ledger(), PUBLIC_URL: 'https://transfers.example.com' });
+    const service = await startService({
+      DATA_DIR: join(directory.path, 'public-url'),
+      PUBLIC_URL: 'https://transfers.example.com',
+    });
     try {
       const output = service.output();
       for (const page of ['guides', 'docs', 'errors', 'console']) {
