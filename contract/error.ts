@@ -1,8 +1,15 @@
 import type { Problem } from './errors/problems.ts';
 import type { ErrorType } from './errors/record.ts';
-import type { SupportAdvice } from './errors/support-advice.ts';
 import { type ExampleRequest, writtenJson } from './examples.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
+
+/** Advice for support about an error of a customer. It does not say whether money moved, because that varies per request. */
+export type SupportAdvice = {
+  /** What support may tell the customer. */
+  readonly tell: string;
+  /** What support does next: change nothing, wait, ask someone, or escalate. */
+  readonly next: string;
+};
 
 /** A header that responses with a code have in addition to the headers of every error. */
 export type SpecificHeader = {

@@ -1,12 +1,4 @@
-import type { ErrorDefinition } from '../error.ts';
-
-/** Advice for support about an error of a customer. It does not say whether money moved, because that varies per request. */
-export type SupportAdvice = {
-  /** What support may tell the customer. */
-  readonly tell: string;
-  /** What support does next: change nothing, wait, ask someone, or escalate. */
-  readonly next: string;
-};
+import type { ErrorDefinition, SupportAdvice } from '../error.ts';
 
 /** The problems of a request that names a record which does not exist. */
 const NOT_FOUND: ReadonlySet<string> = new Set<ErrorDefinition['problem']>([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { catalogueRecord, ERROR_CODES } from '../../../contract/errors/catalogue.ts';
-import { adviceOf, withoutAdvice } from './advice.ts';
+import { adviceOf, withoutAdvice } from '../../console/format/support/advice.ts';
+import { catalogueRecord, ERROR_CODES } from '../../contract/errors/catalogue.ts';
 
 const of = (code: (typeof ERROR_CODES)[number], money_moved: 'no' | 'yes' | 'unknown' | null, operation: string) =>
   adviceOf(catalogueRecord(code), { money_moved, operation });
