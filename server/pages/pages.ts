@@ -37,7 +37,7 @@ import { type SearchSection, searchPage } from './search/search-page.ts';
 
 /** The logo of the service, for a browser's tab. `console/icon.svg` is the same. */
 const ICON_SVG =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><title>Transfer Service</title><rect width="32" height="32" rx="7" fill="#0b5a48"/><path d="M7 12h15l-4-4M25 20H10l4 4" fill="none" stroke="#fcfbf8" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/></svg>\n';
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><title>Transfer Service</title><rect width="32" height="32" rx="7" fill="#218358"/><path d="M7 12h15l-4-4M25 20H10l4 4" fill="none" stroke="#ffffff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"/></svg>\n';
 
 /** The same logo as an icon file with one PNG of 32 by 32 pixels, for clients that request /favicon.ico. */
 const ICON_ICO = Buffer.from(

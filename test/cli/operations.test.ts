@@ -362,6 +362,7 @@ describe('operations and commands', () => {
       'doctor',
       'errors tail',
       'completion',
+      'mcp',
       'runbook',
       'sandbox reset',
       'sandbox settlement-file',

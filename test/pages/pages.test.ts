@@ -8,6 +8,7 @@ import {
   resolverOf,
 } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
+import { supportAdvice } from '../../contract/errors/support-advice.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';
@@ -114,6 +115,7 @@ describe('the catalog as data', () => {
         retry: retryable,
         reproduce: sample.reproduce,
         operations: operationsWith(record.code),
+        support: supportAdvice(ERRORS[record.code]),
       });
       // Only search results have a family.
       expect([...Object.keys(record), 'family']).toEqual(members);

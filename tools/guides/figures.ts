@@ -223,7 +223,7 @@ const OTHERS: readonly RegExp[] = [
   /Over 30 days:|budget of 30 days|of the requests in 30 days|6 times the allowed rate, over both 6 hours/,
   /alert ends 26 hours after|has not been updated for 4 hours/,
   // The longest day of any time zone, and the 24 points of the overview.
-  /a day has up to 25 hours|each of the last 24 hours/,
+  /a day has up to 25 hours|(?:of|in) the last 24 hours/,
   // Other companies' processors.
   /forget it after 30 seconds, 30 minutes or 24 hours/,
   // A pattern of the settings, and the last values in lists of pauses.
