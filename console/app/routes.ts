@@ -1,5 +1,6 @@
 import {
   ArrowLeftRight,
+  Banknote,
   Cpu,
   CreditCard,
   FlaskConical,
@@ -222,6 +223,7 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('../screens/movements/movements-screen.tsx')).MovementsScreen,
     scope: 'operator:read',
     ofProgram: false,
+    icon: Banknote,
     group: 'Money',
     letter: 'm',
   },

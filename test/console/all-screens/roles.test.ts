@@ -89,7 +89,7 @@ test('for each action, screens name the role with the fewest scopes that may per
 const titles = (page: Page) =>
   page
     .locator('nav[aria-label="Screens"] li a')
-    .evaluateAll((links) => links.map((link) => link.firstChild?.textContent));
+    .evaluateAll((links) => links.map((link) => link.querySelector(':scope > span')?.textContent));
 
 const titlesFor = (scopes: readonly KeyScope[]) =>
   SCREENS.filter(

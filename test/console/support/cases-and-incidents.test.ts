@@ -306,8 +306,11 @@ describe('a case', () => {
     // A person who receives only the case id must be able to find the case.
     await visit(page, '/console/cards');
     await pressKeys(page, '/');
-    await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(record.case_id);
-    await page.getByRole('dialog').getByRole('link', { name: 'Case about insufficient_funds: open' }).waitFor();
+    await page
+      .getByRole('dialog')
+      .getByRole('combobox', { name: 'Search, or open a screen or an action' })
+      .fill(record.case_id);
+    await page.getByRole('dialog').getByRole('option', { name: 'Case about insufficient_funds: open' }).waitFor();
     await pressKeys(page, 'Enter');
     await messages(page).getByText('Without a program.').waitFor();
   });
@@ -326,7 +329,10 @@ describe('a case', () => {
     await expectAccessibleInEveryView(page);
     await screenshot(page, 'case-banner');
     await pressKeys(page, '/');
-    await page.getByRole('dialog').getByLabel('Name, id, reference, card').fill(failed);
+    await page
+      .getByRole('dialog')
+      .getByRole('combobox', { name: 'Search, or open a screen or an action' })
+      .fill(failed);
     await pressKeys(page, 'Enter');
     await page.waitForURL((url) => url.pathname === `/console/request/${failed}`);
     await page.locator('.answer').first().waitFor();
@@ -346,7 +352,7 @@ describe('a case', () => {
       .first()
       .click();
     await page
-      .getByRole('link', { name: record.case_id.slice(0, 10) })
+      .getByRole('link', { name: record.case_id.slice(-6) })
       .first()
       .click();
     await page.waitForURL(`**/console/case/${record.case_id}?*`);
