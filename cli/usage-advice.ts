@@ -11,7 +11,6 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['holds', 'cards holds <card_id>'],
   ['limits', 'cards limits <card_id>'],
   ['logs', 'errors tail'],
-  ['movements', 'programs movements <program_id>'],
   ['payment', 'transfers create'],
   ['payments', 'transfers list'],
   ['refund', 'transfers reverse <transfer_id>'],
@@ -25,8 +24,8 @@ const MEANT: ReadonlyMap<string, string> = new Map([
 /** Commands of other resources, by the words that people type instead. */
 const MEANT_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...['list', 'ls', 'all', 'get', 'show', 'view'].flatMap((verb): [string, string][] => [
-    [`deposits ${verb}`, 'programs movements <program_id>'],
-    [`withdrawals ${verb}`, 'programs movements <program_id>'],
+    [`deposits ${verb}`, 'movements --kind deposit'],
+    [`withdrawals ${verb}`, 'movements --kind withdrawal'],
   ]),
   ['cards events', 'events list --subject <card_id>'],
   ['cards transfers', 'transfers list --card <card_id>'],

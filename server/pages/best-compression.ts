@@ -17,6 +17,9 @@ const BEST = {
   [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
 } as const;
 
+/** Compresses bytes with the best quality of brotli, outside of the event loop. */
+export const compressBest = (bytes: Buffer): Promise<Buffer> => compress(bytes, { params: BEST });
+
 /**
  * Compresses long bodies with the best quality of brotli. A body is compressed for the first client that accepts brotli, outside of
  * the event loop, and only once.
@@ -36,7 +39,7 @@ export class BestCompression {
     if (made !== undefined) return made;
     if (this.#bodies >= MAX_BODIES) return undefined;
     this.#bodies += 1;
-    const making = compress(stored.bytes, { params: BEST });
+    const making = compressBest(stored.bytes);
     this.#made.set(stored, making);
     return making;
   }

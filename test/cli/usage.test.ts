@@ -11,8 +11,8 @@ describe('an unknown command exits with 2 and suggests the right one', () => {
     ['card', 'Did you mean: transfer-service cards\n'],
     ['payments', 'Did you mean: transfer-service transfers list\n'],
     ['transfers crate', 'Did you mean: transfer-service transfers create\n'],
-    ['deposits list', 'Did you mean: transfer-service programs movements <program_id>\n'],
-    ['movements', 'Did you mean: transfer-service programs movements <program_id>\n'],
+    ['deposits list', 'Did you mean: transfer-service movements --kind deposit\n'],
+    ['holds', 'Did you mean: transfer-service cards holds <card_id>\n'],
     ['transfers refund tr_1', 'Did you mean: transfer-service transfers reverse\n'],
     [
       '--url http://127.0.0.1:1 cards foo',

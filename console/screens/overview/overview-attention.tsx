@@ -2,14 +2,16 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Overview } from '../../../sdk/client.ts';
 import { Button } from '../../components/button.tsx';
+import { later } from '../../components/later.tsx';
 import { ProgramName } from '../../components/name.tsx';
 import { Section } from '../../components/page.tsx';
-import { IncidentDialog } from '../../components/support/incident-dialog.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useProgramId } from '../../data/program.ts';
 import { useSession } from '../../data/session.ts';
 import { burstText, draftOfBurst } from '../../format/support/incidents.ts';
 import type { Attention, Burst } from './use-attention.tsx';
+
+const IncidentDialog = later(async () => (await import('../../components/support/incident-dialog.tsx')).IncidentDialog);
 
 /** Lists everything that needs attention, one line for each thing, or says in one quiet line that nothing does. */
 export function AttentionSection({
