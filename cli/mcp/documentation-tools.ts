@@ -1,8 +1,8 @@
+import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { parseJson } from '../../domain/parse-json.ts';
 import { answer } from './answer.ts';
-import { operationRecord } from './operation-record.ts';
 import { sendPlain } from './plain-request.ts';
-import { type Answer, type Call, type Called, RefusedCall, type Tool, textIn } from './tool.ts';
+import { type Answer, type Call, type Called, plainSchema, RefusedCall, type Tool, textIn } from './tool.ts';
 
 const READS = { writes: false, isDestructive: false } as const;
 
@@ -105,3 +105,24 @@ function anchorsOf(lines: readonly string[]): readonly (Anchor | undefined)[] {
 }
 
 export const DOCUMENTATION_TOOLS: readonly Tool[] = [searchDocs, readPage];
+
+/** Describes an operation of the API: how to call it, and which error codes it returns. Throws RefusedCall if there is none. */
+function operationRecord(name: string): object {
+  const id = OPERATION_IDS.find((one) => one === name);
+  if (id === undefined) throw new RefusedCall('There is no such operation. Use search_docs to find its name.');
+  const { method, path, summary, scope, query, body, status, reply, movesMoney, idempotency } = OPERATIONS[id];
+  return {
+    operation: id,
+    method,
+    path,
+    about: summary,
+    scope,
+    moves_money: movesMoney,
+    idempotency_key: idempotency,
+    query: query === undefined ? null : plainSchema(query),
+    body: body === undefined ? null : plainSchema(body),
+    status,
+    response: plainSchema(reply),
+    error_codes: precedenceOf(id),
+  };
+}

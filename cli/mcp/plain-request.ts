@@ -2,7 +2,7 @@ import { parseJson } from '../../domain/parse-json.ts';
 import { AttemptTimer, noResponseMessage } from '../../sdk/attempt.ts';
 import { ConnectionFailure, UnexpectedResponse } from '../../sdk/client.ts';
 import { errorFor, moneyMovedBy, type ReceivedRecord } from '../../sdk/error.ts';
-import type { Called } from './tool.ts';
+import { type Called, RefusedCall } from './tool.ts';
 
 /** The time limit of a request. A client of the protocol waits a minute for a tool, and the SDK may send a request three times. */
 export const TIMEOUT_MILLISECONDS = 15_000;
@@ -84,4 +84,16 @@ function readJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The message about a live service, for tools that change something and for `--write`. */
+export const REFUSED_LIVE =
+  'The service is live, and the tools that change something run only in a sandbox. Use the console or the command line to move real money.';
+
+/**
+ * Throws RefusedCall if the service is live. Every call asks the service, because the URL can lead to a different service than at
+ * the start, and because a live service ignores the header that provokes errors and would carry out the request.
+ */
+export async function refuseLive(called: Called, signal: AbortSignal): Promise<void> {
+  if ((await readMode(called, signal)) === 'live') throw new RefusedCall(REFUSED_LIVE);
 }

@@ -6,8 +6,7 @@ import { OPERATION_IDS } from '../../contract/operations.ts';
 import { TransferServiceError, UnexpectedResponse } from '../../sdk/client.ts';
 import { recordFields } from '../failure.ts';
 import { answer } from './answer.ts';
-import { sendPlain } from './plain-request.ts';
-import { refuseLive } from './sandbox-only.ts';
+import { refuseLive, sendPlain } from './plain-request.ts';
 import { unknownCode } from './support-tools.ts';
 import { type Call, type Called, PROGRAM_ID, RefusedCall, type Tool, textIn } from './tool.ts';
 

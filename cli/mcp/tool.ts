@@ -88,3 +88,11 @@ export function refuseUnknown(given: Readonly<Record<string, unknown>>, { proper
   // The name itself is not repeated: a caller could have pasted a card number or a key there.
   throw new RefusedCall(`There is an unknown argument. This tool takes ${known.join(', ')}.`);
 }
+
+/** Returns a schema without the members that only this project reads. Their names begin with `x-`. */
+export function plainSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(plainSchema);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const members = Object.entries(schema).filter(([name]) => !name.startsWith('x-'));
+  return Object.fromEntries(members.map(([name, member]) => [name, plainSchema(member)]));
+}

@@ -2,9 +2,8 @@ import { CreateTransferBody } from '../../contract/transfers.ts';
 import type { CreateTransferBody as TransferBody } from '../../sdk/client.ts';
 import { money } from '../output.ts';
 import { answer } from './answer.ts';
-import { plainSchema } from './operation-record.ts';
-import { refuseLive } from './sandbox-only.ts';
-import { type Call, type InputSchema, PROGRAM_ID, requestOptions, type Tool, textIn } from './tool.ts';
+import { refuseLive } from './plain-request.ts';
+import { type Call, type InputSchema, PROGRAM_ID, plainSchema, requestOptions, type Tool, textIn } from './tool.ts';
 
 const IDEMPOTENCY_KEY = {
   type: 'string',

@@ -1,6 +1,6 @@
 import type { Overview } from '../../sdk/client.ts';
 import { formatCount } from './amounts.ts';
-import type { SeriesTone, Value } from './charts/series.ts';
+import type { SeriesTone, Value } from './charts/paths.ts';
 import { formatNumber } from './operators/switch.ts';
 import { formatLatency, formatShare } from './overview.ts';
 

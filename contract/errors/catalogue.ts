@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type RefusalCode, SHARED_CODES, type SharedCode } from '../../domain/error-codes.ts';
-import type { ErrorDefinition } from '../error.ts';
+import type { ErrorDefinition, SupportAdvice } from '../error.ts';
 import {
   type ErrorCode,
   OPERATION_IDS,
@@ -13,12 +13,12 @@ import { ACCESS_ERRORS } from './access.ts';
 import { CARD_ERRORS } from './cards.ts';
 import { HTTP_ERRORS } from './http.ts';
 import { schemaError, unknownError } from './operations.ts';
+import { type Problem, RECORDS_NOT_FOUND } from './problems.ts';
 import { PROCESSOR_ERRORS } from './processors.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
 import { SIGN_IN_ERRORS } from './sign-in.ts';
 import { SUPPORT_ERRORS } from './support.ts';
-import { supportAdvice } from './support-advice.ts';
 import { TRANSFER_ERRORS } from './transfers.ts';
 import { WEBHOOK_ERRORS } from './webhooks.ts';
 
@@ -227,3 +227,20 @@ export function catalogueRecord(code: ErrorCode): CatalogueRecord {
     operations: [...operationsWith(code)],
   };
 }
+
+/**
+ * The advice for support about an error. Most errors that the caller can resolve are mistakes of the calling software, so the
+ * customer's developers need the meaning and the resolution. All other definitions have their own advice.
+ */
+export function supportAdvice({ support, meaning, resolution, status, problem }: ErrorDefinition): SupportAdvice {
+  const tell = support?.tell ?? `${meaning} ${resolution}`;
+  return { tell, next: support?.next ?? (status === 404 && isOfMissingRecord(problem) ? SEARCH : CORRECT) };
+}
+
+const isOfMissingRecord = (problem: Problem): boolean => RECORDS_NOT_FOUND.some((one) => one === problem);
+
+const SEARCH =
+  'Search for the id in the request: it may be misspelled, or belong to a different card program. Ask the customer which ' +
+  'record they mean.';
+
+const CORRECT = "Ask the customer's developers to correct the request. There is nothing to change on our side.";

@@ -1,3 +1,13 @@
+/** The problems of a request that names a record which does not exist. */
+export const RECORDS_NOT_FOUND = [
+  'A card, a transfer or a reversal',
+  'A card program or a key',
+  'A request, an error or an event',
+  'A case or an incident',
+  'A connector, an attempt or a break',
+  'A settlement file',
+] as const;
+
 /** The problems on the errors page, as users describe them, under headings. The most frequent come first. */
 export const PROBLEM_GROUPS = [
   {
@@ -28,15 +38,7 @@ export const PROBLEM_GROUPS = [
   },
   {
     title: 'Something was not found',
-    problems: [
-      'A card, a transfer or a reversal',
-      'A card program or a key',
-      'A request, an error or an event',
-      'A case or an incident',
-      'A connector, an attempt or a break',
-      'A settlement file',
-      'The URL',
-    ],
+    problems: [...RECORDS_NOT_FOUND, 'The URL'],
   },
   {
     title: 'Something cannot be changed or undone',

@@ -6,9 +6,9 @@ import {
   isErrorCode,
   operationsWith,
   resolverOf,
+  supportAdvice,
 } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
-import { supportAdvice } from '../../contract/errors/support-advice.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_CARDS, shownStatus } from '../../contract/sandbox/demo-cards.ts';

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../format/amounts.ts';
-import { type Gap, gapsOf } from '../../format/charts/paths.ts';
-import type { Series, Value } from '../../format/charts/series.ts';
+import { type Gap, gapsOf, type Series, type Value } from '../../format/charts/paths.ts';
 import { formatMoment } from '../../format/times.ts';
 import { Plot, type PlotParts } from './plot.tsx';
 import './charts.css';

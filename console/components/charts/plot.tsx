@@ -1,7 +1,16 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { timeLabel, timeTicks, valueTicks } from '../../format/charts/axis.ts';
-import { type Area, barPaths, type Gap, linePath, maxOf, stepOf, xOf, yOf } from '../../format/charts/paths.ts';
-import type { Series } from '../../format/charts/series.ts';
+import {
+  type Area,
+  barPaths,
+  type Gap,
+  linePath,
+  maxOf,
+  type Series,
+  stepOf,
+  xOf,
+  yOf,
+} from '../../format/charts/paths.ts';
 
 export type PlotParts = {
   readonly kind: 'line' | 'bars';

@@ -1,5 +1,4 @@
-import { type Area, linePath } from '../../format/charts/paths.ts';
-import type { SeriesTone, Value } from '../../format/charts/series.ts';
+import { type Area, linePath, type SeriesTone, type Value } from '../../format/charts/paths.ts';
 import './charts.css';
 
 const WIDTH = 120;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Area, barPaths, gapsOf, linePath, maxOf } from './paths.ts';
-import type { Series } from './series.ts';
+import { type Area, barPaths, gapsOf, linePath, maxOf, type Series } from './paths.ts';
 
 const TIMES = [0, 10, 20, 30, 40];
 const AREA: Area = { width: 400, height: 100, first: 0, last: 40, top: 10 };

@@ -1,5 +1,5 @@
 import type { ErrorCounts } from '../../../sdk/client.ts';
-import type { Series, SeriesTone } from '../charts/series.ts';
+import type { Series, SeriesTone } from '../charts/paths.ts';
 
 export type CodeTotal = {
   readonly code: string;

@@ -6,7 +6,7 @@ import { Section } from '../../components/page.tsx';
 import { hrefTo } from '../../data/location.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { formatCount } from '../../format/amounts.ts';
-import type { SeriesTone } from '../../format/charts/series.ts';
+import type { SeriesTone } from '../../format/charts/paths.ts';
 import { endsOf, errorsByHour, formatLatency, padded, transfersByHour } from '../../format/overview.ts';
 import { formatRate } from '../../format/overview-figures.ts';
 import { formatDuration } from '../../format/times.ts';
