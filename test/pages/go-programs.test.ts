@@ -27,7 +27,7 @@ describe('the API reference has a working Go example of', () => {
       return context.skip(notRun);
     }
     const file = join(path, `${randomUUID()}.go`);
-    writeFileSync(file, text);
+    writeFileSync(file, `${text}\n`);
     const unformatted = await run('gofmt', ['-l', file], { env });
     expect(unformatted.stdout).toBe('');
     return (await run('go', ['run', file], { env: { GOCACHE: join(path, 'go-cache'), ...env } })).stdout;
