@@ -48,6 +48,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
 export const SLOW: readonly string[] = [
   // Every further kill, fault, full disk and race; `npm test` keeps one of each.
   'test/api/clocks.test.ts',
+  'test/api/day-checks.test.ts',
   'test/crashes/incident-end.test.ts',
   'test/crashes/lost-mark.test.ts',
   'test/crashes/required-standby.test.ts',
@@ -68,6 +69,7 @@ export const SLOW: readonly string[] = [
   'test/faults/read-only.test.ts',
   'test/faults/save.test.ts',
   'test/faults/unknown-commit.test.ts',
+  'test/http/paused.test.ts',
   'test/http/slow-clients.test.ts',
   'test/pages/go-programs.test.ts',
   'test/processors/recovery.test.ts',
@@ -104,6 +106,7 @@ export const SLOW: readonly string[] = [
   'test/upgrade/concurrent-index.test.ts',
   'test/upgrade/rolling-upgrade.test.ts',
   // What fills a ledger first, or goes through every operation and every code.
+  'test/api/events/event-types.test.ts',
   'test/api/events/streams.test.ts',
   'test/api/overview.test.ts',
   'test/api/transfers/idempotent-operations.test.ts',
@@ -129,6 +132,7 @@ export const SLOW: readonly string[] = [
   'test/console/lists.test.ts',
   'test/console/overview.test.ts',
   'test/console/pages.test.ts',
+  'test/console/provider.test.ts',
   'test/console/sandbox.test.ts',
   'test/console/sdk-package.test.ts',
   'test/console/search.test.ts',
