@@ -20,7 +20,7 @@ export type MaybeAction = Action | false | null | undefined;
 
 /**
  * The actions on a record, most important first. Two are shown as buttons. If there are more, the first one is a button and the
- * others are in a menu.
+ * others are in a menu. An action that is not possible now is only in the menu, below the possible ones, where its reason fits.
  */
 export function Actions({
   actions,
@@ -31,20 +31,26 @@ export function Actions({
   readonly kind?: 'plain' | 'main';
 }) {
   const listed = actions.filter((action): action is Action => typeof action === 'object' && action !== null);
-  const [first, ...rest] = [...listed.filter((one) => !one.isDanger), ...listed.filter((one) => one.isDanger)];
-  if (first === undefined) return null;
-  const isMenu = rest.length > 1;
+  const inOrder = listed.toSorted((one, other) => rankOf(one) - rankOf(other));
+  const first = inOrder.find(({ whyNot }) => whyNot === undefined);
+  const rest = inOrder.filter((action) => action !== first);
+  const isMenu = rest.length > 1 || rest.some(({ whyNot }) => whyNot !== undefined);
   return (
     <>
-      <ActionButton action={first} kind={kind} />
+      {first !== undefined && <ActionButton action={first} kind={kind} />}
       {isMenu ? <Menu actions={rest} /> : rest.map((action) => <ActionButton key={action.text} action={action} />)}
     </>
   );
 }
 
+/** Dangerous actions are below the others, and in both parts the possible ones come first. */
+function rankOf({ isDanger, whyNot }: Action): number {
+  return (isDanger ? 2 : 0) + (whyNot === undefined ? 0 : 1);
+}
+
 function ActionButton({ action, kind = 'plain' }: { readonly action: Action; readonly kind?: 'plain' | 'main' }) {
-  const { text, href, onChoose, whyNot, isDanger = false, pending } = action;
-  if (href !== undefined && whyNot === undefined) {
+  const { text, href, onChoose, isDanger = false, pending } = action;
+  if (href !== undefined) {
     return (
       <ButtonLink href={href} kind={kind}>
         {text}
@@ -52,13 +58,7 @@ function ActionButton({ action, kind = 'plain' }: { readonly action: Action; rea
     );
   }
   return (
-    <Button
-      kind={isDanger ? 'danger' : kind}
-      onClick={onChoose}
-      disabled={whyNot !== undefined}
-      title={whyNot}
-      pending={pending}
-    >
+    <Button kind={isDanger ? 'danger' : kind} onClick={onChoose} pending={pending}>
       {text}
     </Button>
   );

@@ -7,7 +7,7 @@ import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { APPROVABLE, type ApprovableId } from '../../domain/approvals/policy.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
-import { chooseAction, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, refusedActions, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
@@ -54,6 +54,10 @@ test('a withdrawal waits until another person approves it', async () => {
   // The requester can withdraw the request but cannot approve it.
   await tariq.getByRole('button', { name: 'Withdraw the request' }).waitFor();
   expect(await tariq.getByRole('button', { name: 'Approve', exact: true }).count()).toBe(0);
+  expect(await refusedActions(tariq)).toEqual({
+    Approve: "You can't approve your own request.",
+    'Reject…': 'Withdraw your own request instead.',
+  });
   expect(await fundingOf()).toBe(before);
 
   const amara = await openAs('approver', '/console/approvals');

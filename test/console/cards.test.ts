@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld, type World } from './harness/sample-world.ts';
-import { chooseAction, pressKeys, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, pressKeys, refusedActions, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 let world: World;
@@ -109,6 +109,7 @@ describe('One card', () => {
     await page.getByRole('button', { name: 'Activate' }).click();
     await dialog.getByRole('button', { name: 'Activate' }).click();
     await page.getByText('employee 7 ··9173 is active now.').waitFor();
+    await expect.poll(() => refusedActions(page)).toEqual({ Activate: 'The card is already active.' });
   });
 
   test('closes only if its balance is moved, and names the amount on the button', async () => {
@@ -123,6 +124,29 @@ describe('One card', () => {
     await page.getByText('shop-3 is closed now.').waitFor();
     expect(await client.cards.get(card_id)).toMatchObject({ status: 'closed', balance: 0 });
     await expect.poll(() => page.getByRole('button', { name: 'Suspend' }).count()).toBe(0);
+    const refused = await refusedActions(page);
+    expect(Object.keys(refused)).toHaveLength(8);
+    expect(refused).toMatchObject({
+      Activate: "A closed card can't be changed.",
+      'Change limits': "A closed card can't be changed.",
+      Close: 'The card is already closed.',
+    });
+  });
+
+  test('says why a card with a hold cannot be closed', async () => {
+    const { card_id } = await client.cards.create({ card_id: 'shop-hold' });
+    await client.transfers.create({ amount: 500, card_id });
+    await client.transfers.create({ amount: 100, card_id, type: 'unload', capture: 'manual' });
+    await client.cards.update(card_id, { status: 'fraud' });
+    const page = await openConsole(at(`card/${card_id}`), { width: 390 });
+    expect(await refusedActions(page)).toEqual({
+      'Report lost': 'The card is blocked for suspected fraud. Activate or suspend it first.',
+      'Block for fraud': 'The card is already blocked for suspected fraud.',
+      Close: 'Money is on hold. Capture or cancel the pending transfers first.',
+    });
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'card-refused-actions-phone');
   });
 
   test('shows no buttons to people who can only read', async () => {

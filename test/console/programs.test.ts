@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
 import { makeWorld } from './harness/sample-world.ts';
-import { chooseAction, pressKeys, screenshot, useConsole } from './harness/use-console.ts';
+import { chooseAction, pressKeys, refusedActions, screenshot, useConsole } from './harness/use-console.ts';
 
 const { openConsole, service } = useConsole();
 
@@ -15,6 +15,7 @@ describe('programs and funding', () => {
     await pressKeys(page, 'Enter');
     await page.getByRole('heading', { name: 'Console <b>program</b>' }).waitFor();
     await page.getByText('No deposits yet').waitFor();
+    expect(await refusedActions(page)).toEqual({ Withdraw: 'The program has no available funds.' });
 
     await page.getByRole('button', { name: 'Deposit' }).click();
     const deposit = page.getByRole('dialog', { name: 'Deposit to' });
@@ -47,6 +48,10 @@ describe('programs and funding', () => {
     const { funding } = await service().client.programs.get(programId);
     expect(funding).toEqual([{ currency: 'USD', balance: 150_000, available: 150_000 }]);
     await screenshot(page, 'program');
+    await service().client.switch.change({ disabled: true, program_id: programId, reason: 'audit' });
+    const stopped = { 'Stop transfers…': 'All transfers of the program are already stopped.' };
+    await expect.poll(() => refusedActions(page)).toEqual(stopped);
+    await service().client.switch.change({ disabled: false, program_id: programId });
   });
 
   test('only the edited limits and the edited threshold change', async () => {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { expectAccessibleInEveryView } from './harness/accessible.ts';
-import { chooseAction, screenshot, untilShown, useConsole } from './harness/use-console.ts';
+import { chooseAction, refusedActions, screenshot, untilShown, useConsole } from './harness/use-console.ts';
 
 const received: string[] = [];
 const receiver = createServer((request, response) => {
@@ -46,10 +46,15 @@ test('creates, tests, disables and enables a webhook, and resends an event', asy
   await chooseAction(page, 'Disable');
   await page.getByRole('button', { name: 'Disable webhook' }).click();
   await page.getByText('on request').waitFor();
+  expect(await refusedActions(page)).toEqual({
+    Replay: 'The webhook is disabled. Enable it first.',
+    Disable: 'The webhook is already disabled.',
+  });
   await page.getByRole('button', { name: 'Enable', exact: true }).click();
   await page.getByLabel('Missed events').selectOption('now');
   await page.getByRole('button', { name: 'Enable webhook' }).click();
   await page.getByRole('button', { name: 'Enable', exact: true }).waitFor({ state: 'detached' });
+  expect(await refusedActions(page)).toEqual({ Enable: 'The webhook is already enabled.' });
 });
 
 test('replays a period', async () => {

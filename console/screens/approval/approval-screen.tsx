@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ApprovalRecord } from '../../../sdk/client.ts';
-import { Button } from '../../components/button.tsx';
+import { Actions } from '../../components/actions.tsx';
 import { Details } from '../../components/details.tsx';
 import { ConfirmDialog } from '../../components/dialogs/dialog.tsx';
 import { AreaField } from '../../components/field.tsx';
@@ -70,8 +70,8 @@ const DONE: Readonly<Partial<Record<ApprovalRecord['status'], string>>> = {
 };
 
 /**
- * The buttons that the caller can use. Only the service knows which keys belong to the same person, so it may still refuse a
- * decision.
+ * The actions that the caller's permissions allow. Only the service knows which keys belong to the same person, so it may still
+ * refuse a decision.
  */
 function Decisions({
   approval: { requested_by: by, operation },
@@ -82,20 +82,26 @@ function Decisions({
 }) {
   const { caller, personId, keyId, has, can } = useSession();
   const isOwn = by === personId || by === keyId;
-  const mayDecide = !isOwn && (has('approvals:write') || can(operation));
+  const mayDecide = has('approvals:write') || can(operation);
   return (
     <>
-      {mayDecide && (
-        <>
-          <Button kind="main" onClick={() => onChoose('approve')}>
-            Approve
-          </Button>
-          <Button kind="danger" onClick={() => onChoose('reject')}>
-            Reject…
-          </Button>
-        </>
-      )}
-      {(isOwn || caller === 'sandbox') && <Button onClick={() => onChoose('withdraw')}>Withdraw the request</Button>}
+      <Actions
+        kind={isOwn ? 'plain' : 'main'}
+        actions={[
+          mayDecide && {
+            text: 'Approve',
+            whyNot: isOwn ? "You can't approve your own request." : undefined,
+            onChoose: () => onChoose('approve'),
+          },
+          (isOwn || caller === 'sandbox') && { text: 'Withdraw the request', onChoose: () => onChoose('withdraw') },
+          mayDecide && {
+            text: 'Reject…',
+            whyNot: isOwn ? 'Withdraw your own request instead.' : undefined,
+            isDanger: true,
+            onChoose: () => onChoose('reject'),
+          },
+        ]}
+      />
       {!isOwn && !mayDecide && (
         <span class="quiet">
           To decide, you need the permission for the request, or <code>approvals:write</code>.

@@ -26,10 +26,12 @@ import {
   effectOf,
   limitLinesOf,
   MOVE_TITLES,
+  MOVES,
   meaningOf,
-  movesFrom,
   statusText,
   titleOf,
+  whyNotMove,
+  whyUnchangeable,
 } from './card-words.ts';
 
 /** One card: its money and state, its actions, the remaining limits, its holds and its statement. */
@@ -240,13 +242,14 @@ function CardActions({
     <div class="page-actions">
       <Actions
         actions={[
-          ...movesFrom(card.status).map((move) => ({
+          ...MOVES.map((move) => ({
             text: MOVE_TITLES[move],
+            whyNot: whyNotMove(card, move),
             isDanger: move !== 'active' && move !== 'inactive',
             onChoose: () => setOpen(move),
           })),
-          { text: 'Change limits', onChoose: () => setOpen('limits') },
-          { text: 'Change details', onChoose: () => setOpen('details') },
+          { text: 'Change limits', whyNot: whyUnchangeable(card), onChoose: () => setOpen('limits') },
+          { text: 'Change details', whyNot: whyUnchangeable(card), onChoose: () => setOpen('details') },
         ]}
       />
       {open === 'limits' && <CardLimitsDialog {...parts} />}

@@ -51,9 +51,36 @@ export function meaningOf(status: CardRecord['status']): string {
   return MEANINGS[status];
 }
 
-export function movesFrom(status: CardRecord['status']): readonly CardMove[] {
-  return CARD_MOVES[status];
+/** All statuses that a user can give a card, in the order of the menu. */
+export const MOVES = Object.keys(MOVE_TITLES) as readonly CardMove[];
+
+/** Says why nothing about a card can be changed. Undefined if it can. */
+export function whyUnchangeable({ status }: Pick<CardRecord, 'status'>): string | undefined {
+  return status === 'closed' ? "A closed card can't be changed." : undefined;
 }
+
+/** Says why a card can't get a status now. Undefined if it can. */
+export function whyNotMove(
+  card: Pick<CardRecord, 'status' | 'held' | 'incoming' | 'connector_id'>,
+  move: CardMove,
+): string | undefined {
+  const { status, held, incoming, connector_id: connector } = card;
+  if (status === move) return `The card is already ${statusText(status)}.`;
+  if (!CARD_MOVES[status].some((allowed) => allowed === move)) {
+    return whyUnchangeable(card) ?? FORBIDDEN[status] ?? `The card is ${statusText(status)}.`;
+  }
+  if (move !== 'closed' || (held === 0 && incoming === 0)) return undefined;
+  return connector === null
+    ? 'Money is on hold. Capture or cancel the pending transfers first.'
+    : 'A transfer is pending at the processor. Wait for its outcome.';
+}
+
+/** Says what to do first, by the status that forbids a change. */
+const FORBIDDEN: Readonly<Partial<Record<CardRecord['status'], string>>> = {
+  stolen: 'A stolen card can only be closed.',
+  fraud: 'The card is blocked for suspected fraud. Activate or suspend it first.',
+  expired: 'The card has expired. Change its expiry date first.',
+};
 
 /** Says what a change of status will do. */
 export function effectOf(card: Pick<CardRecord, 'status' | 'balance' | 'currency'>, move: CardMove): string {

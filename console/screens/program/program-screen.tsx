@@ -28,6 +28,8 @@ import { MoveDialog, SettingsDialog, useEditProgram } from './program-dialogs.ts
 
 const PAGE_ROWS = 20;
 
+const SWITCH_POLL_MILLISECONDS = 5_000;
+
 type Open = 'deposit' | 'withdrawal' | 'settings' | 'limits' | 'card_limits' | undefined;
 
 /** One card program: its funding, its deposits and withdrawals, and the limits of all cards and of each card. */
@@ -53,7 +55,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
     <Page
       title={data?.name ?? 'Card program'}
       lead={<Id id={programId} whole />}
-      actions={data !== undefined && <ProgramActions programId={programId} onOpen={setOpen} />}
+      actions={data !== undefined && <ProgramActions program={data} onOpen={setOpen} />}
     >
       <PendingApproval record={data} />
       <Loaded state={program}>{(found) => <ProgramFacts program={found} onOpen={setOpen} />}</Loaded>
@@ -69,18 +71,38 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
   );
 }
 
-function ProgramActions({ programId, onOpen }: { readonly programId: string; readonly onOpen: (open: Open) => void }) {
+function ProgramActions({
+  program: { program_id: programId, funding },
+  onOpen,
+}: {
+  readonly program: ProgramRecord;
+  readonly onOpen: (open: Open) => void;
+}) {
   const { can } = useSession();
+  const mayStop = can('change_switch');
+  const switches = useOperation(mayStop ? (api, options) => api.switch.get(options) : undefined, {
+    isOwn: true,
+    pollMilliseconds: SWITCH_POLL_MILLISECONDS,
+  });
+  const isStopped = switches.data?.data.some(({ disabled, program_id: id, type, connector_id: connector }) => {
+    return disabled && id === programId && type === null && connector === null;
+  });
+  const hasFunds = funding.some(({ available }) => available > 0);
   return (
     <Actions
       kind={can('create_deposit') ? 'main' : 'plain'}
       actions={[
         can('create_deposit') && { text: 'Deposit', onChoose: () => onOpen('deposit') },
-        can('create_withdrawal') && { text: 'Withdraw', onChoose: () => onOpen('withdrawal') },
+        can('create_withdrawal') && {
+          text: 'Withdraw',
+          whyNot: hasFunds ? undefined : 'The program has no available funds.',
+          onChoose: () => onOpen('withdrawal'),
+        },
         can('update_program') && { text: 'Change', onChoose: () => onOpen('settings') },
         can('get_day') && { text: "Yesterday's report", href: hrefTo(`/console/programs/${programId}/day`) },
-        can('change_switch') && {
+        mayStop && {
           text: 'Stop transfers…',
+          whyNot: isStopped ? 'All transfers of the program are already stopped.' : undefined,
           isDanger: true,
           href: hrefTo('/console/switch', { scope: 'program', of: programId }),
         },

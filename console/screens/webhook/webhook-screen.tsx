@@ -66,16 +66,25 @@ function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
   const actions = can('update_webhook') && (
     <Actions
       actions={[
-        status !== 'enabled' && { text: 'Enable', onChoose: () => setOpen('enable') },
+        {
+          text: 'Enable',
+          whyNot: status === 'enabled' ? 'The webhook is already enabled.' : undefined,
+          onChoose: () => setOpen('enable'),
+        },
         {
           text: 'Send test event',
           pending: sendTest.pending,
           onChoose: () => void sendTest.run(record.webhook_id),
         },
-        { text: 'Replay', onChoose: () => setOpen('replay') },
+        { text: 'Replay', whyNot: whyNotReplay(record), onChoose: () => setOpen('replay') },
         { text: 'Edit', onChoose: () => setOpen('edit') },
         { text: 'Roll secret', onChoose: () => setOpen('roll') },
-        status !== 'disabled' && { text: 'Disable', isDanger: true, onChoose: () => setOpen('disable') },
+        {
+          text: 'Disable',
+          whyNot: status === 'disabled' ? 'The webhook is already disabled.' : undefined,
+          isDanger: true,
+          onChoose: () => setOpen('disable'),
+        },
         { text: 'Delete', isDanger: true, onChoose: () => setOpen('delete') },
       ]}
     />
@@ -101,6 +110,11 @@ function WebhookFacts({ record }: { readonly record: WebhookRecord }) {
       {OpenDialog !== undefined && <OpenDialog record={record} onClose={() => setOpen(undefined)} />}
     </Section>
   );
+}
+
+function whyNotReplay({ status, replay }: WebhookRecord): string | undefined {
+  if (status === 'disabled') return 'The webhook is disabled. Enable it first.';
+  return replay?.state === 'running' ? 'A replay is running. Wait until it has finished.' : undefined;
 }
 
 function highlightsOf(record: WebhookRecord): ComponentProps<typeof Highlights>['facts'] {

@@ -136,6 +136,17 @@ export async function chooseAction(page: Page, name: string): Promise<void> {
   await page.getByRole('menuitem', { name, exact: true }).click();
 }
 
+/** Opens the menu of actions, and returns the actions that are not possible now, each with its reason. */
+export async function refusedActions(page: Page): Promise<Readonly<Record<string, string>>> {
+  await page.getByRole('button', { name: 'More', exact: true }).click();
+  const items = page.locator('[role="menuitem"][aria-disabled="true"]');
+  const refused = await items.evaluateAll((found) =>
+    found.map((item) => [item.firstChild?.textContent ?? '', item.querySelector('small')?.textContent ?? ''] as const),
+  );
+  await pressKeys(page, 'Escape');
+  return Object.fromEntries(refused);
+}
+
 /** Presses keys one after the other. Spaces separate the keys, which have Playwright's names: `g t`, `Control+k`. */
 export async function pressKeys(page: Page, keys: string): Promise<void> {
   const [first = '', second] = keys.split(' ');
