@@ -94,6 +94,26 @@ describe('One card', () => {
     await lines.first().getByText('Reversal').waitFor();
   });
 
+  test('offers to cancel a duplicate that is still on hold', async () => {
+    const { card_id } = await client.cards.create({ card_id: 'shop-held-twice' });
+    await client.transfers.create({ amount: 1000, card_id });
+    const hold = { amount: 250, card_id, type: 'unload', capture: 'manual' } as const;
+    await client.transfers.create(hold);
+    const { transfer_id: later } = await client.transfers.create(hold);
+    const asViewer = await openConsole(at(`card/${card_id}`), { role: 'viewer' });
+    await asViewer.getByText('To cancel a duplicate, ask an operator.').waitFor();
+    const page = await openConsole(at(`card/${card_id}`), { theme: 'dark', width: 390 });
+    const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
+    await duplicates.getByText('Probably charged twice: cancel the later one.').waitFor();
+    await screenshot(page, 'card-held-twice-phone');
+    await duplicates.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').getByText('2.50 USD is released on the card shop-held-twice.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the unload' }).click();
+    await page.getByText('Canceled: 2.50 USD will not move.').waitFor();
+    await duplicates.waitFor({ state: 'detached' });
+    expect((await client.transfers.get(later)).status).toBe('canceled');
+  });
+
   test('can be suspended and activated again, each after a confirmation', async () => {
     const page = await openConsole(at('card/shop-1'));
     await page.getByRole('button', { name: 'Suspend' }).click();

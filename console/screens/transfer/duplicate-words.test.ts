@@ -23,19 +23,30 @@ it('says to reverse only the later transfer if the same caller repeated it', () 
     sentence: 'Probably loaded twice: reverse the later one.',
     reason: 'The same caller sent it again 7 s later, with a different idempotency key.',
     isLikely: true,
-    reverse: ['tr_2'],
+    undo: ['tr_2'],
   });
   expect(judge({}, { idempotency_key: null, created_at: AT.created_at }).reason).toBe(
     'The same caller sent it again less than a second later, without an idempotency key.',
   );
-  expect(judge({}, { type: 'unload' }).reverse).toEqual(['tr_2']);
+  expect(judge({}, { type: 'unload' }).undo).toEqual(['tr_2']);
 });
 
 it.each([
-  ['scheduled', 'Probably loaded twice: cancel the later one.'],
-  ['pending', 'Probably loaded twice: cancel the later one, or reverse it once completed.'],
-] as const)('says how to undo a later transfer that is %s, without a button to reverse it', (status, sentence) => {
-  expect(judge({}, { status, captured_amount: 0 })).toMatchObject({ sentence, isLikely: true, reverse: [] });
+  ['scheduled', 'automatic', 'cancel the later one', ['tr_2']],
+  ['pending', 'manual', 'cancel the later one', ['tr_2']],
+  // It waits for the processor of its card.
+  ['pending', 'automatic', 'reverse the later one once completed', []],
+] as const)('says how to undo a later transfer that is %s with %s capture', (status, capture, remedy, undo) => {
+  const sentence = `Probably loaded twice: ${remedy}.`;
+  expect(judge({}, { status, capture, captured_amount: 0 })).toMatchObject({ sentence, isLikely: true, undo });
+});
+
+it('says how to undo repetitions of which only some are completed', () => {
+  const third = { ...LATER, transfer_id: 'tr_3', status: 'pending', capture: 'manual', captured_amount: 0 } as const;
+  expect(verdictOf([EARLIER, LATER, third])).toMatchObject({
+    sentence: 'Probably loaded 3 times: cancel the 2 repetitions, or reverse them once completed.',
+    undo: ['tr_2', 'tr_3'],
+  });
 });
 
 it.each([
@@ -44,7 +55,7 @@ it.each([
   ['card_to_card', 'Possibly sent twice: ask the customer before you reverse one.'],
 ] as const)('says to ask the customer if two callers requested a %s', (type, sentence) => {
   const reason = 'Different callers requested them, 7 s apart.';
-  expect(judge({ type }, { type, created_by: 'key_2' })).toEqual({ sentence, reason, isLikely: true, reverse: [] });
+  expect(judge({ type }, { type, created_by: 'key_2' })).toEqual({ sentence, reason, isLikely: true, undo: [] });
 });
 
 it.each([
@@ -60,7 +71,7 @@ it.each([
   expect(verdict).toMatchObject({
     sentence: 'Probably two orders: nothing to reverse.',
     isLikely: false,
-    reverse: [],
+    undo: [],
   });
   expect(verdict.reason).toMatch(reason);
 });
@@ -74,7 +85,7 @@ it.each([
   [REVERSED, REVERSED, 'all were reversed'],
 ])('has nothing to reverse with %j and %j', (earlier, later, why) => {
   const sentence = `Nothing to reverse: ${why}.`;
-  expect(judge(earlier, later)).toEqual({ sentence, reason: '', isLikely: false, reverse: [] });
+  expect(judge(earlier, later)).toEqual({ sentence, reason: '', isLikely: false, undo: [] });
 });
 
 it('judges a chain of repetitions as a whole, without the reversed transfers', () => {
@@ -83,13 +94,13 @@ it('judges a chain of repetitions as a whole, without the reversed transfers', (
     sentence: 'Probably loaded 3 times: reverse the 2 repetitions.',
     reason: 'The same caller sent them, within 1 min 57 s.',
     isLikely: true,
-    reverse: ['tr_2', 'tr_3'],
+    undo: ['tr_2', 'tr_3'],
   });
   expect(verdictOf([EARLIER, { ...LATER, ...REVERSED }, third])).toEqual({
     sentence: 'Probably loaded twice: reverse the later one.',
     reason: 'The same caller sent it again 1 min 57 s later, with a different idempotency key. 1 more was reversed.',
     isLikely: true,
-    reverse: ['tr_3'],
+    undo: ['tr_3'],
   });
   expect(verdictOf([EARLIER, { ...LATER, ...REVERSED }, { ...third, ...REVERSED }]).sentence).toBe(
     'Nothing to reverse: all except one were reversed.',
@@ -97,7 +108,7 @@ it('judges a chain of repetitions as a whole, without the reversed transfers', (
   expect(verdictOf([{ ...EARLIER, reference: 'A' }, { ...LATER, reference: 'B' }, third])).toMatchObject({
     sentence: 'Probably loaded twice: reverse the later one.',
     reason: 'The same caller sent them, within 1 min 57 s. 1 more differs.',
-    reverse: ['tr_3'],
+    undo: ['tr_3'],
   });
   expect(
     verdictOf([

@@ -1,5 +1,6 @@
 import type { LikelyDuplicate, TransferRecord } from '../../../sdk/client.ts';
 import { formatDuration, formatMoment } from '../../format/times.ts';
+import { undoOf } from './transfer-words.ts';
 
 /** The verdict about similar transfers: same card, type and amount, made shortly after each other. */
 export type Verdict = {
@@ -9,8 +10,8 @@ export type Verdict = {
   readonly reason: string;
   /** Whether a person should act: one order was probably carried out twice, and nothing has settled it. */
   readonly isLikely: boolean;
-  /** The ids of the transfers to reverse. Empty if the verdict is not to reverse any. */
-  readonly reverse: readonly string[];
+  /** The ids of the transfers that the verdict says to reverse or cancel, and that allow it now. */
+  readonly undo: readonly string[];
 };
 
 /** The fields of a transfer that distinguish a repetition from a separate order. */
@@ -19,6 +20,8 @@ type Compared = Pick<
   | 'transfer_id'
   | 'type'
   | 'status'
+  | 'capture'
+  | 'amount'
   | 'captured_amount'
   | 'reversed_amount'
   | 'reference'
@@ -62,7 +65,7 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
     const different = `Their ${differenceOf(first, second)}.`;
     const orders = left.length === 2 ? 'two' : left.length.toLocaleString('en-US');
     const sentence = `Probably ${orders} orders: nothing to reverse.`;
-    return { sentence, reason: `${different}${also}`, isLikely: false, reverse: [] };
+    return { sentence, reason: `${different}${also}`, isLikely: false, undo: [] };
   }
   const count = repeated.length + 1;
   const what = TWICE[first.type].replace('twice', count === 2 ? 'twice' : `${count.toLocaleString('en-US')} times`);
@@ -73,7 +76,7 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
   if (repeated.some(({ earlier, later }) => earlier.created_by !== later.created_by)) {
     const sentence = `Possibly ${what}: ask the customer before you reverse one.`;
     const reason = `Different callers requested them, ${apart}.${others}${also}`;
-    return { sentence, reason, isLikely: true, reverse: [] };
+    return { sentence, reason, isLikely: true, undo: [] };
   }
   const extra = repeated.map(({ later }) => later);
   const how = left.length === 2 ? sentAgainText(first, second) : `The same caller sent them, ${apart}.`;
@@ -81,7 +84,7 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
     sentence: `Probably ${what}: ${remedyOf(extra, left.at(-1) === extra.at(-1))}.`,
     reason: `${how}${others}${also}`,
     isLikely: true,
-    reverse: extra.filter(({ status }) => status === 'completed').map(({ transfer_id: id }) => id),
+    undo: extra.filter((one) => undoOf(one) !== undefined).map(({ transfer_id: id }) => id),
   };
 }
 
@@ -90,16 +93,16 @@ function sentAgainText(earlier: Compared, later: Compared): string {
   return `The same caller sent it again ${apartOf(earlier, later)} later, ${key}.`;
 }
 
-/** Says how to undo the repetitions. A transfer that is not completed cannot be reversed yet. */
+/** Says how to undo the repetitions. A transfer that waits for a processor cannot be undone yet. */
 function remedyOf(extra: readonly Compared[], isLast: boolean): string {
   const which =
     extra.length > 1
       ? `the ${extra.length.toLocaleString('en-US')} repetitions`
       : `the ${isLast ? 'later' : 'repeated'} one`;
-  if (extra.every(({ status }) => status === 'completed')) return `reverse ${which}`;
-  if (extra.every(({ status }) => status === 'scheduled')) return `cancel ${which}`;
-  const it = extra.length > 1 ? 'them' : 'it';
-  return `cancel ${which}, or reverse ${it} once completed`;
+  const ways = new Set(extra.map(undoOf));
+  if (ways.size > 1) return `cancel ${which}, or reverse ${extra.length > 1 ? 'them' : 'it'} once completed`;
+  if (ways.has('cancel')) return `cancel ${which}`;
+  return `reverse ${which}${ways.has('reverse') ? '' : ' once completed'}`;
 }
 
 /** The verdict if at most one of the transfers is in effect. */
@@ -108,7 +111,7 @@ function settled(chain: readonly Compared[], undone: readonly Compared[]): Verdi
     sentence: `Nothing to reverse: ${why}.`,
     reason: '',
     isLikely: false,
-    reverse: [],
+    undo: [],
   });
   const [one, ...more] = undone;
   if (one === undefined) return verdict('they have nothing in common');

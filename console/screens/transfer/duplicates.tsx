@@ -8,11 +8,12 @@ import { Money } from '../../components/money.tsx';
 import { KeyName } from '../../components/name.tsx';
 import './duplicates.css';
 import { verdictOf } from './duplicate-words.ts';
-import { ReverseButton } from './transfer-actions.tsx';
+import { UndoButton } from './transfer-actions.tsx';
+import { undoOf } from './transfer-words.ts';
 
 /**
- * Lists chains of similar transfers. Each chain has one verdict, and only the transfers that the verdict says to reverse have a
- * button.
+ * Lists chains of similar transfers. Each chain has one verdict, and only the transfers that the verdict says to reverse or
+ * cancel have a button.
  */
 export function Duplicates({
   chains,
@@ -23,24 +24,25 @@ export function Duplicates({
   readonly onDone: (text: string) => void;
 }) {
   const judged = chains.map((chain) => ({ chain, ...verdictOf(chain) }));
+  const offered = judged.flatMap(({ chain, undo }) => chain.filter(({ transfer_id: id }) => undo.includes(id)));
+  const ways = new Set(offered.map(undoOf));
   return (
     <>
       <ul class="duplicates" aria-label="Likely duplicates">
-        {judged.map(({ chain, sentence, reason, isLikely, reverse }) => (
+        {judged.map(({ chain, sentence, reason, isLikely, undo }) => (
           <li key={chain[0]?.transfer_id} class={isLikely ? 'likely' : undefined}>
             <p class="duplicates-verdict">{sentence}</p>
             {reason !== '' && <p>{reason}</p>}
             {chain.map((transfer) => (
               <DuplicateTransfer key={transfer.transfer_id} transfer={transfer}>
-                {reverse.includes(transfer.transfer_id) && <ReverseButton transfer={transfer} onDone={onDone} />}
+                {undo.includes(transfer.transfer_id) && <UndoButton transfer={transfer} onDone={onDone} />}
               </DuplicateTransfer>
             ))}
           </li>
         ))}
       </ul>
-      {judged.some(({ reverse }) => reverse.length > 0) && (
-        <WhoMay operation="reverse_transfer" to="reverse a duplicate" />
-      )}
+      {ways.has('reverse') && <WhoMay operation="reverse_transfer" to="reverse a duplicate" />}
+      {ways.has('cancel') && <WhoMay operation="cancel_transfer" to="cancel a duplicate" />}
     </>
   );
 }
@@ -50,7 +52,7 @@ function DuplicateTransfer({
   children,
 }: {
   readonly transfer: TransferRecord;
-  /** The button to reverse it, if any. */
+  /** The button to reverse or cancel it, if any. */
   readonly children: ComponentChildren;
 }) {
   const { transfer_id: id, created_at: at, created_by: creator, amount, currency, reference } = transfer;

@@ -10,7 +10,7 @@ import { useSession } from '../../data/session.ts';
 import { useAction } from '../../data/use-action.ts';
 import { formatAmount, formatDigits, parseAmount } from '../../format/amounts.ts';
 import type { ShownTransfer } from './read-transfer.ts';
-import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction } from './transfer-words.ts';
+import { ACTIONS, actionsFor, endsOf, leftOf, nameOfType, type TransferAction, undoOf } from './transfer-words.ts';
 
 /**
  * Shows the actions that the status of a transfer and the caller's role allow. `onDone` receives a sentence that says
@@ -47,8 +47,8 @@ export function TransferActions({
   );
 }
 
-/** Reverses one of several transfers on a screen. */
-export function ReverseButton({
+/** Reverses or cancels one of several transfers on a screen. */
+export function UndoButton({
   transfer,
   onDone,
 }: {
@@ -57,17 +57,22 @@ export function ReverseButton({
 }) {
   const { can } = useSession();
   const [isOpen, setOpen] = useState(false);
-  if (!can('reverse_transfer') || !actionsFor(transfer).includes('reverse')) return null;
+  const action = undoOf(transfer);
+  if (action === undefined || !can(`${action}_transfer`)) return null;
+  const close = (): void => setOpen(false);
   const done = (text: string): void => {
-    setOpen(false);
+    close();
     onDone(text);
   };
   return (
     <>
       <Button kind="danger" onClick={() => setOpen(true)}>
-        Reverse
+        {ACTIONS[action]}
       </Button>
-      {isOpen && <AmountDialog action="reverse" transfer={transfer} onDone={done} onClose={() => setOpen(false)} />}
+      {isOpen && action === 'cancel' && <CancelDialog transfer={transfer} onDone={done} onClose={close} />}
+      {isOpen && action === 'reverse' && (
+        <AmountDialog action="reverse" transfer={transfer} onDone={done} onClose={close} />
+      )}
     </>
   );
 }

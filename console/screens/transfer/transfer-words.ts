@@ -6,8 +6,11 @@ export const ACTIONS = { capture: 'Capture', cancel: 'Cancel', reverse: 'Reverse
 
 export type TransferAction = keyof typeof ACTIONS;
 
+/** The fields of a transfer that decide which actions it allows. */
+type Acted = Pick<TransferRecord, 'status' | 'capture' | 'amount' | 'captured_amount' | 'reversed_amount'>;
+
 /** Returns the actions that the status of a transfer allows. Only the processor can end a transfer at a processor. */
-export function actionsFor(transfer: TransferRecord, isAtProcessor = false): readonly TransferAction[] {
+export function actionsFor(transfer: Acted, isAtProcessor = false): readonly TransferAction[] {
   if (isAtProcessor) return [];
   switch (transfer.status) {
     case 'scheduled':
@@ -22,8 +25,13 @@ export function actionsFor(transfer: TransferRecord, isAtProcessor = false): rea
   }
 }
 
+/** Returns the action that undoes a transfer, or undefined if none can now. */
+export function undoOf(transfer: Acted): 'cancel' | 'reverse' | undefined {
+  return actionsFor(transfer).find((action) => action !== 'capture');
+}
+
 /** Returns the largest amount that can be captured or reversed, in minor units. */
-export function leftOf(transfer: TransferRecord, action: 'capture' | 'reverse'): number {
+export function leftOf(transfer: Acted, action: 'capture' | 'reverse'): number {
   const { amount, captured_amount: captured, reversed_amount: reversed } = transfer;
   return action === 'capture' ? amount : captured - reversed;
 }
