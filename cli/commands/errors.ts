@@ -218,7 +218,10 @@ function explain(entry: CatalogueRecord, url: string, command: string): string {
     labelled('Retryable', yesOrNo(entry.retry)),
     labelled('Example', entry.reproduce),
     labelled('Since', `version ${entry.since}`),
-    `See ${url}/errors/${entry.code}\n`,
+    '\nFor support\n\n',
+    wrap(entry.support.next, 'Next step: ', '  '),
+    wrap(entry.support.tell, 'Tell the customer: ', '  '),
+    `\nSee ${url}/errors/${entry.code}\n`,
   ].join('');
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
+import { ERRORS, errorRecord, supportAdvice } from '../../contract/errors/catalogue.ts';
 import { exampleReply } from '../../contract/examples.ts';
 import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
@@ -419,7 +419,11 @@ describe('errors without a service', () => {
     const { exitCode, output } = await type(`errors explain ${code}`);
     expect(exitCode).toBe(0);
     for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
-    expect(output.replaceAll(/\s+/g, ' ')).toContain(ERRORS[code as keyof typeof ERRORS].resolution);
+    const text = output.replaceAll(/\s+/g, ' ');
+    const definition = ERRORS[code as keyof typeof ERRORS];
+    expect(text).toContain(definition.resolution);
+    const { next, tell } = supportAdvice(definition);
+    expect(text).toContain(`For support Next step: ${next} Tell the customer: ${tell} See `);
   });
 
   test.each([

@@ -36,6 +36,9 @@ describe('the catalog as pages', () => {
     const { status, type, meaning, causes, resolution, moneyMoved, since, sample } = ERRORS[code];
     expect(texts(elements, 'h1')).toEqual([code]);
     expect(texts(elements, 'p')).toEqual(expect.arrayContaining([meaning, resolution, sample.reproduce]));
+    expect(texts(elements, 'h2')).toContain('For support');
+    const { next, tell } = supportAdvice(ERRORS[code]);
+    expect(texts(elements, 'dd')).toEqual(expect.arrayContaining([next, tell]));
     expect(texts(elements, 'li')).toEqual(expect.arrayContaining([...causes]));
     expect(saysOf(elements, 'Status')).toMatch(new RegExp(`^${status} [A-Z]`));
     expect(saysOf(elements, 'Type')).toContain(type);

@@ -1,5 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import { CODES_AS_READ, ERRORS, familyOf, operationsWith, resolverOf } from '../../../contract/errors/catalogue.ts';
+import {
+  CODES_AS_READ,
+  ERRORS,
+  familyOf,
+  operationsWith,
+  resolverOf,
+  supportAdvice,
+} from '../../../contract/errors/catalogue.ts';
 import {
   exampleRecord,
   provokingRequest,
@@ -48,6 +55,7 @@ ${facts(code)}
 <h2>Causes</h2>
 <ul>${causes.map((cause) => html`<li>${cause}</li>`)}</ul>
 <div class="remedy"><h2>Resolution</h2><p>${resolution}</p></div>
+${forSupport(code)}
 ${response(code, context)}
 ${sandbox(code, context)}
 ${operations(code, context)}
@@ -67,6 +75,20 @@ function facts(code: ErrorCode): Html {
     ['Retryable', retryable ? 'yes' : 'no'],
     ['Since', `version ${since}`],
   ]);
+}
+
+/** The advice that the console shows to support on the screens of cases and requests. */
+function forSupport(code: ErrorCode): Html {
+  const { tell, next } = supportAdvice(ERRORS[code]);
+  return html`<h2>For support</h2>
+<dl class="says">
+<div><dt>Next step</dt><dd>${next}</dd></div>
+<div><dt>Tell the customer</dt><dd>${tell}</dd></div>
+</dl>${
+    ERRORS[code].moneyMoved !== 'no' &&
+    html`
+<p>If the money moved, or the service does not know whether it moved, tell the customer not to send a new request for it, and follow <a href="/guides/runbook/money-unknown">the runbook</a>.</p>`
+  }`;
 }
 
 function response(code: ErrorCode, { supportContact }: PageContext): Html {
