@@ -5,7 +5,7 @@ import { parseJson } from '../../sdk/generated/parse-json.ts';
 export type Entrance = {
   /** The path where people sign in with the OpenID provider of their organization, if the service has one. */
   readonly path?: string | undefined;
-  /** The host of that provider. */
+  /** The name of that provider, or its host. */
   readonly provider?: string | undefined;
   /** The contact for people who cannot sign in. */
   readonly support?: string | undefined;

@@ -69,7 +69,7 @@ export type PageHost = {
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
   readonly keyless: boolean;
-  /** The host of the OpenID provider that people sign in with, if there is one. */
+  /** The name or host of the OpenID provider that people sign in with, if there is one. */
   readonly provider: string | undefined;
   /** Rejects with a Refusal while the service is closing. */
   readonly ready: () => Promise<ReadinessReason>;

@@ -43,6 +43,8 @@ export const SIGNED_OUT_PATH = '/console/signed-out';
 const MAX_NAME_CHARACTERS = 200;
 
 export type SignInSettings = ProviderSettings & {
+  /** The name that people know the provider by. Null for its host. */
+  readonly name: string | null;
   readonly scopes: string;
   readonly roleClaim: string;
   readonly roles: readonly RoleRule[];
@@ -101,7 +103,7 @@ export function openSignIn(settings: SignInSettings, people: PersonSessions, onN
   };
 
   return {
-    provider: new URL(issuer).host,
+    provider: settings.name ?? new URL(issuer).host,
     begin: (wish) => noted('begin', () => begin(settings, provider.find, wish)),
     finish: (parameters, login, newDeadline) => noted('finish', () => finish(parameters, login, newDeadline)),
     signOutUrl: async () => {

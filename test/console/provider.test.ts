@@ -26,6 +26,7 @@ const { openConsole, keyOf, service } = useConsole({
     PORT: String(port),
     PUBLIC_URL: publicUrl,
     OIDC_ISSUER: provider.issuer,
+    OIDC_NAME: 'Acme SSO',
     OIDC_CLIENT_ID: CLIENT_ID,
     OIDC_CLIENT_SECRET: CLIENT_SECRET,
     OIDC_SCOPES: 'openid profile email groups',
@@ -34,8 +35,7 @@ const { openConsole, keyOf, service } = useConsole({
   },
 });
 
-/** The button names the host of the provider. */
-const PROVIDER = { name: `Sign in with ${new URL(provider.issuer).host}`, exact: true };
+const PROVIDER = { name: 'Sign in with Acme SSO', exact: true };
 
 test('signs a person in with the provider, returns to the screen, and signs out at both', async () => {
   const page = await openConsole('/console/keys?show=all');

@@ -130,19 +130,16 @@ function refuseTogether(
 function refuseIncompleteSignIn(configuration: Configuration): void {
   const { oidcIssuer, publicUrl } = configuration;
   const needed = ['oidcClientId', 'oidcClientSecret', 'oidcRoles'] as const;
-  const namesOf = (isWanted: (field: (typeof needed)[number]) => boolean): string =>
-    needed
-      .filter(isWanted)
-      .map((field) => SETTINGS[field].name)
-      .join(', ');
+  const namesOf = (fields: readonly (keyof typeof SETTINGS)[]): string =>
+    fields.map((field) => SETTINGS[field].name).join(', ');
   if (oidcIssuer === null) {
-    const set = namesOf((field) => configuration[field] !== null);
+    const set = namesOf((['oidcName', ...needed] as const).filter((field) => configuration[field] !== null));
     if (set === '') return;
     throw invalid(
       `OIDC_ISSUER is not set, but these settings are: ${set}. Set it to the issuer of the OpenID provider, or unset them.`,
     );
   }
-  const missing = namesOf((field) => configuration[field] === null);
+  const missing = namesOf(needed.filter((field) => configuration[field] === null));
   if (missing !== '' || publicUrl === null) {
     const all = [...(missing === '' ? [] : [missing]), ...(publicUrl === null ? [SETTINGS.publicUrl.name] : [])];
     throw invalid(`OIDC_ISSUER is set, so these settings must be set too: ${all.join(', ')}.`);

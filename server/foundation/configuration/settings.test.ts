@@ -112,12 +112,16 @@ describe('sign-in with an OpenID provider', () => {
     expect(() => readConfiguration(others)).toThrow(
       /^OIDC_ISSUER is not set, but these settings are: OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES\./,
     );
+    expect(() => readConfiguration({ OIDC_NAME: 'Acme SSO' })).toThrow(/but these settings are: OIDC_NAME\./);
+    expect(readConfiguration({ ...complete, OIDC_NAME: ' Élan SSO ' })).toMatchObject({ oidcName: 'Élan SSO' });
   });
 
   test.each([
     ['OIDC_ISSUER', 'http://login.bank.test', /must begin with https:/],
     ['OIDC_ISSUER', 'https://login.bank.test/.well-known/openid-configuration', /the URL before \/\.well-known\//],
     ['OIDC_ISSUER', 'https://login.bank.test?tenant=1', /exactly as its discovery document spells it/],
+    ['OIDC_NAME', 'A'.repeat(41), /^OIDC_NAME is 'A+', but it has 41 characters, and the maximum is 40\.$/],
+    ['OIDC_NAME', 'Acme\u202eSSO', /it contains an invisible character/],
     ['OIDC_SCOPES', 'profile email', /among them openid/],
     ['OIDC_ROLES', 'ops=boss', /the role 'boss' of 'ops' is none of: viewer, support/],
     ['PUBLIC_URL', 'http://cards.bank.test', /needs HTTPS/],

@@ -21,6 +21,7 @@ import {
   ORIGIN,
   oneOf,
   PORT,
+  PROVIDER_NAME,
   ROLE_RULES,
   SCHEMA,
   SCOPES,
@@ -337,6 +338,15 @@ export const SETTINGS = {
     fallback: '',
     unset: notSet,
     purpose: 'OpenID provider that people sign in to the console with; it needs the other OIDC settings and PUBLIC_URL',
+    readBy: 'commands',
+  },
+  oidcName: {
+    name: 'OIDC_NAME',
+    kind: PROVIDER_NAME,
+    fallback: '',
+    unset: notSet,
+    purpose:
+      'name of the OpenID provider on the button of the sign-in screen: "Sign in with Acme SSO"; if not set, its host',
     readBy: 'commands',
   },
   oidcClientId: {

@@ -112,6 +112,22 @@ export const ISSUER: Kind<string> = {
   },
 };
 
+/** Longer names don't fit on the button of the sign-in screen on a phone. */
+const MAX_PROVIDER_NAME_CHARACTERS = 40;
+
+/** The name of a provider, as people read it on a button. */
+export const PROVIDER_NAME: Kind<string> = {
+  allowed: `a name such as Acme SSO, in one line of at most ${MAX_PROVIDER_NAME_CHARACTERS} characters`,
+  parse: (text, refuse) => {
+    if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)) throw refuse('it contains an invisible character');
+    const { length } = [...text];
+    if (length > MAX_PROVIDER_NAME_CHARACTERS) {
+      throw refuse(`it has ${length} characters, and the maximum is ${MAX_PROVIDER_NAME_CHARACTERS}`);
+    }
+    return text;
+  },
+};
+
 /** Scopes, separated by spaces. */
 export const SCOPES: Kind<string> = {
   allowed: 'scopes with spaces between them, among them openid',

@@ -143,6 +143,7 @@ export function signInSettings(configuration: CommandConfiguration): SignInSetti
   if (oidcRoles === null || publicUrl === null) return undefined;
   return {
     issuer: oidcIssuer,
+    name: configuration.oidcName,
     clientId: oidcClientId,
     clientSecret: oidcClientSecret,
     scopes: configuration.oidcScopes,

@@ -27,6 +27,7 @@ function rolesOf(text: string): readonly RoleRule[] {
 export function settingsAt(issuer: string, publicUrl: string): SignInSettings {
   return {
     issuer,
+    name: null,
     publicUrl,
     clientId: CLIENT_ID,
     clientSecret: CLIENT_SECRET,
