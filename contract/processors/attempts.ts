@@ -14,6 +14,7 @@ import {
   nullable,
   pageOf,
   programId,
+  requires,
   text,
   textOrNull,
 } from '../schema-parts.ts';
@@ -165,10 +166,13 @@ export const ATTEMPTS = [
       connector_id: Type.Optional(text(255, 'Only attempts of this connector')),
       program_id: Type.Optional(idText('prog', 'Only attempts of this card program')),
       unsettled_at: Type.Optional(
-        moment(
-          'Only approved attempts that no settlement file or break had at this time, newest first. At the `ends_at` of a day, their ' +
-            'amounts sum to `closing` in its report. Requires `program_id`, and no `status`',
-        ),
+        Type.String({
+          ...moment(
+            'Only approved attempts that no settlement file or break had at this time, newest first. At the `ends_at` of a day, their ' +
+              'amounts sum to `closing` in its report. Requires `program_id`',
+          ),
+          'x-checked': requires('program_id'),
+        }),
       ),
     }),
     reply: pageOf(OperatorAttemptRecord),

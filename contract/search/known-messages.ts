@@ -14,7 +14,6 @@ export const KNOWN_MESSAGES: Readonly<Partial<Record<ErrorCode | CodeFamily['kin
     "'…' can only be sent with '…'",
     "'…' can only be sent together with '…'",
     "'…' can only contain '…', and its item is none of them",
-    "'…' needs '…', and finds only approved attempts, so omit '…'",
     "'…' and '…' exclude each other",
     "'…' and '…': true exclude each other",
     "'…' contains '…', but an operator acts in all card programs",

@@ -3805,7 +3805,7 @@ export type SearchAttemptsQuery = {
   readonly program_id?: string | undefined;
   /**
    * Only approved attempts that no settlement file or break had at this time, newest first. At the `ends_at` of a
-   * day, their amounts sum to `closing` in its report. Requires `program_id`, and no `status`.
+   * day, their amounts sum to `closing` in its report. Requires `program_id`.
    */
   readonly unsettled_at?: string | undefined;
 };

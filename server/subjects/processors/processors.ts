@@ -120,10 +120,13 @@ async function searchUnsettled(
   { connectorId, programId }: Pick<AttemptFilter, 'connectorId' | 'programId'>,
   time: string,
 ): Promise<Reply<'search_attempts'>> {
-  if (programId === null || call.query.status !== undefined) {
-    const message = "'unsettled_at' needs 'program_id', and finds only approved attempts, so omit 'status'.";
-    throw schemaRefusal(call, message, programId === null ? '/program_id' : '/status');
+  if (programId === null) {
+    const message = "'unsettled_at' can only be sent with 'program_id'.";
+    throw schemaRefusal(call, message, '/program_id');
   }
+  const { status = 'approved' } = call.query;
+  // Only approved attempts are ever settled.
+  if (status !== 'approved') return { record: { data: [], next_cursor: null } };
   const filter = { connectorId, programId, at: new Date(time) };
   const record = await readPage(service, call, {
     prefix: 'pat',
