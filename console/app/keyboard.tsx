@@ -18,10 +18,14 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
 /** The longest time between `g` and its letter. */
 const SEQUENCE_MILLISECONDS = 1_500;
 
-/** Handles the keyboard shortcuts. They are off in text fields and while a dialog is open. */
+/**
+ * Handles the keyboard shortcuts. They are off in text fields and while a dialog is open. While the search is opening, `typed` has a
+ * text, to which each key is added.
+ */
 export function useKeyboard(
   routes: readonly Route[],
   { onSearch, onKeys }: { readonly onSearch: () => void; readonly onKeys: () => void },
+  typed: { current: string | undefined },
 ): void {
   const began = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
@@ -35,6 +39,11 @@ export function useKeyboard(
       if (isTyping(event.target)) {
         // Some screens start with the focus in a field, where the shortcuts are off. Escape leaves the field.
         if (event.key === 'Escape') focusContent(event.target);
+        return;
+      }
+      if (typed.current !== undefined && event.key.length === 1) {
+        typed.current += event.key;
+        event.preventDefault();
         return;
       }
       // Compare the times of the key presses, because a busy page handles them late.
@@ -58,7 +67,7 @@ export function useKeyboard(
     };
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
-  }, [routes, onSearch, onKeys]);
+  }, [routes, onSearch, onKeys, typed]);
 }
 
 /** Returns the routes that have a letter after `g`. */

@@ -45,10 +45,18 @@ function Frame() {
   const [open, setOpen] = useState<'nothing' | 'search' | 'keys' | 'caller' | 'navigation'>('nothing');
   const { mode, scopes } = session;
   const allowed = useMemo(() => ROUTES.filter((route) => mayOpen(route, session)), [mode, scopes]);
-  const close = useCallback(() => setOpen('nothing'), []);
-  const showSearch = useCallback(() => setOpen('search'), []);
+  // The keys that are pressed before the code of the search is loaded. Undefined unless it is opening.
+  const typed = useRef<string | undefined>(undefined);
+  const close = useCallback(() => {
+    typed.current = undefined;
+    setOpen('nothing');
+  }, []);
+  const showSearch = useCallback(() => {
+    typed.current = '';
+    setOpen('search');
+  }, []);
   const showKeys = useCallback(() => setOpen('keys'), []);
-  useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
+  useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys }, typed);
   // Must run before the paint. A later effect could close a dialog that was just opened on the new screen.
   useLayoutEffect(close, [path]);
   useFocusOnContent(path);
@@ -77,7 +85,7 @@ function Frame() {
           </ErrorBoundary>
         </main>
       </div>
-      {open === 'search' && <SearchPalette screens={allowed} onClose={close} />}
+      {open === 'search' && <SearchPalette screens={allowed} typed={typed} onClose={close} />}
       {open === 'caller' && <CallerDialog onClose={close} />}
       {open === 'keys' && <KeysDialog routes={allowed} onClose={close} />}
     </ProgramContext.Provider>

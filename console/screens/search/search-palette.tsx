@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../../components/dialogs/dialog.tsx';
 import { Field } from '../../components/field.tsx';
 import type { KnownScreen } from './commands.ts';
@@ -34,12 +34,18 @@ function usePaletteOptions(): ComponentType<PaletteParts> | undefined {
  */
 export function SearchPalette({
   screens,
+  typed,
   onClose,
 }: {
   readonly screens: readonly KnownScreen[];
+  /** The text that was typed before the palette was loaded. */
+  readonly typed: { current: string | undefined };
   readonly onClose: () => void;
 }) {
-  const [text, setText] = useState('');
+  const [text, setText] = useState(() => typed.current ?? '');
+  useLayoutEffect(() => {
+    typed.current = undefined;
+  }, [typed]);
   const [chosen, setChosen] = useState<string | undefined>(undefined);
   const [first, setFirst] = useState<string | undefined>(undefined);
   const listId = useId();
