@@ -57,6 +57,28 @@ describe('Cards', () => {
     expect(urls.filter((url) => url.includes('4111'))).toEqual([]);
   });
 
+  test('are created from the search, without a card number', async () => {
+    const page = await openConsole(at('transfers'), { theme: 'dark', width: 390 });
+    await pressKeys(page, '/');
+    await page.keyboard.type('new card');
+    await page.getByRole('option', { name: 'New card' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'New card of Shop' });
+    await dialog.getByLabel('Holder reference').fill('4111111111111111');
+    await dialog.getByText('It was not sent').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Create the card' }).isDisabled()).toBe(true);
+    await dialog.getByLabel('Holder reference').fill('employee 9');
+    await dialog.getByLabel('Last four digits').fill('9999');
+    await dialog.getByLabel('Card id').fill('shop-9');
+    await expectAccessibleInEveryView(page);
+    await screenshot(page, 'new-card-phone');
+    await dialog.getByRole('button', { name: 'Create the card' }).click();
+    await page.getByRole('heading', { name: 'employee 9 ··9999' }).waitFor();
+    expect(await client.cards.get('shop-9')).toMatchObject({ status: 'active', currency: 'USD', last_four: '9999' });
+    const asSupport = await openConsole(at('cards'), { role: 'support' });
+    await asSupport.getByText('To create a card, ask').waitFor();
+    expect(await asSupport.getByRole('button', { name: 'New card' }).count()).toBe(0);
+  });
+
   test('open with the keyboard', async () => {
     const page = await openConsole(at('cards', { last_four: '9173' }));
     await expect.poll(() => rowsOf(page).count()).toBe(1);

@@ -66,6 +66,17 @@ const FORMS: readonly FormCase[] = [
     send: 'Create Cafe',
   },
   {
+    title: 'New card',
+    path: () => 'cards',
+    open: async (page) => {
+      await press('New card')(page);
+      // Its code is loaded later, and the list behind it has a form with similar fields.
+      await page.getByRole('dialog').waitFor();
+    },
+    fill: { 'Holder reference': 'x', 'Last four digits': '1234', 'Card id': 'y', Currency: 'USD' },
+    send: 'Create the card',
+  },
+  {
     title: 'Limits of a card',
     path: ({ card_id }) => `card/${card_id}`,
     open: choose('Change limits'),

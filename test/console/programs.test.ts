@@ -48,6 +48,12 @@ describe('programs and funding', () => {
     const { funding } = await service().client.programs.get(programId);
     expect(funding).toEqual([{ currency: 'USD', balance: 150_000, available: 150_000 }]);
     await screenshot(page, 'program');
+    await chooseAction(page, 'New card');
+    await page.getByRole('dialog', { name: 'New card of Console <b>program</b>' }).waitFor();
+    await page.getByRole('button', { name: 'Create the card' }).click();
+    await page.waitForURL(/\/console\/card\//);
+    expect((await service().client.cards.list({}, { programId })).data).toHaveLength(1);
+    await page.goBack();
     await service().client.switch.change({ disabled: true, program_id: programId, reason: 'audit' });
     const stopped = { 'Stop transfers…': 'All transfers of the program are already stopped.' };
     await expect.poll(() => refusedActions(page)).toEqual(stopped);

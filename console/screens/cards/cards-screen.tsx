@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { CARD_STATUSES, type CardRecord, type ListCardsQuery } from '../../../sdk/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, WhoMay } from '../../components/button.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { Filters } from '../../components/filters.tsx';
+import { later } from '../../components/later.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
@@ -12,13 +13,17 @@ import { NameLink } from '../../components/name.tsx';
 import { Page } from '../../components/page.tsx';
 import { PagedTable } from '../../components/paged-list.tsx';
 import { hrefTo } from '../../data/location.ts';
+import { useProgramId } from '../../data/program.ts';
+import { useSession } from '../../data/session.ts';
 import { usePages } from '../../data/use-pages.ts';
-import { useUrlState } from '../../data/use-url-state.ts';
+import { useAskedDialog, useUrlState } from '../../data/use-url-state.ts';
 import { hasCardNumber } from '../../format/card-numbers.ts';
 import { pathOf, shortId } from '../../format/ids.ts';
 import { nameOfCard } from '../../format/names.ts';
 
 const ROWS = 50;
+
+const CreateCardDialog = later(async () => (await import('./create-card-dialog.tsx')).CreateCardDialog);
 
 const NO_FILTERS = { status: '', last_four: '', holder_reference: '', card_id_prefix: '' };
 type CardFilters = typeof NO_FILTERS;
@@ -71,8 +76,12 @@ function CardMoney({
 /** Users see the status `inactive` as "suspended". */
 const STATUS_OPTIONS = CARD_STATUSES.map((status) => [status, status === 'inactive' ? 'suspended' : status] as const);
 
-/** Lists the cards of a program, with filters for status, digits, holder and id. */
+/** Lists the cards of a program, with filters for status, digits, holder and id. Users create cards here. */
 export function CardsScreen() {
+  const { can } = useSession();
+  const programId = useProgramId();
+  const [isCreating, setCreating] = useState(false);
+  useAskedDialog((asked) => setCreating(asked === 'create' && can('create_card')));
   const [filters, setFilters] = useUrlState(NO_FILTERS);
   const query = queryOf(filters);
   const isSendable = !Object.values(filters).some(hasCardNumber);
@@ -82,7 +91,16 @@ export function CardsScreen() {
   );
   const isFiltered = Object.values(filters).some((value) => value !== '');
   return (
-    <Page title="Cards">
+    <Page
+      title="Cards"
+      actions={
+        can('create_card') && (
+          <Button kind="main" onClick={() => setCreating(true)}>
+            New card
+          </Button>
+        )
+      }
+    >
       <CardFilterForm key={JSON.stringify(filters)} filters={filters} onChange={setFilters} isFiltered={isFiltered} />
       <PagedTable
         pages={cards}
@@ -92,6 +110,10 @@ export function CardsScreen() {
         href={({ card_id }) => hrefTo(pathOf(card_id, 'card') ?? '')}
         empty={<NoCards isFiltered={isFiltered} hasMore={cards.pager.hasNext} />}
       />
+      <WhoMay operation="create_card" to="create a card" />
+      {isCreating && programId !== undefined && (
+        <CreateCardDialog programId={programId} onClose={() => setCreating(false)} />
+      )}
     </Page>
   );
 }

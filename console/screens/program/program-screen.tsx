@@ -9,6 +9,7 @@ import { DataTable } from '../../components/data-table.tsx';
 import { Details, Highlights, metadataFacts } from '../../components/details.tsx';
 import { DIRECTIONS, LimitsDialog } from '../../components/dialogs/limits-dialog.tsx';
 import { Id } from '../../components/id.tsx';
+import { later } from '../../components/later.tsx';
 import { Empty, Loaded } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { Money } from '../../components/money.tsx';
@@ -30,7 +31,9 @@ const PAGE_ROWS = 20;
 
 const SWITCH_POLL_MILLISECONDS = 5_000;
 
-type Open = 'deposit' | 'withdrawal' | 'settings' | 'limits' | 'card_limits' | undefined;
+const CreateCardDialog = later(async () => (await import('../cards/create-card-dialog.tsx')).CreateCardDialog);
+
+type Open = 'deposit' | 'withdrawal' | 'card' | 'settings' | 'limits' | 'card_limits' | undefined;
 
 /** One card program: its funding, its deposits and withdrawals, and the limits of all cards and of each card. */
 export function ProgramScreen({ parameters }: { readonly parameters: Parameters }) {
@@ -63,6 +66,7 @@ export function ProgramScreen({ parameters }: { readonly parameters: Parameters 
       {data !== undefined && (open === 'deposit' || open === 'withdrawal') && (
         <MoveDialog program={data} kind={open} {...dialog} />
       )}
+      {open === 'card' && <CreateCardDialog programId={programId} onClose={close} />}
       {data !== undefined && open === 'settings' && <SettingsDialog program={data} {...dialog} />}
       {data !== undefined && (open === 'limits' || open === 'card_limits') && (
         <ProgramLimitsDialog program={data} which={open} {...dialog} />
@@ -98,6 +102,7 @@ function ProgramActions({
           whyNot: hasFunds ? undefined : 'The program has no available funds.',
           onChoose: () => onOpen('withdrawal'),
         },
+        can('create_card') && { text: 'New card', onChoose: () => onOpen('card') },
         can('update_program') && { text: 'Change', onChoose: () => onOpen('settings') },
         can('get_day') && { text: "Yesterday's report", href: hrefTo(`/console/programs/${programId}/day`) },
         mayStop && {

@@ -5,6 +5,7 @@ const screens = [
   { path: '/console', title: 'Overview', group: 'Watch' },
   { path: '/console/switch', title: 'Switch', group: 'Control' },
   { path: '/console/keys', title: 'Keys and sessions', name: 'Keys', group: 'Control' },
+  { path: '/console/cards', title: 'Cards', group: 'Money' },
   { path: '/console/programs', title: 'Programs and funding', name: 'Programs', group: 'Money' },
   { path: '/console/card/:card_id', title: 'Card' },
 ];
@@ -20,6 +21,8 @@ test.each([
   ['create key', ['New key']],
   ['keys', ['Keys and sessions']],
   ['create program', ['New card program']],
+  ['new card', ['New card']],
+  ['create card', ['New card']],
   ['Priya', []],
   ['75', []],
   ['card_lost', []],
@@ -29,7 +32,7 @@ test.each([
 
 test('lists the best match first, and screens without parameters only', () => {
   expect(titles('switch')[0]).toBe('Switch');
-  expect(titles('open screen')).toEqual(['Overview', 'Switch', 'Keys and sessions', 'Programs and funding']);
+  expect(titles('open screen')).toEqual(['Overview', 'Switch', 'Keys and sessions', 'Cards', 'Programs and funding']);
 });
 
 test('offers only what the caller may do', () => {

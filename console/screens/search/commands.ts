@@ -74,6 +74,7 @@ const ACTIONS: readonly Action[] = [
   },
   { title: 'New key', words: 'create api', operation: 'create_key', path: '/console/keys?open=create' },
   { title: 'New webhook', words: 'create', operation: 'create_webhook', path: '/console/webhooks?open=create' },
+  { title: 'New card', words: 'create', operation: 'create_card', path: '/console/cards?open=create' },
   {
     title: 'New card program',
     words: 'create',
