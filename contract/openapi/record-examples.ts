@@ -1,4 +1,3 @@
-import type { SchemaShape } from '../schema-parts.ts';
 import type { Json, JsonObject } from './json.ts';
 
 /** A successful response: its schema and its example. */
@@ -28,32 +27,9 @@ export function isComposed(example: Json, examples: RecordExamples): boolean {
   return contains(example);
 }
 
-/**
- * Whether the example of a record also shows what a response looks like: the response is the record, or a page of it, in the same
- * state. `schemaOf` returns the schema of a record.
- */
-export function isShownByRecord(
-  reply: ShownReply,
-  examples: RecordExamples,
-  schemaOf: (name: string) => SchemaShape,
-): boolean {
-  const [record] = recordsIn(reply);
-  if (record === undefined) return false;
-  const usual = membersOf(examples.get(record.name));
-  const shown = membersOf(record.example);
-  return Object.entries(schemaOf(record.name).properties ?? {}).every(([name, field]) => {
-    if (isWord(field)) return usual[name] === shown[name];
-    return !isTime(field) || (usual[name] === null) === (shown[name] === null);
-  });
-}
-
-/** Whether a field has one of a few values, such as a status. */
-function isWord({ type, enum: words, anyOf = [] }: SchemaShape): boolean {
-  return type === 'boolean' || words !== undefined || anyOf.some(isWord);
-}
-
-function isTime({ format, anyOf = [] }: SchemaShape): boolean {
-  return format === 'date-time' || anyOf.some(isTime);
+/** The name of the record that a response is, alone or as the only item of a last page. */
+export function recordIn(reply: ShownReply): string | undefined {
+  return recordsIn(reply)[0]?.name;
 }
 
 type Found = { readonly name: string; readonly example: Json };

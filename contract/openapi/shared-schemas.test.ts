@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withSharedSchemas } from './shared-schemas.ts';
 
-const LONG = `An amount in minor units: ${'digits '.repeat(40)}`;
+const LONG = `An amount in minor units: ${'digits '.repeat(80)}`;
 const amount = { type: 'integer', description: LONG };
 const reply = (schema: object) => ({
   get: { responses: { 200: { content: { 'application/json': { schema, example: { amount: 1 } } } } } },

@@ -1,8 +1,11 @@
 import type { Json, JsonObject } from './json.ts';
 import { reference } from './json.ts';
 
-/** Minimum number of characters that a component must save for a repeated schema: about five lines. */
-const MIN_SAVED_CHARACTERS = 200;
+/**
+ * Minimum number of characters that a component must save for a repeated schema: about ten lines. With fewer, the names of the
+ * components make the compressed document larger.
+ */
+const MIN_SAVED_CHARACTERS = 400;
 
 const REFERENCE_CHARACTERS = 60;
 

@@ -135,6 +135,12 @@ describe('the icon', () => {
   });
 });
 
+/**
+ * The maximum size of the document as it is sent with brotli. Two thirds of it are the names, types and descriptions of fields. New
+ * operations need a higher number. Before, look for texts and examples that the document has twice.
+ */
+const MAX_OPENAPI_BYTES = 54_000;
+
 type Served = {
   readonly servers: readonly { readonly url: string }[];
   readonly security: readonly object[];
@@ -158,7 +164,8 @@ describe('the OpenAPI document', () => {
     expect(brotli.headers.etag).toBe(String(plain.headers.etag).replace(/"$/, '-br"'));
     expect(Number(brotli.headers['content-length'])).toBe(brotli.body.length);
     expect(brotli.body.length).toBeLessThan((gzip.body.length * 3) / 4);
-    expect(brotli.body.length).toBeLessThan(62_000);
+    console.log(`/openapi.json: ${brotli.body.length} bytes with brotli, ${gzip.body.length} with gzip`);
+    expect(brotli.body.length).toBeLessThan(MAX_OPENAPI_BYTES);
   });
 
   it('is compressed with brotli only for the first Hosts, because callers can choose the Host', async () => {

@@ -1,6 +1,6 @@
 // Finds changes that break callers of a released OpenAPI document: removed parts, narrower requests and wider replies.
 import type { Json, JsonObject } from '../../contract/openapi/json.ts';
-import { compareSchemas, type Direction, listOf, membersOf } from './compare-schemas.ts';
+import { compareSchemas, type Direction, listOf, membersOf, merged } from './compare-schemas.ts';
 
 // Invariant: Callers of the last release keep working: the API only adds to it
 // Kept by: `tools/released/`, which compares `contract/openapi.json` with `openapi.released.json`
@@ -81,7 +81,8 @@ function compareResponses(
     const headers = Object.keys(membersOf(one.headers)).filter(
       (header) => membersOf(other.headers)[header] === undefined,
     );
-    const codes = codesOf(one).filter((code) => !codesOf(other).includes(code));
+    const left = codesOf(other, documents.current);
+    const codes = codesOf(one, documents.released).filter((code) => !left.includes(code));
     return [
       ...headers.map((header) => `${name}: ${status}: the header ${header} is gone`),
       ...codes.map((code) => `${name}: ${status}: the error code ${code} is gone`),
@@ -119,9 +120,12 @@ function partsOfRange(range: JsonObject, document: JsonObject): readonly (readon
   });
 }
 
-/** The error codes of a response. The document has one example for each. */
-function codesOf(response: JsonObject): readonly string[] {
-  return Object.keys(membersOf(membersOf(membersOf(response.content)['application/json']).examples));
+/** The error codes of a response, and the patterns of its codes that contain the name of an operation. */
+function codesOf(response: JsonObject, document: JsonObject): readonly string[] {
+  const { schema } = membersOf(membersOf(response.content)['application/json']);
+  const code = membersOf(membersOf(merged(schema, (value) => resolved(value, document)).properties).Code);
+  const choices = [code, ...listOf(code.anyOf).map(membersOf)];
+  return choices.flatMap(({ enum: codes, pattern = [] }) => [listOf(codes), pattern].flat().map(String));
 }
 
 function compareContents(

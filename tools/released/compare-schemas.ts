@@ -161,7 +161,7 @@ function compareMaps(before: JsonObject, after: JsonObject, path: string, compar
 }
 
 /** A schema with references resolved and its parts (allOf) merged. */
-function merged(value: Json | undefined, resolve: Resolve): JsonObject {
+export function merged(value: Json | undefined, resolve: Resolve): JsonObject {
   const schema = resolve(value);
   const [only, ...others] = [...listOf(schema.anyOf), ...listOf(schema.oneOf)];
   if (only !== undefined && others.length === 0) return merged(only, resolve);
