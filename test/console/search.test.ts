@@ -210,6 +210,7 @@ describe('the search', () => {
     await page.waitForURL(`**/console/request/${world.request_id}**`);
     await page.goto('/console/search?q=999,999.99');
     await page.getByRole('table', { name: 'Refused requests' }).getByText('insufficient_funds').waitFor();
+    expect(await page.getByText('Nothing found').count()).toBe(0);
     await expectAccessibleInEveryView(page);
   });
 

@@ -158,12 +158,7 @@ function Results({ results: { data, complete }, search }: { readonly results: Se
       {!complete && (
         <p class="hint">There are more card programs than one search covers. Choose one to search it completely.</p>
       )}
-      {data.length === 0 && (
-        <Empty title={`Nothing found for “${q}”`}>
-          Enter a whole id, reference or idempotency key, any part of a name, or an amount such as 12.34.
-        </Empty>
-      )}
-      {data.length === 0 && <RefusedRequests search={search} />}
+      {data.length === 0 && <NoHits search={search} />}
       {data.map(({ kind, results, has_more }) => (
         <Section key={kind} title={KIND_TITLES[kind]}>
           <DataTable
@@ -203,11 +198,34 @@ const REFUSED_COLUMNS: readonly Column<RefusedRequest>[] = [
   },
 ];
 
-/** Shows the refused requests for an amount of which no transfer was found. */
-function RefusedRequests({ search }: { readonly search: Timed }) {
+/** Says that nothing was found. For an amount, it also shows the refused requests, which may be what the user looks for. */
+function NoHits({ search }: { readonly search: Timed }) {
   const { can } = useSession();
   const refused = useRefused(search);
-  if (readAmount(search.q) === undefined || !can('list_errors')) return null;
+  const { q } = search;
+  const mayBeRefused = readAmount(q) !== undefined && can('list_errors');
+  const isRefused = mayBeRefused && (refused.data?.rows.length ?? 0) > 0;
+  return (
+    <>
+      {isRefused ? (
+        <p class="answer">No transfer or record was found for “{q}”, only refused requests.</p>
+      ) : (
+        <Empty title={`Nothing found for “${q}”`}>
+          Enter a whole id, reference or idempotency key, any part of a name, or an amount such as 12.34.
+        </Empty>
+      )}
+      {mayBeRefused && <RefusedRequests refused={refused} search={search} />}
+    </>
+  );
+}
+
+function RefusedRequests({
+  refused,
+  search,
+}: {
+  readonly refused: ReturnType<typeof useRefused>;
+  readonly search: Timed;
+}) {
   return (
     <Section title="Refused requests">
       <Loaded state={refused}>
