@@ -39,6 +39,9 @@ const TIME_LABEL = 72;
 /** The minimum width of a gap that has a label. */
 const LABELED_GAP = 60;
 
+/** A circle. A value between two unknown ones has no line, and a point of its width would be too small to see. */
+const DOT = 'm-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0';
+
 /** Draws lines or stacked bars on a grid with labels. The numbers are also in a table, so screen readers skip the drawing. */
 export function Plot({ kind, times, series, isWhole, format, gaps, onPoint }: PlotParts) {
   const element = useRef<HTMLDivElement>(null);
@@ -143,7 +146,7 @@ function Grid({
 
 function Lines({ kind, times, series, area }: Pick<PlotParts, 'kind' | 'times' | 'series'> & { readonly area: Area }) {
   const paths =
-    kind === 'bars' ? barPaths(times, series, area) : series.map(({ values }) => linePath(times, values, area));
+    kind === 'bars' ? barPaths(times, series, area) : series.map(({ values }) => linePath(times, values, area, DOT));
   return (
     <>
       {series.map(({ label, tone }, at) => (

@@ -33,9 +33,9 @@ function rounded(pixels: number): number {
 
 /**
  * Returns the path of a line, which is interrupted where there is no value. A value without neighbors is a line of length 0,
- * which a round line cap shows as a dot.
+ * which a round line cap shows as a dot. `dot` draws it differently.
  */
-export function linePath(times: readonly number[], values: readonly Value[], area: Area): string {
+export function linePath(times: readonly number[], values: readonly Value[], area: Area, dot = 'h0'): string {
   return times
     .flatMap((time, at) => {
       const value = values[at] ?? null;
@@ -43,7 +43,7 @@ export function linePath(times: readonly number[], values: readonly Value[], are
       const point = `${xOf(time, area)} ${yOf(value, area)}`;
       const isFirst = (values[at - 1] ?? null) === null;
       const isAlone = isFirst && (values[at + 1] ?? null) === null;
-      return [`${isFirst ? 'M' : 'L'}${point}${isAlone ? 'h0' : ''}`];
+      return [`${isFirst ? 'M' : 'L'}${point}${isAlone ? dot : ''}`];
     })
     .join('');
 }
