@@ -230,8 +230,8 @@ function Values({ approval: { values_then: before, values_now: now } }: { readon
             {rows.map(({ name, before: then, now: current }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{then}</td>
-                {current !== undefined && <td>{current === then ? current : <b>{current}</b>}</td>}
+                <td data-title="Then">{then}</td>
+                {current !== undefined && <td data-title="Now">{current === then ? current : <b>{current}</b>}</td>}
               </tr>
             ))}
           </tbody>
