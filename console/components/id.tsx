@@ -14,16 +14,19 @@ export function Id({
   kind,
   programId,
   whole = false,
+  plain = false,
 }: {
   readonly id: string | null | undefined;
   readonly kind?: IdKind | undefined;
   readonly programId?: string | null | undefined;
   /** Whether to show the whole id instead of the name. */
   readonly whole?: boolean;
+  /** For sentences: without the button that copies the id. Its space would separate the id from the next word. */
+  readonly plain?: boolean;
 }) {
   if (id === null || id === undefined || id === '') return <span class="quiet none">–</span>;
   const known = kind ?? kindOf(id);
-  if (!whole && isNamedKind(known)) return <Name kind={known} id={id} programId={programId} />;
+  if (!whole && isNamedKind(known)) return <Name kind={known} id={id} programId={programId} plain={plain} />;
   const path = pathOf(id, known);
   const text = whole ? id : shortId(id);
   const program = programId === null || programId === undefined ? {} : { program: programId };
@@ -36,7 +39,7 @@ export function Id({
           <code>{text}</code>
         </a>
       )}
-      <CopyButton text={id} label={`Copy the ${known === 'other' ? 'id' : `${known}'s id`}`} />
+      {!plain && <CopyButton text={id} label={`Copy the ${known === 'other' ? 'id' : `${known}'s id`}`} />}
     </span>
   );
 }

@@ -8,10 +8,9 @@ import { Filters, PeriodFilter } from '../../components/filters.tsx';
 import { Id } from '../../components/id.tsx';
 import { Empty } from '../../components/loaded.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { KeyName, Name, ProgramName } from '../../components/name.tsx';
+import { KeyName, ProgramName } from '../../components/name.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { PagedList } from '../../components/paged-list.tsx';
-import { isNamedKind } from '../../data/name-book.ts';
 import { useOperation } from '../../data/use-operation.ts';
 import { given, usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
@@ -66,8 +65,8 @@ function Entries() {
         />
         <ProgramFilter value={of} onChange={(chosen) => setFilters({ of: chosen })} />
         <PeriodFilter label="Time" isActual value={filters} onChange={setFilters} />
+        {csv.button}
       </Filters>
-      <p>{csv.button}</p>
       {csv.note}
       <PagedList pages={entries}>
         {(rows, stale) =>
@@ -106,7 +105,7 @@ function PersonFilter({ value, onChange }: { readonly value: string; readonly on
       label="Who"
       value={value}
       onChange={onChange}
-      options={withChosen([['', 'Anybody'], ...byName, ...WITHOUT_KEY], value)}
+      options={withChosen([['', 'Anyone'], ...byName, ...WITHOUT_KEY], value)}
     />
   );
 }
@@ -174,8 +173,7 @@ function SentencePart({ part }: { readonly part: Part }) {
   if (typeof part === 'string') return <>{part}</>;
   if ('moment' in part) return <Moment at={part.moment} short />;
   const { id, kind, programId } = part;
-  if (isNamedKind(kind)) return <Name kind={kind} id={id} programId={programId} plain />;
-  return <Id id={id} kind={kind} programId={programId} />;
+  return <Id id={id} kind={kind} programId={programId} plain />;
 }
 
 function EntryDetails({ entry }: { readonly entry: AuditEntryRecord }) {
