@@ -33,11 +33,7 @@ export function MovementsScreen() {
     },
     { deps: [filter] },
   );
-  const toDay = (text: string, day: string) => (
-    <Button kind="quiet" onClick={() => setFilter({ day })}>
-      {text}
-    </Button>
-  );
+  const toDay = (text: string, day: string) => <Button onClick={() => setFilter({ day })}>{text}</Button>;
   const today = dayOf(now);
   return (
     <Page
@@ -57,8 +53,10 @@ export function MovementsScreen() {
           onChange={(chosen) => setFilter({ kind: chosen })}
           options={[['', 'Both'], ...Object.entries(KINDS)]}
         />
-        {toDay('Today', today)}
-        {toDay('Yesterday', addDays(today, -1))}
+        <div class="presets">
+          {toDay('Today', today)}
+          {toDay('Yesterday', addDays(today, -1))}
+        </div>
       </Filters>
       <PagedTable
         pages={movements}
