@@ -98,7 +98,7 @@ describe('the day of a card program', () => {
 
   test('offers to close the day only with the scope, and shows the day after someone has closed it', async () => {
     const page = await openConsole(pathOf(`?day=${day}`), { role: 'support' });
-    await page.getByText('no one has closed it yet').waitFor();
+    await page.getByText('No one has closed this day yet').waitFor();
     expect(await page.getByRole('button', { name: 'Close the day' }).count()).toBe(0);
     await page.getByText('To close a day, ask a treasurer.').waitFor();
     const other = await openConsole(pathOf(`?day=${day}`), { role: 'treasurer', theme: 'dark', width: 390 });

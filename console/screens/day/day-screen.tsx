@@ -112,10 +112,10 @@ function Answer({ report }: { readonly report: DayRecord }) {
       <p class="quiet">
         {status === 'running' && (
           <>
-            It ends at <Moment at={end} />.
+            This day ends at <Moment at={end} />.
           </>
         )}
-        {status === 'open' && 'It is open: no one has closed it yet.'}
+        {status === 'open' && 'No one has closed this day yet.'}
         {status === 'closed' && (
           <>
             Closed by <KeyName id={by} plain />, <Moment at={at} />: {note}
