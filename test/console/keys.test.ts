@@ -93,7 +93,7 @@ test('shows who can move money', async () => {
   expect(await page.getByText('Reader').count()).toBe(0);
   await expectAccessibleInEveryView(page);
   await screenshot(page, 'access');
-  await page.getByLabel('Show').selectOption('Who cannot');
+  await page.getByLabel('Who', { exact: true }).selectOption('Cannot');
   await page.getByText('Reader').waitFor();
   expect(await page.getByText('Treasury').count()).toBe(0);
 });

@@ -13,8 +13,8 @@ import { usePages } from '../../data/use-pages.ts';
 import { useUrlState } from '../../data/use-url-state.ts';
 
 const SHOWN = [
-  ['money', 'Who can move money'],
-  ['others', 'Who cannot'],
+  ['money', 'Can move money'],
+  ['others', 'Cannot'],
   ['all', 'Everyone'],
 ] as const;
 
@@ -49,7 +49,7 @@ export function AccessScreen() {
       actions={<ButtonLink href={hrefTo('/console/keys')}>Keys and people</ButtonLink>}
     >
       <Filters onClear={isFiltered ? () => setFilters(NO_FILTERS) : undefined}>
-        <SelectField label="Show" value={show} onChange={(next) => setFilters({ show: next })} options={SHOWN} />
+        <SelectField label="Who" value={show} onChange={(next) => setFilters({ show: next })} options={SHOWN} />
         <SelectField
           label="Scope"
           value={scope}

@@ -69,7 +69,7 @@ function CardMoney({
   readonly card: CardRecord;
   readonly amount: number;
 }) {
-  if (connector_id !== null) return <span class="quiet">at {connector_id}</span>;
+  if (connector_id !== null) return <span class="quiet unbroken">at {connector_id}</span>;
   return <Money amount={amount} currency={currency} />;
 }
 
@@ -162,7 +162,7 @@ function CardFilterForm({
         <SelectField
           label="Status"
           value={filters.status}
-          options={[['', 'any'], ...STATUS_OPTIONS]}
+          options={[['', 'Any'], ...STATUS_OPTIONS]}
           onChange={(status) => onChange({ status })}
         />
         <Button type="submit">Find</Button>

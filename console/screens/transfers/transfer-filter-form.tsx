@@ -43,7 +43,7 @@ export function TransferFilterForm({
     <SelectField
       label={label}
       value={filters[name]}
-      options={[['', 'any'], ...names]}
+      options={[['', 'Any'], ...names]}
       onChange={(value) => onChange({ [name]: value })}
     />
   );
