@@ -102,7 +102,7 @@ function Codes({
   readonly isComing: boolean;
 }) {
   if (errors.length === 0) {
-    return <p class="quiet">{isComing ? 'Their codes appear in a few seconds.' : 'No errors.'}</p>;
+    return <p class="quiet">{isComing ? 'The codes of the errors appear in a few seconds.' : 'No errors.'}</p>;
   }
   return (
     <p>

@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<ProgramRecord>[] = [
     optional: 'shown',
     cell: ({ program_id: id }) => (
       <a class="unbroken" href={hrefTo(`/console/programs/${id}/day`, { program: id })}>
-        Did it add up?
+        See the day
       </a>
     ),
   },

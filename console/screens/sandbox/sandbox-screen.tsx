@@ -120,10 +120,15 @@ function DatabaseSection() {
         {state === undefined ? 'unknown' : <Badge tone={isUp ? 'good' : 'bad'}>{isUp ? 'running' : state}</Badge>}
       </p>
       <div class="page-actions">
-        <Button kind="danger" pending={stop.pending} onClick={() => setAsking(true)}>
+        <Button
+          kind="danger"
+          pending={stop.pending}
+          disabled={state !== undefined && !isUp}
+          onClick={() => setAsking(true)}
+        >
           Stop the database
         </Button>
-        <Button pending={start.pending} onClick={() => void startNow()}>
+        <Button pending={start.pending} disabled={isUp} onClick={() => void startNow()}>
           Start the database
         </Button>
       </div>

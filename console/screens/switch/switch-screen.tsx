@@ -39,7 +39,7 @@ export function SwitchScreen() {
       lead="Stops everything, the transfers of a card program, one type of transfer, or transfers at a connector. Takes effect immediately."
     >
       {changed !== undefined && <IncidentOffer changed={changed} onDone={() => setChanged(undefined)} />}
-      <Section title="Settings">
+      <Section title="What is stopped">
         <Loaded state={state}>
           {({ data }) => (
             <DataTable

@@ -46,9 +46,8 @@ export function WebhooksScreen() {
         columns={COLUMNS}
         empty={
           <Empty title="No webhooks yet">
-            {can('create_webhook')
-              ? 'Create one to have events sent to a URL, or read them from the list of events.'
-              : 'Events can also be read from the list of events.'}
+            {can('create_webhook') && 'Create one to have events sent to a URL. '}
+            <a href="/guides/events">Events can also be read from a list.</a>
           </Empty>
         }
       />
