@@ -1,3 +1,4 @@
+import type { Page, Route } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { createAll } from '../../harness/client/patience.ts';
 import { makeWorld, type World } from '../harness/sample-world.ts';
@@ -53,11 +54,18 @@ test('the first page loads no more bytes than allowed', async () => {
   expect(bytes, JSON.stringify([...sizes])).toBeLessThan(MAX_FIRST_LOAD_BYTES);
 });
 
+/** Returns when a page first painted a text or a picture, in milliseconds after the browser began to open it. */
+const firstPaintOf = (page: Page): Promise<number | undefined> =>
+  page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+
 test('no screen needs more script than allowed', async () => {
   const found: Record<string, number> = {};
+  const paints: string[] = [];
   const scripts: Record<string, readonly (readonly [name: string, bytes: number])[]> = {};
   for (const route of SCREENS) {
+    // Each page except the first is in a new profile of the browser, without stored files.
     const page = await openConsole(addressOf(route, world));
+    paints.push(`${route.title} ${Math.round((await firstPaintOf(page)) ?? Number.NaN)}`);
     const loaded = await page.evaluate(() =>
       performance
         .getEntriesByType('resource')
@@ -80,8 +88,23 @@ test('no screen needs more script than allowed', async () => {
   // The code of every screen, and not an empty list because of a cache.
   expect(sizes.filter(([, bytes]) => bytes < 10_000)).toEqual([]);
   console.log(`script of screens: ${sizes.map(([title, bytes]) => `${title} ${bytes}`).join(', ')}`);
+  // How long a paint takes depends on the machine, so it is only printed. The next test checks that it does not wait for data.
+  console.log(`first paint of screens, in milliseconds: ${paints.join(', ')}`);
   const large = sizes.filter(([, bytes]) => bytes > MAX_SCREEN_BYTES);
   expect(large, JSON.stringify(large.map(([title]) => scripts[title]))).toEqual([]);
+});
+
+test('each screen paints before it has data', async () => {
+  const page = await openConsole('/errors');
+  const waiting: Route[] = [];
+  await page.route('**/api/**', (request) => void waiting.push(request));
+  for (const route of SCREENS) {
+    await page.goto(addressOf(route, world));
+    await expect.poll(() => firstPaintOf(page), { message: route.title }).toBeGreaterThan(0);
+    // The screen has asked for data, and has no response.
+    await expect.poll(() => waiting.length, { message: route.title }).toBeGreaterThan(0);
+    waiting.length = 0;
+  }
 });
 
 test('a list keeps only a few pages of rows in the document', async () => {
