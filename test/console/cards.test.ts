@@ -136,6 +136,23 @@ describe('One card', () => {
     expect((await client.transfers.get(later)).status).toBe('canceled');
   });
 
+  test('does not offer to reverse a duplicate at a processor', async () => {
+    const card_id = 'card_settled';
+    const ids: string[] = [];
+    for (let count = 0; count < 2; count += 1) {
+      const { transfer_id: id } = await client.transfers.create({ amount: 777, card_id });
+      await expect.poll(async () => (await client.transfers.get(id)).status).toBe('completed');
+      ids.push(id);
+    }
+    const page = await openConsole(at(`card/${card_id}`));
+    const duplicates = page.getByRole('list', { name: 'Likely duplicates' });
+    await duplicates.getByText('Probably loaded twice: unload the amount of the later one.').waitFor();
+    expect(await duplicates.getByRole('button', { name: 'Reverse' }).count()).toBe(0);
+    const transfer = await openConsole(at(`transfer/${ids[1]}`));
+    await transfer.getByText('Probably loaded twice: unload the amount of the later one.').waitFor();
+    expect(await transfer.getByRole('button', { name: 'Reverse' }).count()).toBe(0);
+  });
+
   test('can be suspended and activated again, each after a confirmation', async () => {
     const page = await openConsole(at('card/shop-1'));
     await page.getByRole('button', { name: 'Suspend' }).click();

@@ -18,9 +18,11 @@ import { Duplicates } from '../transfer/duplicates.tsx';
 /** Shows transfers that were probably created twice. Support looks here first when a customer was charged twice. */
 export function CardDuplicates({
   cardId,
+  isAtProcessor,
   onDone,
 }: {
   readonly cardId: string;
+  readonly isAtProcessor: boolean;
   readonly onDone: (text: string) => void;
 }) {
   const { can } = useSession();
@@ -36,6 +38,7 @@ export function CardDuplicates({
     <Section title="Likely duplicates">
       <Duplicates
         chains={chainsOf(data.data)}
+        isAtProcessor={isAtProcessor}
         onDone={(text) => {
           onDone(text);
           reload();

@@ -74,7 +74,7 @@ export function CardScreen({ parameters }: { readonly parameters: Parameters }) 
           </Section>
           <CardHolds cardId={cardId} changes={changes} />
           <CardStatement cardId={cardId} changes={changes} />
-          <CardDuplicates cardId={cardId} onDone={onDone} />
+          <CardDuplicates cardId={cardId} isAtProcessor={shown.connector_id !== null} onDone={onDone} />
         </>
       )}
     </Page>

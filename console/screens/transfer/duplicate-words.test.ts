@@ -41,6 +41,20 @@ it.each([
   expect(judge({}, { status, capture, captured_amount: 0 })).toMatchObject({ sentence, isLikely: true, undo });
 });
 
+it.each([
+  [{ type: 'load' }, 'Probably loaded twice: unload the amount of the later one.', []],
+  [{ type: 'unload' }, 'Probably charged twice: load the amount of the later one.', []],
+  [
+    { type: 'load', status: 'pending', captured_amount: 0 },
+    'Probably loaded twice: unload the amount of the later one once completed.',
+    [],
+  ],
+  [{ status: 'scheduled', captured_amount: 0 }, 'Probably loaded twice: cancel the later one.', ['tr_2']],
+] as const)('says how to undo a transfer at a processor: %j', (later, sentence, undo) => {
+  const chain = [{ ...EARLIER, ...later, status: 'completed', captured_amount: 5 } as const, { ...LATER, ...later }];
+  expect(verdictOf(chain, true)).toMatchObject({ sentence, isLikely: true, undo });
+});
+
 it('says how to undo repetitions of which only some are completed', () => {
   const third = { ...LATER, transfer_id: 'tr_3', status: 'pending', capture: 'manual', captured_amount: 0 } as const;
   expect(verdictOf([EARLIER, LATER, third])).toMatchObject({

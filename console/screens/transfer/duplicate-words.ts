@@ -52,8 +52,9 @@ export function chainsOf(pairs: readonly LikelyDuplicate[]): readonly (readonly 
 /**
  * Judges whether similar transfers are duplicates, by caller, idempotency key, reference and metadata. The transfers must be in the
  * order of their creation. Transfers that were undone or never took effect are left out, because the others may still be duplicates.
+ * A transfer at a processor can't be reversed, so the verdict says to move the money back.
  */
-export function verdictOf(chain: readonly Compared[]): Verdict {
+export function verdictOf(chain: readonly Compared[], isAtProcessor = false): Verdict {
   const left = chain.filter((one) => undoneText(one) === undefined);
   const undone = chain.filter((one) => !left.includes(one));
   const [first, second] = left;
@@ -74,17 +75,17 @@ export function verdictOf(chain: readonly Compared[]): Verdict {
   const apart =
     left.length === 2 ? `${apartOf(first, second)} apart` : `within ${apartOf(first, left.at(-1) ?? second)}`;
   if (repeated.some(({ earlier, later }) => earlier.created_by !== later.created_by)) {
-    const sentence = `Possibly ${what}: ask the customer before you reverse one.`;
+    const sentence = `Possibly ${what}: ask the customer before you ${isAtProcessor ? 'undo' : 'reverse'} one.`;
     const reason = `Different callers requested them, ${apart}.${others}${also}`;
     return { sentence, reason, isLikely: true, undo: [] };
   }
   const extra = repeated.map(({ later }) => later);
   const how = left.length === 2 ? sentAgainText(first, second) : `The same caller sent them, ${apart}.`;
   return {
-    sentence: `Probably ${what}: ${remedyOf(extra, left.at(-1) === extra.at(-1))}.`,
+    sentence: `Probably ${what}: ${remedyOf(extra, { isLast: left.at(-1) === extra.at(-1), isAtProcessor })}.`,
     reason: `${how}${others}${also}`,
     isLikely: true,
-    undo: extra.filter((one) => undoOf(one) !== undefined).map(({ transfer_id: id }) => id),
+    undo: extra.filter((one) => undoOf(one, isAtProcessor) !== undefined).map(({ transfer_id: id }) => id),
   };
 }
 
@@ -94,15 +95,25 @@ function sentAgainText(earlier: Compared, later: Compared): string {
 }
 
 /** Says how to undo the repetitions. A transfer that waits for a processor cannot be undone yet. */
-function remedyOf(extra: readonly Compared[], isLast: boolean): string {
+function remedyOf(
+  extra: readonly Compared[],
+  { isLast, isAtProcessor }: { readonly isLast: boolean; readonly isAtProcessor: boolean },
+): string {
   const which =
     extra.length > 1
       ? `the ${extra.length.toLocaleString('en-US')} repetitions`
       : `the ${isLast ? 'later' : 'repeated'} one`;
-  const ways = new Set(extra.map(undoOf));
-  if (ways.size > 1) return `cancel ${which}, or reverse ${extra.length > 1 ? 'them' : 'it'} once completed`;
-  if (ways.has('cancel')) return `cancel ${which}`;
-  return `reverse ${which}${ways.has('reverse') ? '' : ' once completed'}`;
+  const isCancelable = (one: Compared): boolean => undoOf(one, isAtProcessor) === 'cancel';
+  if (extra.every(isCancelable)) return `cancel ${which}`;
+  const [{ type } = { type: 'load' }] = extra;
+  const giveBack = (what: string): string => {
+    if (!isAtProcessor) return `reverse ${what}`;
+    return type === 'load' ? `unload the amount of ${what}` : `load the amount of ${what}`;
+  };
+  if (extra.some(isCancelable)) {
+    return `cancel ${which}, or ${giveBack(extra.length > 1 ? 'them' : 'it')} once completed`;
+  }
+  return `${giveBack(which)}${extra.every(({ status }) => status === 'completed') ? '' : ' once completed'}`;
 }
 
 /** The verdict if at most one of the transfers is in effect. */

@@ -17,15 +17,18 @@ import { undoOf } from './transfer-words.ts';
  */
 export function Duplicates({
   chains,
+  isAtProcessor,
   onDone,
 }: {
   /** Each chain in the order of its transfers' creation. */
   readonly chains: readonly (readonly TransferRecord[])[];
+  /** Whether the money of their card is at a processor. */
+  readonly isAtProcessor: boolean;
   readonly onDone: (text: string) => void;
 }) {
-  const judged = chains.map((chain) => ({ chain, ...verdictOf(chain) }));
+  const judged = chains.map((chain) => ({ chain, ...verdictOf(chain, isAtProcessor) }));
   const offered = judged.flatMap(({ chain, undo }) => chain.filter(({ transfer_id: id }) => undo.includes(id)));
-  const ways = new Set(offered.map(undoOf));
+  const ways = new Set(offered.map((transfer) => undoOf(transfer, isAtProcessor)));
   return (
     <>
       <ul class="duplicates" aria-label="Likely duplicates">

@@ -108,7 +108,11 @@ export function TransferContent({
       <Attempts attempts={attempts} onDone={onDone} />
       {duplicates.length > 0 && (
         <Section title="Likely duplicates">
-          <Duplicates chains={[inOrder([transfer, ...duplicates])]} onDone={onDone} />
+          <Duplicates
+            chains={[inOrder([transfer, ...duplicates])]}
+            isAtProcessor={attempts.length > 0}
+            onDone={onDone}
+          />
         </Section>
       )}
       <Section title="What happened">

@@ -25,9 +25,12 @@ export function actionsFor(transfer: Acted, isAtProcessor = false): readonly Tra
   }
 }
 
-/** Returns the action that undoes a transfer, or undefined if none can now. */
-export function undoOf(transfer: Acted): 'cancel' | 'reverse' | undefined {
-  return actionsFor(transfer).find((action) => action !== 'capture');
+/**
+ * Returns the action that undoes a transfer, or undefined if none can now. If the money of the card is at a processor, a transfer
+ * can only be undone before it has been sent there.
+ */
+export function undoOf(transfer: Acted, isAtProcessor = false): 'cancel' | 'reverse' | undefined {
+  return actionsFor(transfer, isAtProcessor && transfer.status !== 'scheduled').find((action) => action !== 'capture');
 }
 
 /** Returns the largest amount that can be captured or reversed, in minor units. */
