@@ -136,9 +136,10 @@ function Menu({ actions }: { readonly actions: readonly Action[] }) {
 function MenuItem({ action, onChoose }: { readonly action: Action; readonly onChoose: () => void }) {
   const { text, href, whyNot, isDanger, pending } = action;
   const isOff = whyNot !== undefined || pending === true;
+  const look = isDanger ? 'danger' : undefined;
   if (href !== undefined && !isOff) {
     return (
-      <a role="menuitem" tabIndex={-1} href={href} onClick={onChoose}>
+      <a role="menuitem" tabIndex={-1} class={look} href={href} onClick={onChoose}>
         {text}
       </a>
     );
@@ -148,7 +149,7 @@ function MenuItem({ action, onChoose }: { readonly action: Action; readonly onCh
       type="button"
       role="menuitem"
       tabIndex={-1}
-      class={isDanger ? 'danger' : undefined}
+      class={look}
       aria-disabled={isOff}
       onClick={isOff ? undefined : onChoose}
     >

@@ -54,6 +54,11 @@ describe('programs and funding', () => {
     await page.waitForURL(/\/console\/card\//);
     expect((await service().client.cards.list({}, { programId })).data).toHaveLength(1);
     await page.goBack();
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    const colorOf = (name: string) =>
+      page.getByRole('menuitem', { name }).evaluate((item) => window.getComputedStyle(item).color);
+    expect(await colorOf('Stop transfers…')).not.toBe(await colorOf('Withdraw'));
+    await pressKeys(page, 'Escape');
     await service().client.switch.change({ disabled: true, program_id: programId, reason: 'audit' });
     const stopped = { 'Stop transfers…': 'All transfers of the program are already stopped.' };
     await expect.poll(() => refusedActions(page)).toEqual(stopped);
