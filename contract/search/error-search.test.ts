@@ -27,6 +27,7 @@ const PHRASES: readonly (readonly [typed: string, first: ErrorCode | 'schema' | 
   ['NSF', 'insufficient_funds'],
   ['not enough money', 'insufficient_funds'],
   ['insufficient balance', 'insufficient_funds'],
+  ['insufficient', 'insufficient_funds'],
   ['customer has no money left on card', 'insufficient_funds'],
   ["doesn't have enough funds", 'insufficient_funds'],
   ['insuficient funds', 'insufficient_funds'],

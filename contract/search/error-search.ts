@@ -36,6 +36,9 @@ const MIN_QUOTE = 9;
 /** Minimum length of the beginning of a message that finds its code. */
 const MIN_BEGINNING = 24;
 
+/** Minimum length of the beginning of a code that is listed before other codes. */
+const MIN_BEGUN = 5;
+
 let made: ErrorSearch | undefined;
 
 /** Finds only error codes, like the command line. The first search builds the index. */
@@ -87,8 +90,19 @@ export function errorSearch(
     });
     const others = scored.filter(({ score, entry }) => score > 0 && !entry.codes.some((code) => named.includes(code)));
     const all = [...own, ...others].toSorted((left, right) => right.score - left.score);
-    return nearest(all);
+    return begunFirst(nearest(all), entries, bare(text));
   };
+}
+
+/**
+ * Moves the codes that begin with the query to the front, because someone who types `insufficient` is about to type a code.
+ * Another name of an error, such as `incident`, is not the beginning of a code.
+ */
+function begunFirst(hits: readonly ErrorHit[], entries: readonly ErrorEntry[], typed: string): readonly ErrorHit[] {
+  if (typed.length < MIN_BEGUN || entries.some(({ texts }) => texts.some(({ text }) => text === typed))) return hits;
+  const beginning = typed.replaceAll(/[\s-]+/g, '_');
+  const isBegun = ({ code, family }: ErrorHit) => family === undefined && code.startsWith(beginning);
+  return [...hits.filter(isBegun), ...hits.filter((hit) => !isBegun(hit))];
 }
 
 /** The id of a request in the query: people also search for the id that they are asked to quote. */
