@@ -109,7 +109,7 @@ export function sectionsOf({ file }: Guide): readonly GuideText[] {
 function plain(text: string): string {
   return text
     .replaceAll(/!?\[([^\]]*)\]\([^()]*\)/g, '$1')
-    .replaceAll(/\*\*|[`|]/g, '')
+    .replaceAll(/\*\*|[`|]|\*(?=\w)|(?<=\w)\*/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
 }
