@@ -182,6 +182,17 @@ export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
+/** The length from which a word of a listing may be longer than a line of a phone. */
+const LONG_WORD_CHARACTERS = 30;
+
+/** Renders code that wraps between words. Only words that are longer than a line, such as URLs, also wrap within. */
+function wrappable(code: string): readonly HtmlPart[] {
+  return code
+    .split(/(\s+)/)
+    .flatMap((word) => (word.length < LONG_WORD_CHARACTERS ? [word] : word.split(/(?<=[/,])(?=[^/,])/)))
+    .flatMap((part, at, parts) => (at > 0 && /[/,]$/.test(parts[at - 1] ?? '') ? [html`<wbr>`, part] : [part]));
+}
+
 type ListingOptions = {
   /** The text that the button copies instead of the listing, for example only the commands of a terminal. */
   readonly copied?: string;
@@ -192,8 +203,8 @@ type ListingOptions = {
 /** Renders a block of code with a button that copies it. */
 export function listing(label: string, text: string | Html, { copied, language }: ListingOptions = {}): Html {
   const found = language ?? (typeof text === 'string' ? languageOf(text) : undefined);
-  const marked = typeof text === 'string' && found !== undefined ? highlighted(text, found, breakable) : undefined;
-  const shown = marked ?? (typeof text === 'string' ? breakable(text) : text);
+  const marked = typeof text === 'string' && found !== undefined ? highlighted(text, found, wrappable) : undefined;
+  const shown = marked ?? (typeof text === 'string' ? wrappable(text) : text);
   const kind = found !== undefined && html` class="language-${found}"`;
   return html`<figure class="listing"><figcaption>${label}${copyButton(label, copied)}</figcaption><pre><code${kind}>${shown}</code></pre></figure>`;
 }

@@ -320,6 +320,7 @@ body:has(.docs) .wide { max-width: 84rem; }
   .columns .text { grid-area: 1 / 1; }
   .columns .example { grid-area: 1 / 2; position: sticky; top: 0; max-height: 100vh; overflow-y: auto; }
 }
+@media (max-width: 59.99rem) { .docs .body > :first-child { margin-top: 0.5rem; } }
 @media (max-width: 40rem) { .index li { grid-template-columns: minmax(0, 1fr); } }
 @media print { .docs .side, .languages { display: none; } .columns .example { position: static; max-height: none; } }
 `;
