@@ -52,14 +52,7 @@ import * as transfers from '../transfers.ts';
 import * as webhookRecords from '../webhooks/records.ts';
 import * as webhookRequests from '../webhooks/requests.ts';
 import { CATALOGUE_PATHS, CATALOGUE_SECTIONS } from './catalogue-paths.ts';
-import {
-  errorExample,
-  errorExamples,
-  errorRecordSchemas,
-  errorResponsesOf,
-  sharedErrorResponses,
-  writtenCode,
-} from './error-responses.ts';
+import { errorExample, errorExamples, errorResponsesOf, sharedErrorResponses, writtenCode } from './error-responses.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { HEALTH_PATHS, HEALTH_SECTION } from './health-paths.ts';
@@ -168,13 +161,11 @@ export function openApiDocument(version: string): JsonObject {
         Page: Object(toJson(PAGE)),
         Sum: Object(toJson(parts.SUM)),
         ...eventSchemas(),
-        ...errorRecordSchemas(),
       },
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
-      parameters: { ...REQUEST_HEADERS, ...Object.fromEntries(SHARED_PARAMETERS) },
+      parameters: REQUEST_HEADERS,
       responses: {
         AwaitsApproval: awaitsApproval(),
-        ...Object.fromEntries([...SHARED_SUCCESSES].map(([text, name]) => [name, JSON.parse(text)])),
         ...sharedErrorResponses(),
       },
       examples: errorExamples(),
@@ -227,10 +218,8 @@ function operationObject(id: OperationId): JsonObject {
     summary: operation.summary,
     tags: SECTIONS.filter(({ operations }) => operations.includes(id)).map(({ title }) => title),
     parameters: [
-      ...ownParameters(id).map((parameter) => {
-        const name = sharedName(parameter);
-        return name === undefined ? parameter : reference('parameters', name);
-      }),
+      // Several operations can have the same parameter. A reference in each would make the compressed document larger.
+      ...ownParameters(id),
       ...(idempotency === 'none'
         ? []
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
@@ -297,30 +286,6 @@ function ownParameters(id: OperationId): readonly Parameter[] {
     ...parametersOf(path).map((name) => pathParameter(id, name)),
     ...(query === undefined ? [] : queryParameters(query)),
   ];
-}
-
-/** Parameters that several operations share, by their name in the document. */
-const SHARED_PARAMETERS: ReadonlyMap<string, Parameter> = sharedParameters();
-
-function sharedParameters(): ReadonlyMap<string, Parameter> {
-  const counts = new Map<string, number>();
-  const shared = new Map<string, Parameter>();
-  for (const parameter of OPERATION_IDS.flatMap(ownParameters)) {
-    const text = JSON.stringify(parameter);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-    if (counts.get(text) !== 2) continue;
-    // Generators create a type for each name and drop the underscores. The suffix keeps the types of parameters and headers
-    // apart.
-    const name = `${parameter.name}_in_${parameter.in}`;
-    const number = [...shared.keys()].filter((other) => other.replace(/_[0-9]+$/, '') === name).length + 1;
-    shared.set(number === 1 ? name : `${name}_${number}`, parameter);
-  }
-  return shared;
-}
-
-function sharedName(parameter: Parameter): string | undefined {
-  const text = JSON.stringify(parameter);
-  return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
 }
 
 /** The form of an id in a path. No record has an id of another form. */
@@ -417,34 +382,13 @@ function recordSchema(name: string, schema: object): JsonObject {
   return { ...(isOwn ? { examples: [example] } : {}), ...Object(toJson(schema, true)) };
 }
 
-/**
- * The names of successful responses that several operations share, by their text. The name comes from the first operation:
- * `<id>.success`.
- */
-const SHARED_SUCCESSES: ReadonlyMap<string, string> = sharedSuccesses();
-
-function sharedSuccesses(): ReadonlyMap<string, string> {
-  const first = new Map<string, OperationId>();
-  const shared = new Map<string, string>();
-  for (const id of OPERATION_IDS) {
-    const text = JSON.stringify(successOf(id));
-    const earlier = first.get(text);
-    if (earlier === undefined) first.set(text, id);
-    else shared.set(text, `${earlier}.success`);
-  }
-  return shared;
-}
-
 function responses(id: OperationId): JsonObject {
-  const success = successOf(id);
-  const name = SHARED_SUCCESSES.get(JSON.stringify(success));
-  const shown = name === undefined ? success : reference('responses', name);
   const { status, existing, approvable } = OPERATIONS[id];
   return {
     ...(approvable ? { 202: reference('responses', 'AwaitsApproval') } : {}),
     // The example is the same as for a new record.
     ...(existing ? { 200: { ...successOf(id, false), description: 'It already exists.' } } : {}),
-    [status]: shown,
+    [status]: successOf(id),
     ...errorResponsesOf(id),
   };
 }

@@ -90,14 +90,17 @@ function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<string, readonly Err
   return found;
 }
 
+/** Whether enough operations have a response, so that a component with it makes the compressed document smaller. */
+const isShared = ({ operations }: CodeSet): boolean => operations.length > 2;
+
 /** The error responses of an operation by status, with references to responses that other operations share. */
 export function errorResponsesOf(id: OperationId): JsonObject {
   const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left.localeCompare(right));
   return Object.fromEntries(
     statuses.map(([status, codes]) => {
       const name = setName(id, codes);
-      const isShared = CODE_SETS.some((set) => set.name === name && set.operations.length > 1);
-      return [status, isShared ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
+      const set = CODE_SETS.find((one) => one.name === name) ?? { name, codes, operations: [id] };
+      return [status, isShared(set) ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
     }),
   );
 }
@@ -107,7 +110,7 @@ const PAGE_CODES = ['uri_too_long', 'method_not_allowed', 'unknown_request'] as 
 
 /** The error responses that several operations, or paths outside the operations, share. */
 export function sharedErrorResponses(): JsonObject {
-  const shared = CODE_SETS.filter(({ operations }) => operations.length > 1);
+  const shared = CODE_SETS.filter(isShared);
   const pages = PAGE_CODES.map((code): CodeSet => ({ name: code, codes: [code], operations: [] }));
   return Object.fromEntries([...shared, ...pages].map((set) => [set.name, responseOf(set)]));
 }
@@ -116,13 +119,12 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   const isMoney = operations.some(saysIfMoneyMoved);
   const takesKey = operations.some((id) => OPERATIONS[id].idempotency !== 'none');
   const headers = errorHeadersOf(codes, isMoney, takesKey);
-  const record = recordName(codes);
   return {
     description: codes.map((one) => describe(one, codes.length)).join('\n\n'),
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
     content: {
       'application/json': {
-        schema: SHARED_RECORDS.has(record) ? reference('schemas', record) : recordOf(codes),
+        schema: recordOf(codes),
         ...(statusesOf(codes).length === 1
           ? {}
           : { examples: Object.fromEntries(codes.map((one) => [one, reference('examples', one)])) }),
@@ -137,22 +139,7 @@ function describe(code: ErrorCode, count: number): string {
   return `${writtenCode(code)}${status}: ${familyIn(code)?.meaning ?? ERRORS[code].meaning}`;
 }
 
-const recordName = (codes: readonly ErrorCode[]): string => `${nameParts(codes).join('.')}.record`;
-
-/** Error records with the same codes in several responses. They restrict the codes of `ErrorRecord`. */
-const SHARED_RECORDS: ReadonlyMap<string, readonly ErrorCode[]> = sharedRecords();
-
-function sharedRecords(): ReadonlyMap<string, readonly ErrorCode[]> {
-  const names = CODE_SETS.map(({ codes }) => recordName(codes));
-  const isShared = (name: string) => names.indexOf(name) !== names.lastIndexOf(name);
-  return new Map(CODE_SETS.map(({ codes }) => [recordName(codes), codes] as const).filter(([name]) => isShared(name)));
-}
-
-/** The schemas of {@link SHARED_RECORDS}. */
-export function errorRecordSchemas(): JsonObject {
-  return Object.fromEntries([...SHARED_RECORDS].map(([name, codes]) => [name, recordOf(codes)]));
-}
-
+/** The error record with only some codes. */
 function recordOf(codes: readonly ErrorCode[]): JsonObject {
   const own = codes.filter((code) => familyIn(code) === undefined);
   const patterns = codes.flatMap((code) => familyIn(code)?.pattern ?? []);
