@@ -1,12 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Check } from '../../domain/doctor-check.ts';
 import { printable } from '../../domain/printable-text.ts';
+import { placeOf } from '../../installation.mjs';
+import { InvalidArgument } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, type OptionsFor } from '../command.ts';
 import type { Section } from '../doctor/examine.ts';
 import { EXIT_CODES, isOnThisMachine } from '../failure.ts';
 import { wrap } from '../output.ts';
 import { bad, good, strong, warning } from '../paint.ts';
 import type { Session } from '../session.ts';
-import { pageOf } from './runbook.ts';
 
 type DoctorOptions = { readonly host?: boolean; readonly remote?: boolean; readonly claims?: string };
 
@@ -85,4 +88,25 @@ function runbookOf({ name }: Check, path: string, { url, command }: Session, sec
   return section === 'Service' && name !== 'service'
     ? `Runbook: ${url}/guides/runbook/${page}`
     : `Runbook: ${command} runbook ${page}`;
+}
+
+const PAGES = placeOf('docs/runbook');
+
+/** Adds `runbook`. Its pages come with this program, so they can be read in a container or where no service runs. */
+export const addRunbook: AddCommands = (program, { write }) => {
+  program
+    .command('runbook')
+    .description('print a page of the runbook, without a request to the service')
+    .argument('<page>', 'the page that a message names, such as disk-full')
+    .addHelpText('after', '\nThe page README lists all pages, with the messages that they explain.')
+    .action((page: string) => {
+      const names = readdirSync(PAGES).map((file) => file.replace(/\.md$/, ''));
+      if (!names.includes(page)) throw new InvalidArgument(`there is no page '${page}'; README lists all of them`);
+      write(readFileSync(join(PAGES, `${page}.md`), 'utf8'));
+    });
+};
+
+/** The name of a page, from its path in the project. Other text, which only another service can send, is returned unchanged. */
+export function pageOf(path: string): string {
+  return path.replace(/^docs\/runbook\/([a-z-]+)\.md$/, '$1');
 }

@@ -5,7 +5,7 @@ import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Pair } from '../output.ts';
 import { bad, good, warning } from '../paint.ts';
 import { plainTime } from '../times.ts';
-import { pageOf } from './runbook.ts';
+import { pageOf } from './doctor.ts';
 
 type Standby = NonNullable<ServiceStatus['database']['standby_list']>[number];
 

@@ -11,7 +11,7 @@ import { type AddCommands, addCommand, TIME_OPTIONS } from '../../command.ts';
 import { alignedLines, money, pairsOf, table } from '../../output.ts';
 import { strong } from '../../paint.ts';
 import { emptyText } from '../../session.ts';
-import { shownChecks } from './check-values.ts';
+import { shownChecks } from '../errors.ts';
 
 const SEARCH_NOTES = `
 Finds ids, references, idempotency keys, holder references, error codes, names

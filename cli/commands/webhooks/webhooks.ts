@@ -31,8 +31,8 @@ import {
 } from '../../session.ts';
 import { plainTime, readLater } from '../../times.ts';
 import { adviceOn, OPERATOR_WEBHOOK_COLUMNS, WEBHOOK_COLUMNS, webhookPairs } from '../../webhook-text.ts';
-import { addDelivery } from './webhook-delivery.ts';
 import {
+  addDelivery,
   commandsAbout,
   REACH_OPTION,
   REMOVABLE,
@@ -45,7 +45,7 @@ import {
   readWebhookType,
   WEBHOOK_ID,
   webhooksOf,
-} from './webhook-options.ts';
+} from './webhook-delivery.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { usageAdvice } from '../../../cli/usage-advice.ts';
+import { usageAdvice } from '../../../cli/program.ts';
 import { kindOf } from '../../../console/format/ids.ts';
 import { nameOfActor } from '../../../console/format/names.ts';
 import { termsIn } from '../../../contract/search/words.ts';

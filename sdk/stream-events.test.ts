@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EventStreamParser, type StreamMessage } from './event-stream-parser.ts';
+import { EventStreamParser, type StreamMessage } from './stream-events.ts';
 
 const encoder = new TextEncoder();
 
