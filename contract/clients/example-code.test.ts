@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { exampleOf, exampleReply } from '../examples.ts';
 import { OPERATION_IDS, OPERATIONS } from '../operations.ts';
-import { pythonOf, typescriptOf } from './example-code.ts';
-import { goOf } from './go-example.ts';
+import { goOf, pythonOf, typescriptOf } from './example-code.ts';
 
 const HERE = { base: 'http://localhost:8080', needsKey: false };
 

@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import type { IdentifierPrefix } from '../../domain/identifier.ts';
-import { READINESS_REASONS } from '../../domain/readiness.ts';
+import { READINESS_REASONS } from '../../domain/service-status.ts';
 import * as access from '../access.ts';
 import * as approvals from '../approvals.ts';
 import * as audit from '../audit.ts';

@@ -1,4 +1,4 @@
-import { SANDBOX_BEHAVIOR_PATTERN, SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
+import { SANDBOX_BEHAVIOR_PATTERN, SANDBOX_BEHAVIORS } from '../../domain/sandbox.ts';
 import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
 import type { ErrorCode } from '../operations.ts';
 import { DEMO_PROGRAM, EXAMPLE_CASE_ID, EXAMPLE_INCIDENT_ID, EXAMPLE_REQUEST_ID } from '../samples.ts';

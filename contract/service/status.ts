@@ -1,10 +1,10 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import { SURVIVALS } from '../../domain/primary-loss.ts';
-import { READINESS_REASONS } from '../../domain/readiness.ts';
 import {
   CONCERNS,
   DATABASE_STATES,
   DELIVERY_STATES,
+  READINESS_REASONS,
   SCHEMA_STATES,
   STATUS_PARTS,
 } from '../../domain/service-status.ts';

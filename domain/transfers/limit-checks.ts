@@ -16,8 +16,7 @@ import {
   stateOf,
 } from '../ledger/limits.ts';
 import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
-import { Refusal } from '../refusal.ts';
-import type { Seen, SeenValue } from '../seen.ts';
+import { Refusal, type Seen, type SeenValue } from '../refusal.ts';
 import type { TransferTerms, TransferType } from './transfer.ts';
 import { endsOf, type Finding, NOT_EVALUATED, Passed, type TransferView } from './transfer-view.ts';
 

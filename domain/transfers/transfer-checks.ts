@@ -1,8 +1,7 @@
 import { CARD_RULES, type Card, cardRefusal, cardStatusOn } from '../cards/card.ts';
 import type { RefusalCode } from '../error-codes.ts';
 import type { Direction } from '../ledger/limits.ts';
-import { Refusal } from '../refusal.ts';
-import type { Seen } from '../seen.ts';
+import { Refusal, type Seen } from '../refusal.ts';
 import { allDisabling, type SwitchSetting, scopeOf } from '../switch.ts';
 import {
   examineAvailable,

@@ -1,8 +1,7 @@
 import type { Card } from '../cards/card.ts';
 import type { Account, Ends } from '../ledger/ledger.ts';
 import type { Direction, ProgramRules, Usage } from '../ledger/limits.ts';
-import type { Refusal } from '../refusal.ts';
-import type { Seen } from '../seen.ts';
+import type { Refusal, Seen } from '../refusal.ts';
 import type { SwitchSetting } from '../switch.ts';
 import type { TransferTerms } from './transfer.ts';
 

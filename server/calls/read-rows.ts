@@ -1,5 +1,5 @@
-import { READINESS } from '../../domain/readiness.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
+import { READINESS } from '../../domain/service-status.ts';
 import type { Database, Row, Statement } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { OperationFailure } from './call.ts';

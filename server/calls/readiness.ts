@@ -1,5 +1,5 @@
-import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { READINESS, type ReadinessReason } from '../../domain/service-status.ts';
 import { type RunbookPage, runbookPath } from '../foundation/runbook.ts';
 
 export const READINESS_PAGES: Readonly<Record<Exclude<ReadinessReason, 'ready'>, RunbookPage>> = {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { canonicalJson } from '../../contract/reading/json.ts';
-import { normalForm } from '../../contract/reading/normal-form.ts';
+import { canonicalJson, normalForm } from '../../contract/reading/json.ts';
 import { parseStrictJson } from '../calls/strict-json.ts';
 
 function normal(operation: OperationId, body: object): string {

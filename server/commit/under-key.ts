@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
-import { canonicalJson } from '../../contract/reading/json.ts';
-import { normalForm } from '../../contract/reading/normal-form.ts';
+import { canonicalJson, normalForm } from '../../contract/reading/json.ts';
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import {
   type Fingerprint,

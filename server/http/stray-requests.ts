@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { ErrorCode } from '../../contract/operations.ts';
-import { isMeantFor } from '../../contract/reading/similar-names.ts';
+import { isMeantFor } from '../../contract/reading/read-fields.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Parts of operation paths. They match even if a proxy adds a prefix or the client omits `/api`. */

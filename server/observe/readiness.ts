@@ -1,4 +1,4 @@
-import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
+import { READINESS, type ReadinessReason } from '../../domain/service-status.ts';
 import { newId } from '../foundation/ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import type { Databases } from '../store/connection/databases.ts';

@@ -13,8 +13,8 @@ import { type ErrorCode, OPERATION_IDS, type OperationId } from '../../contract/
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { parseJson } from '../../domain/parse-json.ts';
-import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { READINESS, type ReadinessReason } from '../../domain/service-status.ts';
 import { placeOf } from '../../installation.mjs';
 import { notReady, runbookOf } from '../calls/readiness.ts';
 import { maskedText } from '../foundation/redaction.ts';

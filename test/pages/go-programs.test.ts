@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { goOf } from '../../contract/clients/go-example.ts';
+import { goOf } from '../../contract/clients/example-code.ts';
 import { useDirectory, useOwnService } from '../harness/service.ts';
 import { CHANGES, RUN, type Runner, runExample } from './run-example.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pythonOf, typescriptOf } from '../../contract/clients/example-code.ts';
-import { goOf } from '../../contract/clients/go-example.ts';
+import { goOf, pythonOf, typescriptOf } from '../../contract/clients/example-code.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';

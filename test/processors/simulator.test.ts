@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { readAnswer } from '../../contract/processors/read-answer.ts';
-import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../domain/processors/sandbox-behavior.ts';
+import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../domain/sandbox.ts';
 import { prepareSimulator, writeSettlementFile } from '../../server/background/processors/start-simulator.ts';
 import { parseStrictJson } from '../../server/calls/strict-json.ts';
 import { readBehavior } from '../../simulator/behavior.ts';

@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
+import { READINESS, READINESS_REASONS } from '../../domain/service-status.ts';
 import { patiently } from '../harness/client/patience.ts';
 import { connect } from '../harness/ledger.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';

@@ -261,6 +261,6 @@ export const FAILING: Mutants = {
     edits: {
       adjust: ['retryAfterMilliseconds > 2 * base ? 2 * base : retryAfterMilliseconds', 'retryAfterMilliseconds'],
     },
-    witnesses: [{ file: 'domain/webhooks/schedule.test.ts' }],
+    witnesses: [{ file: 'domain/webhooks/health.test.ts' }],
   },
 };

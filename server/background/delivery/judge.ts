@@ -1,5 +1,11 @@
-import { afterFailure, afterSuccess, findNotice } from '../../../domain/webhooks/health.ts';
-import { type FailedAttempt, type FailureKind, retryPause } from '../../../domain/webhooks/schedule.ts';
+import {
+  afterFailure,
+  afterSuccess,
+  type FailedAttempt,
+  type FailureKind,
+  findNotice,
+  retryPause,
+} from '../../../domain/webhooks/health.ts';
 import { narrowWindow, widenWindow } from '../../../domain/webhooks/webhook.ts';
 import { databaseTime } from '../../foundation/database-clock.ts';
 import { idAt } from '../../foundation/ids.ts';

@@ -1,4 +1,4 @@
-import { READINESS } from '../../../domain/readiness.ts';
+import { READINESS } from '../../../domain/service-status.ts';
 import { VERSION } from '../../../installation.mjs';
 import { runbookOf } from '../../calls/readiness.ts';
 import type { Configuration } from '../../foundation/configuration/configuration.ts';

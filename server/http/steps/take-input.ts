@@ -10,8 +10,8 @@ import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../.
 import { MIN_MAX_BODY_BYTES } from '../../../contract/reading/request-size.ts';
 import { takesIfMatch } from '../../../contract/reading/versions.ts';
 import type { AmountAsSent } from '../../../domain/ledger/money.ts';
-import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/processors/sandbox-behavior.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { isSandboxBehavior, SANDBOX_BEHAVIORS } from '../../../domain/sandbox.ts';
 import { JsonFault, parseStrictJson } from '../../calls/strict-json.ts';
 import { programMissing } from '../admission/caller.ts';
 import type { OperationRequest, Sent } from '../operation-request.ts';

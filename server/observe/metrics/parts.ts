@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { READINESS, READINESS_REASONS } from '../../../domain/readiness.ts';
+import { READINESS, READINESS_REASONS } from '../../../domain/service-status.ts';
 import type { BackupStatus } from '../../postgres/backup/backup-job.ts';
 import type { Databases } from '../../store/connection/databases.ts';
 import { DROP_REASONS } from '../../store/error.ts';

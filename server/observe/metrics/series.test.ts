@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
-import { READINESS_REASONS } from '../../../domain/readiness.ts';
+import { READINESS_REASONS } from '../../../domain/service-status.ts';
 import { type CountedResponse, REQUEST_KINDS, ResponseCounter } from '../../calls/responses/response-counter.ts';
 import { DROP_REASONS } from '../../store/error.ts';
 import {

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { pythonOf, typescriptOf } from '../../../contract/clients/example-code.ts';
-import { goOf } from '../../../contract/clients/go-example.ts';
+import { goOf, pythonOf, typescriptOf } from '../../../contract/clients/example-code.ts';
 import { isOfClients } from '../../../contract/clients/sdk-methods.ts';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../../contract/examples.ts';

@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_CATALOGUE } from '../../../contract/events/catalogue.ts';
 import { type Field, fieldsOf } from '../../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, SECTIONS } from '../../../contract/operations.ts';
-import { errorEntries } from '../../../contract/search/error-entries.ts';
-import { type ErrorHit, errorSearch } from '../../../contract/search/error-search.ts';
+import { type ErrorHit, errorEntries, errorSearch } from '../../../contract/search/error-search.ts';
 import {
   type EntryKind,
   type EntryText,

@@ -1,6 +1,5 @@
 import { ERRORS, FAMILY_PATTERNS } from '../../../contract/errors/catalogue.ts';
-import { FAMILY_MEANINGS } from '../../../contract/search/error-entries.ts';
-import type { ErrorHit } from '../../../contract/search/error-search.ts';
+import { type ErrorHit, FAMILY_MEANINGS } from '../../../contract/search/error-search.ts';
 import type { EntryKind, Found } from '../../../contract/search/search-index.ts';
 import { nearestOf, pageSearch } from './page-search.ts';
 

@@ -1,7 +1,6 @@
 import { ERRORS, FAMILY_PATTERNS } from '../../../contract/errors/catalogue.ts';
 import { OPERATIONS } from '../../../contract/operations.ts';
-import { FAMILY_MEANINGS } from '../../../contract/search/error-entries.ts';
-import { type ErrorHit, requestIdIn } from '../../../contract/search/error-search.ts';
+import { type ErrorHit, FAMILY_MEANINGS, requestIdIn } from '../../../contract/search/error-search.ts';
 import type { Found, SearchEntry } from '../../../contract/search/search-index.ts';
 import { SIGNS, TONES } from '../catalogue/error-code-page.ts';
 import { withNames } from '../catalogue/event-pages.ts';

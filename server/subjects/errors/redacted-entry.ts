@@ -1,8 +1,7 @@
 import type { ErrorType } from '../../../contract/errors/record.ts';
 import { REDACTED } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
-import type { MoneyMoved } from '../../../domain/refusal.ts';
-import { isOfLedger, type Seen, shownSeen } from '../../../domain/seen.ts';
+import { isOfLedger, type MoneyMoved, type Seen, shownSeen } from '../../../domain/refusal.ts';
 import { type Cause, causesOf, type Json, jsonWithoutSecrets, withoutSecrets } from '../../foundation/redaction.ts';
 import type { LoggedError } from '../../store/error.ts';
 

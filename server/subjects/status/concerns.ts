@@ -1,6 +1,5 @@
 import type { ServiceStatus } from '../../../contract/service/status.ts';
-import { READINESS } from '../../../domain/readiness.ts';
-import type { Concern } from '../../../domain/service-status.ts';
+import { type Concern, READINESS } from '../../../domain/service-status.ts';
 import type { TransferType } from '../../../domain/transfers/transfer.ts';
 import { type RunbookPage, runbookPath } from '../../foundation/runbook.ts';
 import { type DisabledAtConnector, type DisabledInPrograms, MAX_NAMED_PROGRAMS } from '../../store/figures.ts';

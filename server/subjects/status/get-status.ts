@@ -2,10 +2,11 @@ import { hostname } from 'node:os';
 import type { ServiceStatus } from '../../../contract/service/status.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import { requiredStandbys, type Survival, survivalOf } from '../../../domain/primary-loss.ts';
-import { READINESS, type ReadinessReason } from '../../../domain/readiness.ts';
 import {
   type DatabaseState,
   type DeliveryState,
+  READINESS,
+  type ReadinessReason,
   STATUS_PARTS,
   type StatusPart,
 } from '../../../domain/service-status.ts';

@@ -1,8 +1,7 @@
 import type { TransferExplanation } from '../../../contract/transfers.ts';
 import { isSame, originalDetails, originalOf, replay } from '../../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../../domain/ledger/money.ts';
-import { Refusal } from '../../../domain/refusal.ts';
-import { type Seen, shownSeen } from '../../../domain/seen.ts';
+import { Refusal, type Seen, shownSeen } from '../../../domain/refusal.ts';
 import { foresee } from '../../../domain/transfers/money-sentence.ts';
 import { TRANSFER_CHECKS, type TransferCheck } from '../../../domain/transfers/transfer-checks.ts';
 import { type Finding, NOT_EVALUATED, type TransferView } from '../../../domain/transfers/transfer-view.ts';

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
-import { beginsAs, isMeantFor } from '../../../contract/reading/similar-names.ts';
+import { beginsAs, isMeantFor } from '../../../contract/reading/read-fields.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { isClosed } from '../../../contract/schema-parts.ts';
 import { partsOf, toRaw } from '../../fixtures/operations.ts';
