@@ -52,7 +52,7 @@ export type ReceivedRecord = Omit<ErrorRecord, 'Code' | 'Type'> & {
 
 /** The facts that every failed call has. */
 export type FailedCall = {
-  /** Whether this call moved money, over all its attempts. */
+  /** Whether this call moved money in any of its attempts. */
   readonly moneyMoved: MoneyMoved;
   /** The idempotency key that was sent. Sending the same request with it again is always safe. */
   readonly idempotencyKey: string | undefined;

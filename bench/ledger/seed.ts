@@ -7,7 +7,7 @@ import { createOperatorKey, type DatabaseServer, databaseUrl, LIVE } from './ser
 /** In minor units. Enough for every run, and far from the maximum balance. */
 const FUNDING = 900_000_000_000;
 
-/** The value of each limit. It is never reached, but it is checked for every transfer, over all days of its period. */
+/** The value of each limit. It is never reached, but it is checked for every transfer, against all days of its period. */
 const LIMIT = 900_000_000_000;
 
 const PROGRAM_LIMITS = { in: { daily_amount: LIMIT, weekly_amount: LIMIT, monthly_amount: LIMIT } } as const;

@@ -3,9 +3,9 @@ import type { AddCommands } from '../command.ts';
 import { commandOf, type GlobalOptions, urlOf } from '../session.ts';
 
 const NOTES = `
-A client of the Model Context Protocol starts this command, such as an editor or
-a chat application. It sends requests on standard input. The tools see what the
-key sees: give it a key of the role viewer. The guide is at /guides/agents.`;
+A client of the Model Context Protocol, such as an editor or a chat application,
+starts this command and sends requests on its standard input. The tools see what
+the key sees: use a key with the role viewer. The guide is at /guides/agents.`;
 
 /** Adds `mcp`. Its other parts are loaded on demand, because no other command needs them. */
 export const addMcp: AddCommands = (program, context) => {

@@ -103,7 +103,7 @@ export type BatchOrder = InBooks &
     readonly isSettled: boolean;
   };
 
-// Invariant: A line settles several orders only if they sum to its amount, and all or none of them
+// Invariant: A line settles several orders only if they sum to its amount, and then it settles all of them
 // Kept by: `batchProblem`, and one transaction that locks and marks all of them
 // Tested by: `domain/processors/settlement.test.ts`, `test/api/processors/batches.test.ts`
 

@@ -50,7 +50,7 @@ export type LockedName =
         | 'day';
       readonly name: string;
     }
-  /** The processor's token of a card. It is unique at its connector, over all card programs. */
+  /** The processor's token of a card. It is unique at its connector, across all card programs. */
   | { readonly connectorId: string; readonly tokenHash: string };
 
 /** Returns the name to lock before the movements of an operator are counted. `actor` is the operator in the audit log. */

@@ -117,13 +117,13 @@ describe('a stream', () => {
   });
 
   it.each([
-    ['text/event-stream', true],
-    ['application/json, text/event-stream', true],
-    ['text/event-stream;q=0.5, application/json', false],
-    ['text/event-stream;q=0, */*', false],
-    ['application/json', false],
-    ['*/*', false],
-  ])('is sent with Accept %s: %s', async (accept, isStream) => {
+    ['is sent', 'text/event-stream', true],
+    ['is sent', 'application/json, text/event-stream', true],
+    ['is not sent', 'text/event-stream;q=0.5, application/json', false],
+    ['is not sent', 'text/event-stream;q=0, */*', false],
+    ['is not sent', 'application/json', false],
+    ['is not sent', '*/*', false],
+  ])('%s for Accept: %s', async (_, accept, isStream) => {
     let asked: unknown;
     const started = await serve(
       fakeGateway({

@@ -95,7 +95,7 @@ type Reply = ReadBody & {
   readonly date: string | null;
 };
 
-/** The progress of a request, over all of its connections. */
+/** The progress of a request across all of its connections. */
 type Progress = { mayHaveLeft: boolean };
 
 /**

@@ -63,7 +63,7 @@ export type SendLimits = {
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
   /**
-   * Maximum number of idle connections over all hosts, for each of HTTP and HTTPS. It leaves file descriptors for the
+   * Maximum number of idle connections to all hosts together, for each of HTTP and HTTPS. It leaves file descriptors for the
    * process's own callers. If it is 0, each request has a new connection and is never sent again. Otherwise, if the
    * other side has already closed an idle connection, the request is sent again on a new one.
    */

@@ -28,7 +28,7 @@ const INTERVAL_MILLISECONDS = 60_000;
 const PORTION = 500;
 
 // Invariant: The open breaks about numbered files name each missing number once, except numbers of a break that a person has closed
-// Kept by: each round compares the numbers of the files with all breaks, and a connector has one break that ends with a number
+// Kept by: each round compares the numbers of the files with all breaks, and a connector has at most one break for each last number
 // Tested by: `test/api/processors/file-numbers.test.ts`
 
 /**

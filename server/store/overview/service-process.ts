@@ -1,7 +1,7 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, DATE, json, NUMBER, type RowOf, statement, TEXT, UUID } from '../sql.ts';
 
-/** The activity of a process in a period, in a form that can be summed over several processes. */
+/** The activity of a process in a period, in a form that can be added to that of other processes. */
 export type StoredMinute = {
   readonly milliseconds: number;
   readonly transfers: number;

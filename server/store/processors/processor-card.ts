@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Row } from '../connection/database.ts';
 import { columns, HEX, insertRow, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
 
-// Invariant: A card of a processor is registered at most once at its connector, over all card programs
+// Invariant: A card of a processor is registered at most once at its connector, across all card programs
 // Kept by: the primary key of `processor_card`; the lock on its name in `server/subjects/cards/create-card.ts`
 // Tested by: `test/api/processors/processor-cards.test.ts`
 

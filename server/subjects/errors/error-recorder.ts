@@ -256,9 +256,9 @@ class Recorder {
 }
 
 type UnauthenticatedSettings = {
-  /** Maximum number of errors in a burst, over all addresses. */
+  /** Maximum number of errors in a burst, from all addresses together. */
   readonly maxUnauthenticatedBurst: number;
-  /** Errors per second on average, over all addresses. */
+  /** Errors per second on average, from all addresses together. */
   readonly unauthenticatedPerSecond: number;
   readonly maxUnauthenticatedPerAddressMinute: number;
 };

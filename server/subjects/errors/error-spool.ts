@@ -149,7 +149,7 @@ export async function openOwnSpool(directory: string, maxBytes: number): Promise
 }
 
 /** Opens the non-empty spools of dead processes in a directory. */
-export async function openLeftSpools(
+export async function openAbandonedSpools(
   directory: string,
   own: ErrorSpool,
   maxBytes: number,

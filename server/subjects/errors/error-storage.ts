@@ -4,7 +4,7 @@ import type { Database, Statement } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../../store/error.ts';
 import { REPORTED_TYPES } from '../../store/error-report.ts';
-import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
+import { type ErrorSpool, openAbandonedSpools, openOwnSpool } from './error-spool.ts';
 
 /** Number of bytes in a spool that are reserved for the counts of dropped errors. */
 const RESERVED_BYTES = 4_096;
@@ -103,7 +103,7 @@ export class ErrorStorage {
   async loadAbandoned(pause: Pause): Promise<void> {
     const { spoolDirectory, maxSpoolBytes } = this.#options;
     if (this.#spool === undefined || this.#isDown) return;
-    for (const spool of await openLeftSpools(spoolDirectory, this.#spool, maxSpoolBytes)) {
+    for (const spool of await openAbandonedSpools(spoolDirectory, this.#spool, maxSpoolBytes)) {
       try {
         await this.#empty(spool, pause);
       } finally {

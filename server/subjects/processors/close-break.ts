@@ -101,7 +101,7 @@ export async function closeBreak(service: Service, call: CloseCall): Promise<Rep
   });
 }
 
-// Invariant: A person's decision settles orders by one line, once, and only while they sum to it and no other line has settled them
+// Invariant: A person can settle orders with a line only if they sum to its amount and no other line has settled them
 // Kept by: the locks of the file, the orders and the break, held while they are compared
 // Tested by: `test/api/processors/batches.test.ts`
 

@@ -64,7 +64,7 @@ const MAX_RESULTS = 5;
 /** One more than the number of results to show, to find out whether there are more. */
 const COUNT = MAX_RESULTS + 1;
 
-/** Maximum number of transfers that a search by amount compares with the currencies and the period, over all programs. */
+/** Maximum number of transfers that a search by amount compares with the currencies and the period, in all programs together. */
 const MAX_AMOUNTS_EXAMINED = 20_000;
 
 /** Maximum number of holders that a search compares with part of a name. It takes a few hundredths of a second. */

@@ -4,7 +4,7 @@ import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { useOwnService } from '../../harness/service.ts';
 import { EVENTS, get, OPERATOR_EVENTS, openStream, page, readAll, type WireEvent } from './event-reader.ts';
 
-const service = useOwnService("It makes the ledger's events older.");
+const service = useOwnService("It deletes the ledger's events.");
 const url = () => service().url;
 
 let database: pg.Client;

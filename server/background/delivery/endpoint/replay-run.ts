@@ -25,7 +25,7 @@ export class ReplayRun {
   sent: number;
   readonly #stored: RunningReplay;
   readonly #source: ReplaySource;
-  /** The cursor over all events of the range, or null if only dead events are sent. */
+  /** The cursor in the events of the range, or null if only dead events are sent. */
   readonly #cursor: EventCursor | null;
   readonly #places: Places;
   #found: FeedEvent[] = [];
