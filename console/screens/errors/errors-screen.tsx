@@ -142,7 +142,6 @@ function Counts({
         {totals.slice(0, MAX_CODES).map((total) => (
           <li key={total.code}>
             <Button
-              kind="quiet"
               onClick={() => onCode(total.code === code ? '' : total.code)}
               title={total.code === code ? 'Show all codes' : 'Show only this code'}
             >
