@@ -96,7 +96,7 @@ const COLUMNS: readonly Column<AccessRecord>[] = [
     title: 'Last used',
     onPhone: 'value',
     cell: ({ last_used_at }) =>
-      last_used_at === null ? <span class="quiet">never</span> : <Moment at={last_used_at} distance actual />,
+      last_used_at === null ? <span class="quiet">never</span> : <Moment at={last_used_at} short actual />,
   },
   { title: 'Expires', cell: ({ expires_at: at }) => at !== null && <Moment at={at} short /> },
 ];

@@ -79,10 +79,10 @@ function hrefOf({ approval_id: id }: ApprovalRecord): string {
 const COLUMNS: readonly Column<ApprovalRecord>[] = [
   { title: 'Request', onPhone: 'title', cell: (row) => <a href={hrefOf(row)}>{sentenceOf(row)}</a> },
   { title: 'Status', onPhone: 'value', cell: ({ status }) => <ApprovalState status={status} /> },
-  { title: 'Asked', onPhone: 'note', cell: ({ requested_at: at }) => <Moment at={at} distance /> },
+  { title: 'Asked', onPhone: 'note', cell: ({ requested_at: at }) => <Moment at={at} short /> },
   { title: 'Decided by', onPhone: 'note', cell: ({ decided_by_name: name, decided_by: id }) => name ?? id },
   {
     title: 'Expires',
-    cell: ({ status, expires_at: at }) => status === 'pending' && <Moment at={at} distance />,
+    cell: ({ status, expires_at: at }) => status === 'pending' && <Moment at={at} short />,
   },
 ];

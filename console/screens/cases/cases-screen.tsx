@@ -201,7 +201,7 @@ const AGE = {
   onPhone: 'note',
   cell: (row: CaseRecord) => (
     <a href={hrefOfCase(row)}>
-      <Moment at={row.created_at} distance />
+      <Moment at={row.created_at} short />
     </a>
   ),
 } as const;

@@ -157,7 +157,7 @@ const COLUMNS: readonly Column<QueuedCase>[] = [
     onPhone: 'note',
     cell: (row) => (
       <a href={hrefOfCase(row)}>
-        <Moment at={row.created_at} distance />
+        <Moment at={row.created_at} short />
       </a>
     ),
   },

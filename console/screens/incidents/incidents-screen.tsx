@@ -87,6 +87,6 @@ const COLUMNS: readonly Column<IncidentRecord>[] = [
     ),
   },
   { title: 'Covers', onPhone: 'note', cell: (row) => <Coverage incident={row} /> },
-  { title: 'Began', onPhone: 'note', cell: ({ started_at: at }) => <Moment at={at} distance /> },
+  { title: 'Began', onPhone: 'note', cell: ({ started_at: at }) => <Moment at={at} short /> },
   { title: 'Ended', cell: ({ resolved_at: at }) => at !== null && <Moment at={at} short /> },
 ];

@@ -164,10 +164,10 @@ function Scopes({ record: { role, scopes } }: { readonly record: KeyRecord }) {
 }
 
 function LastUsed({ record, now }: { readonly record: KeyRecord; readonly now: number }) {
-  if (record.last_used_at === null) return <span class="quiet">never used</span>;
+  if (record.last_used_at === null) return <span class="quiet unbroken">never used</span>;
   return (
     <span>
-      <Moment at={record.last_used_at} distance actual />
+      <Moment at={record.last_used_at} short actual />
       {isUnused(record, Date.now()) && stateOfKey(record, now) === 'active' && (
         <>
           {' '}

@@ -31,7 +31,7 @@ export function PeopleSection() {
       ),
     },
     { title: 'Roles', onPhone: 'note', cell: ({ roles }) => roles.join(', ') },
-    { title: 'Signed in', onPhone: 'note', cell: ({ last_seen_at }) => <Moment at={last_seen_at} distance actual /> },
+    { title: 'Signed in', onPhone: 'note', cell: ({ last_seen_at }) => <Moment at={last_seen_at} short actual /> },
     {
       title: 'State',
       onPhone: 'value',

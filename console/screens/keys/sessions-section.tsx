@@ -28,13 +28,13 @@ export function SessionsSection() {
       ),
     },
     { title: 'Role', onPhone: 'note', cell: ({ role }) => role ?? <span class="quiet">none</span> },
-    { title: 'Signed in', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} distance actual /> },
+    { title: 'Signed in', onPhone: 'note', cell: ({ created_at }) => <Moment at={created_at} short actual /> },
     {
       title: 'Last active',
       onPhone: 'value',
-      cell: ({ last_active_at }) => <Moment at={last_active_at} distance actual />,
+      cell: ({ last_active_at }) => <Moment at={last_active_at} short actual />,
     },
-    { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} distance actual /> },
+    { title: 'Ends if idle', cell: ({ idle_ends_at }) => <Moment at={idle_ends_at} short actual /> },
     { title: 'Expires', cell: ({ ends_at }) => <Moment at={ends_at} short actual /> },
   ];
   const actions: readonly Column<SessionRecord>[] = can('revoke_session')

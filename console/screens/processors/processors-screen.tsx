@@ -98,7 +98,7 @@ const CONNECTOR_COLUMNS: readonly Column<ConnectorRecord>[] = [
   {
     title: 'Oldest unknown',
     cell: ({ oldest_unknown_since: since }) =>
-      since === null ? <span class="quiet">none</span> : <Moment at={since} distance />,
+      since === null ? <span class="quiet">none</span> : <Moment at={since} short />,
   },
   { title: 'Calls now', align: 'end', cell: ({ in_flight: calls }) => calls },
 ];
