@@ -78,7 +78,7 @@ it('says what each booking of a break means for its account', () => {
 });
 
 it('counts waiting attempts', () => {
-  expect(openText(NONE)).toBe('none');
+  expect(openText(NONE)).toBe('no open transfers');
   expect(openText({ ...NONE, ready: 3, unknown: 1 })).toBe('3 not sent yet, 1 outcome unknown');
 });
 

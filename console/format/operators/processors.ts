@@ -262,7 +262,7 @@ export function resultText(file: SettlementFileRecord): string {
 /** Counts the attempts of a connector that have not ended: `3 not sent yet, 5 outcome unknown`, or `none`. */
 export function openText(open: ConnectorRecord['open']): string {
   const counts = Object.entries(open).filter(([, count]) => count > 0);
-  if (counts.length === 0) return 'none';
+  if (counts.length === 0) return 'no open transfers';
   return counts.map(([status, count]) => `${count} ${ATTEMPT_WORDS[status as Status].word}`).join(', ');
 }
 

@@ -55,7 +55,7 @@ export function SearchScreen() {
           }
         >
           <PeriodFilter
-            label="Time of an amount"
+            label="When, for an amount"
             value={{ period, from, to }}
             onChange={(changes, options) => setState({ ...changes, open: '' }, options)}
           />

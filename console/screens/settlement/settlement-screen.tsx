@@ -87,12 +87,19 @@ const COLUMNS: readonly Column<SettlementFileRecord>[] = [
   {
     title: 'Lines',
     onPhone: 'note',
-    cell: (file) => (progressOf(file) === undefined ? linesText(file) : progressText(file)),
+    cell: (file) => (
+      <span class="unbroken">{progressOf(file) === undefined ? linesText(file) : progressText(file)}</span>
+    ),
   },
   {
     title: 'Different',
     onPhone: 'note',
-    cell: (file) => (differing(file) === 0 ? <span class="quiet none">none</span> : <b>{differing(file)} different</b>),
+    cell: (file) =>
+      differing(file) === 0 ? (
+        <span class="quiet none">none</span>
+      ) : (
+        <b class="unbroken">{differing(file)} different</b>
+      ),
   },
   { title: 'Sums', onPhone: 'note', cell: ({ totals }) => <Sums totals={totals} /> },
   { title: 'Imported', onPhone: 'note', cell: ({ created_at: at }) => <Moment at={at} short /> },
@@ -103,7 +110,7 @@ function Sums({ totals }: Pick<SettlementFileRecord, 'totals'>) {
   return (
     <>
       {totals.map(({ currency, pushed, pulled }) => (
-        <div key={currency}>
+        <div key={currency} class="unbroken">
           {pushed !== 0 && (
             <>
               <Money amount={pushed} currency={currency} /> to cards

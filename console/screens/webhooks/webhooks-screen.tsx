@@ -75,13 +75,21 @@ const COLUMNS: readonly Column<WebhookRecord>[] = [
     ),
   },
   { title: 'State', onPhone: 'note', cell: (webhook) => <WebhookState webhook={webhook} /> },
-  { title: 'Sends', optional: 'shown', cell: ({ types }) => (types === null ? 'all events' : types.join(', ')) },
+  {
+    title: 'Sends',
+    optional: 'shown',
+    cell: ({ types }) => (types === null ? <span class="unbroken">all events</span> : types.join(', ')),
+  },
   { title: 'Waiting', align: 'end', optional: 'shown', cell: ({ backlog }) => formatCount(backlog) },
   { title: 'Undelivered', align: 'end', optional: 'shown', cell: ({ dead }) => formatCount(dead) },
   {
     title: 'Last delivery',
     onPhone: 'value',
     cell: ({ last_success_at }) =>
-      last_success_at === null ? <span class="quiet">none yet</span> : <Moment at={last_success_at} distance actual />,
+      last_success_at === null ? (
+        <span class="quiet unbroken">nothing sent yet</span>
+      ) : (
+        <Moment at={last_success_at} short actual />
+      ),
   },
 ];
