@@ -45,7 +45,7 @@ const DAY_OPTION = { day: { flag: '--day <date>', help: 'day, such as 2030-01-31
 
 /** Adds `days`. `show` exits with 3 if the day does not add up, so that a scheduler can alert. */
 export const addDays: AddCommands = (program, context) => {
-  const days = program.command('days').description('daily reports of card programs, and closing days; for operators');
+  const days = program.command('days').description('daily reports of card programs, and closing days');
   addCommand<GetDayQuery>(days, context, {
     ...PROGRAM,
     name: 'show <program_id>',

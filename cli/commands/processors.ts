@@ -78,7 +78,7 @@ export const addProcessors: AddCommands = (program, context) => {
   addAttempts(program, context);
   addCommand(program, context, {
     name: 'connectors',
-    description: 'show the connectors to processors, their pending work, and why they are disabled; for operators',
+    description: 'show the connectors to processors, their pending work, and why they are disabled',
     run: async ({ service, showText, width }) => {
       const found = await service.connectors.list();
       showText(found, connectorsText(found.data, width));

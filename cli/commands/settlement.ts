@@ -43,7 +43,7 @@ was interrupted, run it again: it continues where it stopped.`;
 export const addSettlement: AddCommands = (program, context) => {
   const settlement = program
     .command('settlement')
-    .description('compare the settlement files of processors with the books; for operators');
+    .description('compare the settlement files of processors with the books');
   addCommand<ImportOptions>(settlement, context, {
     name: 'import <file>',
     argument: 'file of the processor: comma-separated values, camt.053, camt.054 or BAI2',
