@@ -77,7 +77,7 @@ test('reads back the value of a date and time field, which has seconds only if t
   expect(toFieldValue('never')).toBe('');
 });
 
-test('names a time zone with its distance from UTC at that time', () => {
+test('names a time zone with its offset from UTC at that time', () => {
   expect(zoneText(Date.parse(NOON), 'Europe/Berlin')).toBe('Europe/Berlin, UTC+1');
   expect(zoneText(Date.parse('2026-07-01T00:00:00Z'), 'Europe/Berlin')).toBe('Europe/Berlin, UTC+2');
   expect(zoneText(Date.parse(NOON), 'Asia/Calcutta')).toMatch(/, UTC\+5:30$/);

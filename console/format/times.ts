@@ -97,7 +97,7 @@ export function toFieldValue(iso: string): string {
   return local.slice(0, local.slice(17, 19) === '00' ? 16 : 19);
 }
 
-/** Names the user's time zone and its distance from UTC at a moment: `Europe/Berlin, UTC+1`. */
+/** Names the user's time zone and its offset from UTC at a moment: `Europe/Berlin, UTC+1`. */
 export function zoneText(at: number, timeZone?: string): string {
   const format = new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'shortOffset' });
   const { timeZone: name } = format.resolvedOptions();

@@ -141,7 +141,7 @@ test('limits the number of orders of one line, and of those that get an answer',
   ]);
 });
 
-test('keeps the outcome of several orders whose answers may have been recorded, unless one was settled since', () => {
+test('keeps the outcome of several orders whose answers may be recorded already, unless one was settled in the meantime', () => {
   const answered = [ORDER, { ...ORDER, status: 'declined' as const }];
   expect(batchFindingOf(BATCH, answered, 'reported')).toEqual(approved);
   expect(batchFindingOf(BATCH, [ORDER, ORDER], 'reported')).toEqual(approved);

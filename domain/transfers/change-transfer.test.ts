@@ -9,7 +9,7 @@ import { decideTransfer, type TransferPlan } from './create-transfer.ts';
 import type { TransferTerms } from './transfer.ts';
 import type { TransferView } from './transfer-view.ts';
 
-// The jobs select only what is due. These tests ask too early, too late and in a disabled scope, as a faulty job would.
+// The jobs select only due transfers and holds. These tests act too early, too late and in a disabled scope, as a faulty job would.
 
 const CREATED = Date.parse('2026-01-31T09:00:00.000Z');
 const MINUTE = 60_000;
@@ -87,7 +87,7 @@ test.each([
   expect(resultOf(decideExecution(transfer, viewAt(CREATED + later, switches)))).toBe(result);
 });
 
-test('a transfer that was executed or canceled before is not executed', () => {
+test('a transfer that was already executed or canceled is not executed', () => {
   const { transfer } = created({ scheduledFor: CREATED + MINUTE });
   const made = decideExecution(transfer, viewAt(CREATED + MINUTE));
   const canceled = decideCancel({ transfer, hold: undefined }, viewAt(CREATED));

@@ -171,7 +171,7 @@ function examineConnector(terms: TransferTerms, view: TransferView): Finding {
     return fail('connector_not_supported', '/type', message);
   }
   if (terms.capture === 'manual') {
-    const message = `${whose}, which moves it at once: it cannot be held and captured later. Omit 'capture'.`;
+    const message = `${whose}, which moves money immediately: the amount cannot be held and captured later. Omit 'capture'.`;
     return fail('connector_not_supported', '/capture', message);
   }
   // A scheduled transfer is sent when it is due, and waits if the processor cannot be reached then.

@@ -66,7 +66,8 @@ export type HttpSettings = {
   /** If more requests than this are late, new ones are refused, so that accepted requests meet their deadline. */
   readonly maxLateRequests: number;
   /**
-   * Maximum number of requests per second from one address, averaged over ten seconds. 0 means no limit. A page counts as several.
+   * Maximum number of requests per second from one address, averaged over ten seconds. 0 means no limit. A page
+   * counts as several requests.
    */
   readonly addressRatePerSecond: number;
   /** Maximum number of requests per second with one API key, averaged over ten seconds. 0 means no limit. */

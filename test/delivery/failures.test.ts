@@ -407,7 +407,7 @@ test('sends a retry only once, even if it is due when the webhook pauses and the
     return 204;
   };
   await webhookWhen(program, id, ({ status }) => status === 'enabled');
-  await waitFor('the retries that are due', async () => (await rows()) <= 1);
+  await waitFor('the due retries', async () => (await rows()) <= 1);
   await makeDue(world(), id);
   await waitFor('all retries', async () => (await rows()) === 0);
   expect(accepted.toSorted((one, other) => one - other)).toEqual(

@@ -104,7 +104,7 @@ describe('a primary that is stopped', () => {
     return database.host;
   }
 
-  test('is found at first, although a standby and a host that does not respond are listed before it', async () => {
+  test('is found when the service starts, even if a standby and a host that does not respond are listed before it', async () => {
     expect(idOf(await send(randomUUID()))).toMatch(/^tr_/);
     expect(usedHost()).toBe(primaryName());
     expect(await statedHost()).toBe(primaryName());

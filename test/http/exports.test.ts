@@ -157,7 +157,7 @@ describe('an export that is refused', () => {
 
 describe('an export that fails midway', () => {
   it('is cut off without the last chunk, and its error is logged under its request id', async () => {
-    // The connection must end at once, and not after the linger time.
+    // The connection must end immediately, without waiting for the linger time.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
       lingerMilliseconds: 60_000,
       maxDrainMilliseconds: 100,
@@ -274,7 +274,7 @@ describe('a caller of an export', () => {
     expect(await (await started.connect(bare('GET', '/'))).next()).toMatchObject({ status: 200 });
   });
 
-  it('ends without an error if it disconnects', async () => {
+  it('causes no error if it disconnects', async () => {
     const source = sourceOf(async () => {
       await delay(1);
       return 'x'.repeat(10_000);
@@ -316,7 +316,7 @@ describe('while the service closes', () => {
     const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a start', async () => source.asked > 3);
-    // The close completes, so the close has ended the export, and not the read timeout.
+    // The read timeout is too long to end the export, so the close must have ended it.
     await started.server.close();
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);

@@ -193,7 +193,7 @@ describe('dropping an old partition', () => {
     }
   });
 
-  test('is refused for a month whose only needed row belongs to one program or to all', async () => {
+  test('is refused for a month with one needed row, whether the row belongs to one program or to all', async () => {
     for (const isShared of [false, true]) {
       await superuser.query('begin');
       await deleteUpTo(0);

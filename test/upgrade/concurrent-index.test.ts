@@ -72,11 +72,11 @@ test('if migrate is killed while it builds an index, PostgreSQL stops, and the n
   const { child, ended } = await startBuilding();
   child.kill('SIGKILL');
   await ended;
-  await waitFor('PostgreSQL has noticed', async () => (await builders()).length === 0);
+  await waitFor('PostgreSQL to end the build', async () => (await builders()).length === 0);
   await expectRebuilt();
 });
 
-test('if the server ends the build, migrate fails, the service runs, and the next migrate builds the index again', async () => {
+test('if the server ends the build, migrate fails, commands report an old schema, and the next migrate builds the index again', async () => {
   const { ended } = await startBuilding();
   const [pid] = await builders();
   await client.query('select pg_terminate_backend($1)', [pid]);

@@ -71,6 +71,6 @@ export async function replaceDatabase(service: ServiceProcess, path: string, all
     const server = await embeddedServerOf(path).catch(() => undefined);
     return ready.status === 200 && server !== undefined && server.processId !== killed;
   };
-  await waitFor('the database of the service is back', isBack);
+  await waitFor('the database of the service', isBack);
   return performance.now() - killedAt;
 }

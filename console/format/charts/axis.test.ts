@@ -37,7 +37,7 @@ test('has three to five ticks from 0 to a number above every maximum', () => {
   );
 });
 
-test('has three times or more between any two times, at most as many as fit', () => {
+test('has at least three ticks in a period of any length, and no more than fit', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 2e9 }), fc.integer({ min: 60, max: 90 * DAY }), (first, length) => {
       for (const most of [3, 4, 7, 12]) {

@@ -227,7 +227,7 @@ export function linesText({ outcomes, line_count: count }: SettlementFileRecord)
   return `${formatCount(matched)} of ${formatCount(count)} match${reported === 0 ? '' : told}`;
 }
 
-/** Says how far a file is: `300 of 1,000 lines are compared`. */
+/** Describes the progress of a file: `300 of 1,000 lines are compared`. */
 export function progressText({
   status,
   lines_received: received,

@@ -28,12 +28,12 @@ export function IncidentScreen({ parameters }: { readonly parameters: Parameters
     setDone(text);
     state.reload();
   };
-  const goesOn = inspected?.status === 'open';
+  const isOpen = inspected?.status === 'open';
   return (
     <Page
       title={shown?.record.title ?? 'Incident'}
       actions={
-        goesOn && (
+        isOpen && (
           <>
             {can('update_incident') && <Button onClick={() => setOpen('edit')}>Edit</Button>}
             {can('resolve_incident') && <Button onClick={() => setOpen('end')}>End the incident…</Button>}

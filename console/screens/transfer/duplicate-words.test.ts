@@ -55,7 +55,7 @@ it.each([
   expect(verdictOf(chain, true)).toMatchObject({ sentence, isLikely: true, undo });
 });
 
-it('says how to undo repetitions of which only some are completed', () => {
+it('says how to undo repetitions if only some of them are completed', () => {
   const third = { ...LATER, transfer_id: 'tr_3', status: 'pending', capture: 'manual', captured_amount: 0 } as const;
   expect(verdictOf([EARLIER, LATER, third])).toMatchObject({
     sentence: 'Probably loaded 3 times: cancel the 2 repetitions, or reverse them once completed.',

@@ -281,7 +281,7 @@ async function untilAllIsStored(client: TransferService, webhookId: string): Pro
   );
   // A delivery that ends after the last round of the erasure would store the receiver's response, which has the marker.
   await untilRelayed(database);
-  await waitFor('everything is sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
+  await waitFor('everything to be sent', async () => (await client.webhooks.get(webhookId)).backlog === 0);
 }
 
 test('erases everything that identifies the holder of a card, and leaves everything else unchanged', async (context) => {

@@ -21,7 +21,7 @@ const linesOf = (): readonly Line[] => [
   { processor_reference: randomUUID(), kind: 'push', amount: 1, currency: 'USD', settled_on: '2026-11-30' },
 ];
 
-/** Creates a file with a number, and returns its id. The lines are missing. */
+/** Creates a file with a number, without sending its lines. Returns its id. */
 async function begin(sequence_number: number, lines = linesOf()): Promise<string> {
   return (await createFile(lines, { sequence_number })).file_id;
 }
@@ -227,7 +227,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual([]);
   });
 
-  test('stays closed once a person has closed its break, until one of its files has arrived and was withdrawn', async () => {
+  test('stays closed once a person has closed its break, until one of its files arrives and is withdrawn', async () => {
     await arrive(1, 5);
     await look();
     await close((await breaksOf('file_missing'))[0]);
@@ -242,7 +242,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual(['file 3 | file 5']);
   });
 
-  test('has no break if a process was stopped before it inserts the break, and a file has arrived since then', async () => {
+  test('gets no break if its file arrives after a process has read the gap and before it inserts the break', async () => {
     await arrive(1, 2, 5);
     const sent = [
       { breakId: newId(), missingFrom: 2, missingUntil: 2 },
@@ -255,7 +255,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual(['files 3 to 4 | file 5']);
   });
 
-  test('is named with a later file while one is left, although the file after the gap was withdrawn', async () => {
+  test('is named with the next later file if the file after the gap is withdrawn', async () => {
     const [, last] = await arrive(11, 15);
     await look();
     await withdraw(last ?? '');
@@ -268,7 +268,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual([]);
   });
 
-  test('has one break if a break that was closed reopens', async () => {
+  test('has each number in only one break after a closed break reopens', async () => {
     await arrive(11, 15);
     await look();
     const [first, second, third] = await arrive(12, 13, 14);
@@ -283,7 +283,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual(['file 14 | file 15', 'files 12 to 13 | file 15']);
   });
 
-  test('is reported if a file is withdrawn that had arrived before a person closed the break', async () => {
+  test('is reported again if a person has closed the break, and a file that arrived earlier is withdrawn', async () => {
     await arrive(11, 15);
     await look();
     const [third] = await arrive(13);
@@ -298,7 +298,7 @@ describe('a gap in the numbers', () => {
     expect(await openGaps()).toEqual(['file 13 | file 15']);
   });
 
-  test('has no second break if a process inserts it late, with the numbers that it has read before', async () => {
+  test('gets no second break if a process inserts one late, with numbers that it read earlier', async () => {
     await arrive(1, 9);
     await look();
     const sent = [{ breakId: newId(), missingFrom: 2, missingUntil: 4 }];

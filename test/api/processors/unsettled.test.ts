@@ -110,7 +110,7 @@ test('offers to undo the booking of a missing order if a file contains the order
   expect(await about('missing_in_file', late, { status: 'closed' })).toMatchObject([{ closed_by: 'sandbox' }]);
 });
 
-test('reports that no file arrives although orders are due, until one arrives', async () => {
+test('reports that no file has arrived although orders are due, until one arrives', async () => {
   const waiting = await attempt('approved');
   const { file_id: newest } = await settle([lineOf(await attempt('approved'))]);
   await filesArrived(50);
@@ -275,7 +275,7 @@ test('does not miss an order that the open break of a line names, and misses it 
   for (const one of orders) await untilOpen(one, 1);
 });
 
-test('settles a batch of which an order was booked as missing, and offers to undo the booking', async () => {
+test('settles a batch with an order that was booked as missing, and offers to undo the booking', async () => {
   const { late, found } = await missingOrder();
   const reference = `batch-${randomUUID()}`;
   const other = await attempt('approved', 'load', reference);

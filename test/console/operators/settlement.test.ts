@@ -151,7 +151,7 @@ describe('settlement files', () => {
     await page.getByText('withdrew the settlement file').first().waitFor();
   });
 
-  test('shows how far a file is while it arrives, and names the role that can withdraw it', async () => {
+  test('shows the progress of a file while it arrives, and names the role that can withdraw it', async () => {
     const sha256 = createHash('sha256').update(crypto.randomUUID()).digest('hex');
     const about = { connector_id: 'simulator', name: 'half.csv', sha256, line_count: 2, sequence_number: 17 };
     const { file_id: fileId } = await client().settlementFiles.create(about);

@@ -170,7 +170,7 @@ describe('a sign-in is refused if it', () => {
     expect(service.people).toEqual([]);
   });
 
-  test('has a code that was used before', async () => {
+  test('has a code that was already used', async () => {
     const browser = new Browser();
     const callback = await browser.authenticate(service, 'ada');
     const cookies = new Map(browser.cookiesOf(service.url));
