@@ -62,14 +62,16 @@ function readRange(range: string): { readonly type: string; readonly weight: num
 }
 
 export function notFoundPage(path: string, message: string): Page {
+  // The first sentence of the page says it already, in the words of a reader.
+  const reason = message.replace(/^There is no route at this path\. ?/, '');
   return {
     title: 'Page not found',
     section: 'home',
     description: 'There is no page at this address.',
     data: undefined,
     content: html`<h1>Page not found</h1>
-<p class="lead">There is no page at <code>${breakable(path)}</code></p>
-<p>${message}</p>
+<p class="lead">There is no page at <code>${breakable(path)}</code>.</p>
+<p>${reason}</p>
 <h2>Where next</h2>
 <dl class="says">
 ${PLACES.map(place)}</dl>

@@ -163,12 +163,12 @@ describe('the catalog as data', () => {
 
 describe('an unknown path', () => {
   it.each([
-    ['/nope', 'There is no route at this path.'],
+    ['/nope', 'See the API reference at /docs.'],
     ['/guides/nope', "There is no guide 'nope'."],
     ['/errors/toString', "There is no error code 'toString'."],
     ['/events/nope', "There is no type of event 'nope'."],
     ['/docs/nope', "There is no operation 'nope'."],
-    ['/api', 'There is no route at this path.'],
+    ['/api', 'See the API reference at /docs.'],
   ])('%s gets a page with the path, the reason and links', async (path, message) => {
     const answer = await ask(path, BROWSER);
     expect(answer.status).toBe(404);
