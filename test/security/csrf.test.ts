@@ -19,19 +19,19 @@ const MARK = 'Console: 1';
 const OTHER_TOKEN = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
 const origin = (port = live.port) => `http://localhost:${port}`;
 
-/** Requests with the session cookie: the sender, whether the service accepts the cookie, and the headers. */
+/** Requests with the session cookie: the sender or the headers in words, whether the service accepts the cookie, and the headers. */
 const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
   ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
   ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
   ['a page of the service, in upper case', true, [HOST, COOKIE, 'Sec-Fetch-Site: Same-Origin', MARK]],
-  ['a page among other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
+  ['a page that also sends other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
   ['an older browser, with an Origin', true, [HOST, COOKIE, `Origin: ${origin()}`, MARK]],
-  ['a form or a link of any page, without the header', false, [HOST, COOKIE, SAME]],
-  ['a different value of the header', false, [HOST, COOKIE, SAME, 'Console: 0']],
-  ['an empty header', false, [HOST, COOKIE, SAME, 'Console:']],
-  ['the header twice', false, [HOST, COOKIE, SAME, MARK, MARK]],
-  ['a browser without either header', false, [HOST, COOKIE]],
-  ['a browser without Sec-Fetch-Site or Origin', false, [HOST, COOKIE, MARK]],
+  ['a form or a link of any page, without the header Console', false, [HOST, COOKIE, SAME]],
+  ['a different value of the header Console', false, [HOST, COOKIE, SAME, 'Console: 0']],
+  ['an empty header Console', false, [HOST, COOKIE, SAME, 'Console:']],
+  ['the header Console twice', false, [HOST, COOKIE, SAME, MARK, MARK]],
+  ['a browser without Sec-Fetch-Site, Origin and Console', false, [HOST, COOKIE]],
+  ['a browser without Sec-Fetch-Site and Origin', false, [HOST, COOKIE, MARK]],
   ['a page of a different site', false, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]],
   ['a page of a subdomain, or of a different port', false, [HOST, COOKIE, 'Sec-Fetch-Site: same-site', MARK]],
   ['the address bar', false, [HOST, COOKIE, 'Sec-Fetch-Site: none', MARK]],
@@ -44,7 +44,11 @@ const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] 
   ['an older browser on a different site', false, [HOST, COOKIE, 'Origin: https://evil.example', MARK]],
   ['an older browser on a subdomain', false, [HOST, COOKIE, `Origin: http://evil.localhost:${live.port}`, MARK]],
   ['an older browser on a different port', false, [HOST, COOKIE, `Origin: ${origin(1)}`, MARK]],
-  ['an older browser on a longer host', false, [HOST, COOKIE, `Origin: ${origin()}.evil.example`, MARK]],
+  [
+    'an older browser on a host whose name begins with the name of the service',
+    false,
+    [HOST, COOKIE, `Origin: ${origin()}.evil.example`, MARK],
+  ],
   ['a page with a null origin', false, [HOST, COOKIE, 'Origin: null', MARK]],
   [
     'an older browser on the same host over HTTPS',
@@ -75,7 +79,9 @@ const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_swit
 describe.each(OPERATIONS_TRIED)('%s with the session cookie', (operation) => {
   const { method, path } = OPERATIONS[operation];
 
-  test.each(TABLE)('for %s, accepts the cookie: %s', async (_, counts, lines) => {
+  const titled = TABLE.map(([who, counts, lines]) => [counts ? 'accepts' : 'refuses', who, counts, lines] as const);
+
+  test.each(titled)('%s %s', async (_verb, _who, counts, lines) => {
     // An accepted request would end the session or change the switch, so it is not sent.
     if (counts && method !== 'GET') return;
     const answer = await live.ask(method, path, lines);
@@ -189,8 +195,8 @@ describe('creating a session', () => {
   test('is refused from a session and without a key', async () => {
     const bySession = await live.ask('POST', SESSION, [HOST, COOKIE, SAME, MARK]);
     expect(bySession).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
-    const byNobody = await sandbox.ask('POST', SESSION, ownPage(sandbox.port));
-    expect(byNobody).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
+    const withoutKey = await sandbox.ask('POST', SESSION, ownPage(sandbox.port));
+    expect(withoutKey).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
   });
 
   test('works with a key, even if the browser has an old cookie', async () => {

@@ -92,7 +92,7 @@ describe('a ledger that lacks migrations of version 0.1.0', () => {
     await migrate(older, { migrations: await first(18) });
     await client.query(`alter table older.schema_migration drop column needs;
       insert into older.program (program_id, name, currency, time_zone, created_at)
-        values (gen_random_uuid(), 'of before', 'USD', 'UTC', now())`);
+        values (gen_random_uuid(), 'Earlier', 'USD', 'UTC', now())`);
     const before = await contentsOf('older');
     for (const run of [() => migrate(older), () => pendingMigrations(older), () => migrate(older)]) {
       expect(await outcomeOf(run())).toMatchObject({
@@ -173,7 +173,7 @@ test('a disabled connector disables nothing for version 0.1.0, which has no conn
   const load = (card_id: string) => present.call('create_transfer', { amount: 5, card_id });
   await expect(load('at_processor')).rejects.toMatchObject({ code: 'service_disabled' });
   expect((await client.query(read)).rows).toEqual([]);
-  // A change of one version's settings of the switch leaves the other version's settings unchanged.
+  // If one version changes the switch, the settings of the other version stay the same.
   await client.query(
     `insert into switch (switch_id, disabled, reason, actor, since) values (gen_random_uuid(), true, 'x', 'x', now())
       on conflict (program_id, transfer_type) do update set disabled = true`,

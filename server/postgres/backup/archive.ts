@@ -17,7 +17,7 @@ export async function listArchive(wal: string): Promise<ReadonlySet<string>> {
   return new Set(await readdir(wal));
 }
 
-/** Removes files that failed attempts of the archiver have left, for example on a full disk. */
+/** Removes files that failed attempts of the archiver left behind, for example on a full disk. */
 export async function removeAbandoned(wal: string): Promise<void> {
   for (const name of await readdir(wal)) {
     if (!name.startsWith('archtemp.') && !name.startsWith('.')) continue;

@@ -286,7 +286,7 @@ async function describeMissing(client: Client, wal: string, file: string): Promi
   );
 }
 
-/** Removes everything that a killed process has left. The caller must hold the lock of the copies. */
+/** Removes everything that a killed process left behind. The caller must hold the lock of the copies. */
 async function removeUnfinished(base: string): Promise<void> {
   for (const name of await readdir(base)) {
     if (name.startsWith(UNFINISHED)) await rm(join(base, name), { recursive: true, force: true, maxRetries: 3 });

@@ -108,7 +108,7 @@ export async function findIncompleteFile({ path, manifest }: Copy): Promise<stri
 /** The prefix of a copy's name while the copy is not complete. */
 export const UNFINISHED = '.unfinished-';
 
-/** A copy that is being taken, or that a killed process has left. */
+/** A copy that is being taken, or that a killed process left incomplete. */
 export type Unfinished = {
   /** RFC 3339. */
   readonly startedAt: string;

@@ -95,7 +95,7 @@ function checkNumber(call: Call<'create_settlement_file'>, row: Row | undefined)
   const fileId = toWireId('stl', known.fileId);
   const message = isSame
     ? `The settlement file '${fileId}' has the same contents and the sequence number ${number}. To change the number, withdraw that file first.`
-    : `The settlement file '${fileId}' of this connector has the sequence number ${sent}. If that file is wrong, withdraw it first. If the processor uses its numbers again, leave the number out.`;
+    : `The settlement file '${fileId}' of this connector has the sequence number ${sent}. If that file is wrong, withdraw it first. If the processor reuses its numbers, leave the number out.`;
   throw schemaRefusal(call, message, '/sequence_number');
 }
 

@@ -80,7 +80,7 @@ describe('the number of a file', () => {
     const fileId = await begin(7);
     expect(await refusal(createFile(linesOf(), { sequence_number: 7 }))).toEqual({
       code: 'create_settlement_file_schema',
-      message: `The settlement file '${fileId}' of this connector has the sequence number 7. If that file is wrong, withdraw it first. If the processor uses its numbers again, leave the number out.`,
+      message: `The settlement file '${fileId}' of this connector has the sequence number 7. If that file is wrong, withdraw it first. If the processor reuses its numbers, leave the number out.`,
       field: '/sequence_number',
     });
     await withdraw(fileId);

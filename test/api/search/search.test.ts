@@ -223,7 +223,7 @@ describe('search', () => {
     for (const text of ['$1,234.56', '1,234.56', 'Employee 1,234.56', '1234.56 usd employee', 'gift-1 1234.56']) {
       expect([text, await find(text)]).toEqual([text, /gift/.test(text) ? [] : [`transfer ${made.load} by amount`]]);
     }
-    expect(await find('nobody 1234.56')).toEqual([]);
+    expect(await find('missing 1234.56')).toEqual([]);
     const { created_at } = await client().transfers.get(made.load ?? '', { programId: programs.shop });
     const after = new Date(Date.parse(created_at) + 1).toISOString();
     expect(await find('1234.56', { created_from: created_at, created_to: after })).toHaveLength(1);
