@@ -57,7 +57,7 @@ export function survivalOf(facts: ReplicationFacts, isEmbedded: boolean): Surviv
     return { ...unknown(`${only} connected, so commits wait. ${before}`), isWaiting: true };
   }
   const owners = needed === 1n ? 'a synchronous standby has' : `${needed} synchronous standbys have`;
-  return told('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
+  return survival('yes', `A commit is acknowledged once ${owners} it on disk.${namesAny(names) ? ANY : ''}`);
 }
 
 /** How many standbys, connected or not, must have a commit before it is acknowledged. 0 if commits wait for none. */
@@ -93,9 +93,9 @@ function withoutStandby({ managedBy }: ReplicationFacts, isEmbedded: boolean): S
   );
 }
 
-function told(answer: Survival['answer'], reason: string): Survival {
+function survival(answer: Survival['answer'], reason: string): Survival {
   return { answer, reason, isWaiting: false };
 }
 
-const no = (reason: string): Survival => told('no', reason);
-const unknown = (reason: string): Survival => told('unknown', reason);
+const no = (reason: string): Survival => survival('no', reason);
+const unknown = (reason: string): Survival => survival('unknown', reason);

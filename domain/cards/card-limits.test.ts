@@ -143,14 +143,14 @@ test('gives an exact maximum: that amount succeeds, one unit more is refused, an
       const outlook = outlookOf(cardOf(scene), viewOf(scene));
       for (const [direction, type] of [['in', 'load'] as const, ['out', 'unload'] as const]) {
         const { most, least, code } = outlook[direction];
-        const told = `${type} ${most} from ${least}`;
+        const label = `${type} ${most} from ${least}`;
         const more = outcomeOf(scene, type, most + 1n);
         // Every transfer has a maximum amount. Requests above it are refused before the rules apply.
-        if (most < MAXIMUM_AMOUNT) expect(more, told).not.toBe('made');
-        if (most > 0n) expect([most >= least, outcomeOf(scene, type, most)], told).toEqual([true, 'made']);
+        if (most < MAXIMUM_AMOUNT) expect(more, label).not.toBe('made');
+        if (most > 0n) expect([most >= least, outcomeOf(scene, type, most)], label).toEqual([true, 'made']);
         for (const amount of [MINIMUM_AMOUNT, least, 3n, 7n, 12n]) {
           if (amount <= MAXIMUM_AMOUNT && (amount > most || amount < least))
-            expect(outcomeOf(scene, type, amount), told).not.toBe('made');
+            expect(outcomeOf(scene, type, amount), label).not.toBe('made');
         }
         if (code !== null) expect(most).toBe(0n);
         for (const kind of [`${type}: ${more}`, ...(most > 0n ? [`${type}: some`] : [])]) {

@@ -386,9 +386,9 @@ describe('after an attempt has ended', () => {
 });
 
 it('an approval withdraws an earlier contradiction, and contradicts a booking against the attempt', () => {
-  const told: Attempt = { ...SENT, status: 'approved', contradictedAt: T };
-  const undone = { ...told, correctedAmount: -SENT.amount };
-  const found = [judge(told, 'notice', answer('approved')), judge(undone, 'notice', answer('approved'))];
+  const contradicted: Attempt = { ...SENT, status: 'approved', contradictedAt: T };
+  const undone = { ...contradicted, correctedAmount: -SENT.amount };
+  const found = [judge(contradicted, 'notice', answer('approved')), judge(undone, 'notice', answer('approved'))];
   expect(found).toMatchObject([{ kind: 'agreement', stated: SENT.amount }, { kind: 'contradiction' }]);
 });
 

@@ -167,7 +167,7 @@ export function foresee(
   const order =
     connectorId === null
       ? unused
-      : ` The processor '${connectorId}' is asked to move the money, and the transfer is pending until it has answered${told(connectorId, behavior)}.`;
+      : ` The processor '${connectorId}' is asked to move the money, and the transfer is pending until it has answered${behaviorClause(connectorId, behavior)}.`;
   if (status === 'scheduled') {
     const what = isHold
       ? `would be held on ${source} for ${destination}`
@@ -184,7 +184,7 @@ export function foresee(
 }
 
 /** Returns the last clause of a sentence about an order in a sandbox: the behavior that the adapter is asked for. */
-function told(connectorId: string, behavior: string | undefined): string {
+function behaviorClause(connectorId: string, behavior: string | undefined): string {
   return behavior === undefined ? '' : `; '${connectorId}' is asked to behave as '${behavior}'`;
 }
 

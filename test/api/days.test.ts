@@ -174,7 +174,7 @@ describe('close_day', () => {
     expect(data.filter(({ details }) => (details as { day?: string }).day === day)).toHaveLength(1);
     const events = await client().events.search({ type: 'day.closed', limit: 100 });
     const { response: _, ...report } = closed[0] as DayRecord & { response?: unknown };
-    expect(events.data.map((event) => event.data).filter((told) => (told as DayRecord).day === day)).toEqual([
+    expect(events.data.map((event) => event.data).filter((data) => (data as DayRecord).day === day)).toEqual([
       { ...report, note: null },
     ]);
   });

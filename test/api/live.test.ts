@@ -205,17 +205,17 @@ describe('live mode on an empty directory', () => {
     const nothing = '/api/v0.1/sandbox/nothing';
     for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
       for (const method of [OPERATIONS[id].method, 'GET', 'OPTIONS']) {
-        const told = async (asked: string) => {
+        const responseTo = async (asked: string) => {
           const response = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
           // These headers can differ between any two responses. The rate limit, for example, counts down.
           const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = response.headers;
           for (const header of [date, ratelimit, requestId, length]) expect(header).toBeTypeOf('string');
           return { status: response.status, headers: others, text: response.text.replaceAll(asked, '*') };
         };
-        const response = await told(path);
+        const response = await responseTo(path);
         expect(response.text).toContain('"Code":"route_not_found"');
         expect(response.status).toBe(404);
-        expect(response).toEqual(await told(nothing));
+        expect(response).toEqual(await responseTo(nothing));
       }
     }
   });

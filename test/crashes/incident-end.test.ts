@@ -68,7 +68,7 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
     return unresolved_case_count === 0;
   });
   // Creates a last event in each program. Once that event has a position, all earlier events have one too.
-  const told: string[] = [];
+  const resolved: string[] = [];
   for (const options of [{}, { programId: theirs }]) {
     const { card_id } = await client.cards.create({}, options);
     await waitFor('positions of the events', async () => {
@@ -76,10 +76,10 @@ test(`sends one case.resolved for each of ${CASES} cases if a process is killed 
       return data.length > 0;
     });
     for await (const { subject_id } of client.events.listAll({ type: 'case.resolved', limit: 100 }, options)) {
-      told.push(subject_id);
+      resolved.push(subject_id);
     }
   }
-  expect(told.toSorted()).toEqual(opened.toSorted());
+  expect(resolved.toSorted()).toEqual(opened.toSorted());
   const { resolution } = await client.cases.inspect(opened[0] ?? '');
   expect(resolution).toBe('A server was replaced.');
 });

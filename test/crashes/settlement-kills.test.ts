@@ -251,7 +251,7 @@ async function outcome(run: Run): Promise<unknown> {
       inner,
     ),
     events: await ask('select type, count(*) from event where program_id = $1 group by 1 order by 1', inner),
-    told: await ask(
+    operatorEvents: await ask(
       `select type, count(*) from event where program_id is null and (subject_id = any ($1) or subject_id in (
           select 'brk_' || replace(break_id::text, '-', '') from processor_break where connector_id = $2
         )) group by 1 order by 1`,

@@ -96,21 +96,21 @@ async function undergo({ says, unknownMoved, arrange, name }: BatchFault) {
   const milliseconds = performance.now() - started;
   stage.proxy.traps.length = 0;
   await untilReady(stage);
-  const told = (response.fields.data as readonly Row[]).map((row) => row.money_moved);
-  expect(response.headers['money-moved']).toBe(['yes', 'unknown', 'no'].find((word) => told.includes(word)));
+  const answers = (response.fields.data as readonly Row[]).map((row) => row.money_moved);
+  expect(response.headers['money-moved']).toBe(['yes', 'unknown', 'no'].find((word) => answers.includes(word)));
   const moved = await movedOf(rows);
-  expect(told).toHaveLength(ROWS);
+  expect(answers).toHaveLength(ROWS);
   const isSprung = laid?.sprung !== false;
-  const isAsExpected = isSprung && says.test(told.join(' '));
-  for (const [at, word] of told.entries()) {
+  const isAsExpected = isSprung && says.test(answers.join(' '));
+  for (const [at, word] of answers.entries()) {
     const mayBe = word === 'unknown' ? [0, 1] : [Number(word === 'yes')];
     const expected = isAsExpected && word === 'unknown' ? [unknownMoved] : mayBe;
-    expect(expected, `row ${at} of ${told.join(' ')}`).toContain(moved[at]);
+    expect(expected, `row ${at} of ${answers.join(' ')}`).toContain(moved[at]);
   }
   await untilAllMade(rows, moved);
   expect(await movedOf(rows)).toEqual(rows.map(() => 1));
   expect(await trialBalance(stage.ledger)).toMatchObject({ balanced: true, postings_compared: true });
-  const problem = isAsExpected ? undefined : `${name}: ${isSprung ? told.join(' ') : 'the fault did not happen'}`;
+  const problem = isAsExpected ? undefined : `${name}: ${isSprung ? answers.join(' ') : 'the fault did not happen'}`;
   return { problem, milliseconds };
 }
 

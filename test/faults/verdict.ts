@@ -34,16 +34,16 @@ export async function judge(stage: Stage, fault: string, attempt: Attempt, heard
   const says = outcomeOf(heard);
   const moved = await movementsOf(stage, attempt);
   const retry = String(heard.response?.headers['should-retry'] ?? '');
-  const told = `${fault}: ${heard.response?.text ?? 'silence'}`;
-  expect(moved, told).toBeLessThanOrEqual(1);
-  if (says === 'made') expect(moved, told).toBe(1);
-  if (says === 'no') expect(moved, told).toBe(0);
-  if (says === 'unknown') expect(retry, told).toBe(String(key !== null));
+  const label = `${fault}: ${heard.response?.text ?? 'silence'}`;
+  expect(moved, label).toBeLessThanOrEqual(1);
+  if (says === 'made') expect(moved, label).toBe(1);
+  if (says === 'no') expect(moved, label).toBe(0);
+  if (says === 'unknown') expect(retry, label).toBe(String(key !== null));
   expect(heard.milliseconds).toBeLessThan(ANSWERED_WITHIN + SLOWED_MOST * (await takenWithoutFault(stage)));
   await resolve(stage, attempt, heard, moved);
   await sendAgain(stage, attempt, says, retry);
   const right = { balanced: true, postings_compared: true, differing_holds: 0 };
-  expect(await trialBalance(stage.ledger), told).toMatchObject(right);
+  expect(await trialBalance(stage.ledger), label).toMatchObject(right);
 }
 
 /** The maximum number of tries if the machine is too slow. */

@@ -174,13 +174,13 @@ describe('a response has one entry', () => {
     const body = `{"transfers":[${BODY}]}`;
     await ask(`POST ${BATCH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     const entry = await only();
-    const told = {
+    const expected = {
       operation: 'create_transfer_batch',
       status: 200,
       code: 'card_closed',
       moneyMoved: undefined,
     } as const;
-    expect(entry).toMatchObject(told);
+    expect(entry).toMatchObject(expected);
     expect(reports.map(({ requestId, code }) => ({ requestId, code }))).toEqual([
       { requestId: entry.requestId, code: entry.code },
     ]);

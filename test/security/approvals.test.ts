@@ -230,8 +230,8 @@ describe('an approval ends', () => {
     const asked = await waiting();
     const answers = await Promise.all([decideOn(olivia, asked, 'approve'), decideOn(omar, asked, 'reject')]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
-    const told = answers.find(({ status }) => status === 409)?.fields.Message;
-    expect(told).toMatch(/by (Olivia Park|Omar Said)\.$/);
+    const message = answers.find(({ status }) => status === 409)?.fields.Message;
+    expect(message).toMatch(/by (Olivia Park|Omar Said)\.$/);
   });
 });
 

@@ -124,9 +124,9 @@ test('guesses and requests from other pages are reported to the audit log, witho
   const before = live.refused.length;
   await live.ask('GET', SESSION, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]);
   await live.ask('GET', SESSION, [HOST, `Cookie: console-${live.port}=${'A'.repeat(43)}`, SAME, MARK]);
-  const told = live.refused.slice(before);
-  expect(told.map(({ reason }) => reason)).toEqual(['session from another page', 'session unknown']);
-  for (const { sent } of told) expect(sent).toBe('');
+  const reported = live.refused.slice(before);
+  expect(reported.map(({ reason }) => reason)).toEqual(['session from another page', 'session unknown']);
+  for (const { sent } of reported) expect(sent).toBe('');
 });
 
 describe('behind a trusted proxy', () => {

@@ -216,8 +216,10 @@ function revealingPartsOf({ status, headers, text }: RawResponse, asked: Program
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
   // The version of a record that the caller created or read is a hash of the record, which includes the ids.
   const isVersion = (name: string): boolean => name === 'etag' && status < 300;
-  const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id' && !isVersion(name));
-  return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
+  const shown = Object.entries(headers).filter(
+    ([name]) => name !== 'date' && name !== 'request-id' && !isVersion(name),
+  );
+  return { status, headers: shown.map(([name, value]) => [name, without(String(value))]), text: without(text) };
 }
 
 // Runs with and without row-level security, because row-level security would hide a statement that does not filter by
@@ -313,7 +315,7 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = attemptsOf(operation);
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
-        const told = async (program: string, asOf: ProgramData) => {
+        const responseFor = async (program: string, asOf: ProgramData) => {
           const request = await attempt(asOf, mine.owns);
           world.takeStatements();
           const response = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
@@ -321,7 +323,9 @@ describe.each(['on', 'off'] as const)('with row-level security %s', (rowSecurity
           return { ...revealingPartsOf(response, asOf), statements: world.takeStatements() };
         };
         const nothing = neverMade(theirs.owns);
-        expect(await told(theirs.owns.program, theirs.owns)).toEqual(await told(nothing.program, nothing));
+        expect(await responseFor(theirs.owns.program, theirs.owns)).toEqual(
+          await responseFor(nothing.program, nothing),
+        );
       }
     });
 

@@ -173,16 +173,16 @@ test('the statements of a start have no time limit, in the service or in Postgre
 });
 
 /** Waits for a matching line, then runs a function that ends the wait. */
-function whenTold(line: RegExp, end: () => Promise<unknown>) {
-  const told = Promise.withResolvers<string>();
-  const ended = told.promise.then(end);
+function onLine(line: RegExp, end: () => Promise<unknown>) {
+  const found = Promise.withResolvers<string>();
+  const ended = found.promise.then(end);
   return {
-    onProgress: (said: string): void => {
-      if (line.test(said)) told.resolve(said);
+    onProgress: (text: string): void => {
+      if (line.test(text)) found.resolve(text);
     },
     line: async (): Promise<string> => {
       await ended;
-      return told.promise;
+      return found.promise;
     },
   };
 }
@@ -193,7 +193,7 @@ const pidOfPerson = async (): Promise<number> =>
 test('a start waits for a lock, and names its holder', async () => {
   await migrate(settings);
   await person.query('begin; lock table ledger_mode in access exclusive mode');
-  const telling = whenTold(/holds a lock/, () => person.query('rollback'));
+  const telling = onLine(/holds a lock/, () => person.query('rollback'));
   const opened = { databases: openDatabases(settings), connections: { max: 8, isLimited: false } };
   toStop.push(opened.databases.close);
   const { migration } = await prepareLedger(configurationOf(DATABASE_URL), opened, telling.onProgress, OFTEN);
@@ -205,9 +205,7 @@ test('a start waits for a lock, and names its holder', async () => {
 
 test('a migration waits for another process that is migrating, and names that process', async () => {
   await person.query('select pg_advisory_lock(7201001)');
-  const telling = whenTold(/process \d+ .*which is migrating/, () =>
-    person.query('select pg_advisory_unlock(7201001)'),
-  );
+  const telling = onLine(/process \d+ .*which is migrating/, () => person.query('select pg_advisory_unlock(7201001)'));
   await migrate(settings, { onWait: telling.onProgress, everyMilliseconds: OFTEN });
   expect(await telling.line()).toContain(
     `Still waiting for PostgreSQL process ${await pidOfPerson()} (a person, user transfer_service), which is migrating`,

@@ -223,8 +223,8 @@ export function differing({ outcomes }: Pick<SettlementFileRecord, 'outcomes'>):
 /** Counts the lines of a file without differences: `998 of 1,000 match, 1 reported the outcome of an order`. */
 export function linesText({ outcomes, line_count: count }: SettlementFileRecord): string {
   const { matched, reported } = outcomes;
-  const told = `, ${formatNumber(reported, 'line')} reported the outcome of an order`;
-  return `${formatCount(matched)} of ${formatCount(count)} match${reported === 0 ? '' : told}`;
+  const reportedText = `, ${formatNumber(reported, 'line')} reported the outcome of an order`;
+  return `${formatCount(matched)} of ${formatCount(count)} match${reported === 0 ? '' : reportedText}`;
 }
 
 /** Describes the progress of a file: `300 of 1,000 lines are compared`. */

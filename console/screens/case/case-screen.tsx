@@ -65,8 +65,8 @@ function Story({ record, onDone }: { readonly record: ShownCase; readonly onDone
   const { snapshot, transfer_id: transferId, inspected } = record;
   const error = errorOf(record);
   const side = inspected === null ? 'caller' : 'support';
-  const told = snapshot?.summary ?? subjectOf(record);
-  const summary = side === 'support' ? withoutAdvice(told) : told;
+  const fullSummary = snapshot?.summary ?? subjectOf(record);
+  const summary = side === 'support' ? withoutAdvice(fullSummary) : fullSummary;
   return (
     <>
       <p class={`answer ${toneOf(record)}`}>

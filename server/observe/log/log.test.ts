@@ -47,10 +47,10 @@ test('logs an outage as one line with its causes and then a count each second, a
   vi.advanceTimersByTime(1_000);
   note({ requestId: 'd' }, 'lost', true);
   vi.advanceTimersByTime(1_000);
-  const told = 'failed within a second because the database is unavailable; the error log has each';
+  const rest = 'failed within a second because the database is unavailable; the error log has each';
   expect(lines.slice(2)).toEqual([
-    `server_errors 2: 2 more requests ${told}`,
-    `server_errors 1: 1 more request ${told}`,
+    `server_errors 2: 2 more requests ${rest}`,
+    `server_errors 1: 1 more request ${rest}`,
   ]);
   vi.advanceTimersByTime(10_001);
   expect(lines).toHaveLength(4);

@@ -141,10 +141,10 @@ function sameRequest(approval: ShownApproval, call: AnyCall): ShownApproval {
   throw new Refusal('idempotency_key_exists', message);
 }
 
-type Told = { readonly values: string | null; readonly summary: string };
+type Preview = { readonly values: string | null; readonly summary: string };
 
 /** Stores the request with its approval, event and audit log entry. */
-function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: Told): Promise<AcceptedReply> {
+function propose(service: Service, call: AnyCall, policy: CurrentPolicy, preview: Preview): Promise<AcceptedReply> {
   const fingerprint = fingerprintOf(call);
   const programId = programOf(call);
   const key = keyOf(call);
@@ -182,8 +182,8 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
         fingerprint: fingerprint.asSent,
         meaning: fingerprint.ofMeaning,
         ...keyFor(call, programId, approvalId),
-        summary: told.summary,
-        valuesThen: told.values,
+        summary: preview.summary,
+        valuesThen: preview.values,
         requestId: call.requestId,
         requestedBy: makerId,
         requestedAt: new Date(now),
@@ -199,7 +199,7 @@ function propose(service: Service, call: AnyCall, policy: CurrentPolicy, told: T
       const result = accept(shown, now);
       const payload = toEventPayload(toApprovalRecord(shown, now));
       const subjectId = toWireId('apr', approvalId);
-      const details = JSON.stringify({ operation: call.operation, summary: told.summary, case_id: call.caseId });
+      const details = JSON.stringify({ operation: call.operation, summary: preview.summary, case_id: call.caseId });
       const event = { type: 'approval.requested' as const, programId: null, subjectId, payload };
       const writes = [
         insertApproval(approval),

@@ -99,8 +99,8 @@ export async function closeDay(service: Service, call: Call<'close_day'>): Promi
       const details = JSON.stringify(withoutHolderValues({ day, adds_up: record.adds_up, note }));
       const audited = { programId, subjectId: record.program_id, details };
       const stored = insertClosedDay({ programId, day, report: record });
-      const told = insertEvents(batchId, [closedEvent(record)], now, call);
-      return { record, subjectId: programId, writes: [stored, told, ...auditOf(call, audited)] };
+      const event = insertEvents(batchId, [closedEvent(record)], now, call);
+      return { record, subjectId: programId, writes: [stored, event, ...auditOf(call, audited)] };
     },
     recall: async () => {
       const known = closedIn(requireBounds(await readRows(service.database, named)));

@@ -205,14 +205,14 @@ describe('operators', () => {
 
 test('stores only one copy of an event that concerns all programs, with a position in each program', async () => {
   const { client } = service();
-  const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
+  const { program_id: program } = await client.programs.create({ name: 'Other', currency: 'USD' });
   await client.switch.change({ disabled: true, reason: 'for operators only' });
   await client.switch.change({ disabled: false });
   const own = { 'Program-Id': program };
   const query = { type: 'switch.changed', after: 0, limit: 100 };
-  const told = async (headers = {}) => (await page(url(), query, headers)).data;
-  await waitFor('both changes', async () => (await told(own)).length === 2 && (await told()).length === 2);
-  const [mine, demo] = [await told(own), await told()];
+  const changes = async (headers = {}) => (await page(url(), query, headers)).data;
+  await waitFor('both changes', async () => (await changes(own)).length === 2 && (await changes()).length === 2);
+  const [mine, demo] = [await changes(own), await changes()];
   expect(mine.map(({ event_id: id }) => id)).toEqual(demo.map(({ event_id: id }) => id));
   expect(mine.map(({ program_id: of }) => of)).toEqual([program, program]);
   expect(JSON.stringify(mine)).not.toContain('for operators only');

@@ -51,8 +51,8 @@ const change = (
 async function eventsSince(programId: string, moment: Date): Promise<readonly (readonly [string, unknown])[]> {
   const since = `join write_batch using (batch_id)
     where program_id = $1 and write_batch.created_at > $2 order by write_batch.created_at, index`;
-  const told = await storedEvents(stranger, since, [programId, moment]);
-  return told.map(({ type, data }) => [type, data]);
+  const events = await storedEvents(stranger, since, [programId, moment]);
+  return events.map(({ type, data }) => [type, data]);
 }
 
 const now = async () => (await stranger.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date;

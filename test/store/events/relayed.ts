@@ -33,11 +33,11 @@ export async function writeEvents(
   events: readonly DomainEvent[],
   batchId = newBatchId(),
 ): Promise<string> {
-  const { text, values, events: told } = insertEvents(batchId, events, Date.now());
+  const { text, values, events: fence } = insertEvents(batchId, events, Date.now());
   await client.query(
     `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
       values ($1, clock_timestamp(), false, $2, $3, $4)`,
-    [batchId, told?.at, told?.programIds, told?.counts],
+    [batchId, fence?.at, fence?.programIds, fence?.counts],
   );
   await client.query(text, [...values]);
   return batchId;

@@ -60,10 +60,10 @@ class Program {
    * millisecond.
    */
   async events(): Promise<readonly { readonly type: string; readonly data: Fields }[]> {
-    const told = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
+    const stored = await storedEvents(client, 'where program_id = $1 order by xmin::text::bigint, index', [
       this.programId,
     ]);
-    return told.map(({ type, data }) => ({ type, data }));
+    return stored.map(({ type, data }) => ({ type, data }));
   }
 
   async lows(): Promise<readonly Fields[]> {

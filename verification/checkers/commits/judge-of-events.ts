@@ -45,7 +45,7 @@ export class JudgeOfEvents {
       const place = Number(position) + Number(event.index) / 10_000;
       if (place > (last.get(subject)?.place ?? -1)) last.set(subject, { place, event });
     }
-    this.#compareFundsTold(events, placed);
+    this.#compareShownFunds(events, placed);
     return new Map([...last].map(([subject, { event }]) => [subject, event]));
   }
 
@@ -63,15 +63,15 @@ export class JudgeOfEvents {
   }
 
   /** Checks the funds that an event shows. They must be the program's funds after all earlier events. */
-  #compareFundsTold(events: readonly StoredRow[], placed: ReadonlyMap<string, bigint>): void {
-    for (const told of events) {
-      if (told.type !== 'program.updated') continue;
-      const { program_id } = told;
-      const number = this.#commits.get(told.batch_id)?.number ?? 0;
-      const place = this.#placeOf(told, placed) ?? 0n;
+  #compareShownFunds(events: readonly StoredRow[], placed: ReadonlyMap<string, bigint>): void {
+    for (const shown of events) {
+      if (shown.type !== 'program.updated') continue;
+      const { program_id } = shown;
+      const number = this.#commits.get(shown.batch_id)?.number ?? 0;
+      const place = this.#placeOf(shown, placed) ?? 0n;
       for (const event of events) {
         const commit = this.#commits.get(event.batch_id);
-        if (event.program_id !== program_id || event.batch_id === told.batch_id || !commit?.funding.has(program_id))
+        if (event.program_id !== program_id || event.batch_id === shown.batch_id || !commit?.funding.has(program_id))
           continue;
         if (commit.number < number === (this.#placeOf(event, placed) ?? 0n) < place) continue;
         this.#say(`an event ${event.type} and an event that shows the funds are in the wrong order`);

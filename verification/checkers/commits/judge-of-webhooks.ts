@@ -19,7 +19,7 @@ export class JudgeOfWebhooks extends JudgeOfRows {
   }
 
   /** Compares a stored webhook with the events and audit entries that were written with it. */
-  compare(row: StoredRow, told: readonly ReadEvent[]): void {
+  compare(row: StoredRow, events: readonly ReadEvent[]): void {
     const key = String(row.webhook_id);
     const id = toWireId('wh', key);
     const cursor = row.cursor as bigint;
@@ -30,7 +30,7 @@ export class JudgeOfWebhooks extends JudgeOfRows {
     this.#cursors.set(key, cursor);
     const head = (this.tables.newest('event_head', String(row.program_id))?.position ?? 0n) as bigint;
     if (cursor > head) this.say(`the cursor of ${id} has passed the last event, ${head}`);
-    const own = told.filter(({ event }) => event.subject_id === id);
+    const own = events.filter(({ event }) => event.subject_id === id);
     for (const { event, record } of own) {
       if (record.status === row.status && record.position === Number(cursor)) continue;
       const said = `${record.status} at ${record.position}`;

@@ -153,8 +153,8 @@ export class Judge {
     for (const transfer of rows('transfer')) this.#compareTransfer(transfer, events);
     for (const card of rows('card')) this.#compareCard(card, events);
     this.#events.compare(rows('event_position'));
-    const told = [...entries, ...events.filter(isOfWebhook)];
-    for (const row of rows('webhook_state')) this.#webhooks.compare(row, told);
+    const known = [...entries, ...events.filter(isOfWebhook)];
+    for (const row of rows('webhook_state')) this.#webhooks.compare(row, known);
   }
 
   /** Called with the response of a request, or the error that it threw. */
@@ -358,13 +358,13 @@ export class Judge {
     const { threshold } = this.#books.books.program(index);
     if (row.name !== this.#books.names.get(index) || row.funding_low_threshold !== threshold)
       this.say(`the program ${index} is ${row.name}, ${row.funding_low_threshold} in the database`);
-    const told = events.findLast(
+    const last = events.findLast(
       ({ event }) => event.type === 'program.updated' && event.program_id === row.program_id,
     );
     const isFunding = ({ owner_id, kind }: StoredRow): boolean => owner_id === row.program_id && kind === 'funding';
     const funds = this.#tables.all('account').filter(isFunding);
-    if (told === undefined || !showsProgram(told, row, funds))
-      this.say(`the program ${index} differs from its event: ${told?.event.payload}`);
+    if (last === undefined || !showsProgram(last, row, funds))
+      this.say(`the program ${index} differs from its event: ${last?.event.payload}`);
   }
 
   /** Compares a stored transfer with the books and with its last event, or with the event that was written with it. */
@@ -405,8 +405,8 @@ export class Judge {
       // A reversal changes `updated_at`, but has a separate event.
       if (name === 'updated_at' && (row.reversed_amount as bigint) > 0n) continue;
       if (record[name] !== stored[name] && sorted(record[name]) !== sorted(stored[name])) {
-        const told = `${name} ${sorted(record[name])}`;
-        this.say(`the last event of ${id}, ${event.type}, has ${told}, but the row has ${sorted(stored[name])}`);
+        const shown = `${name} ${sorted(record[name])}`;
+        this.say(`the last event of ${id}, ${event.type}, has ${shown}, but the row has ${sorted(stored[name])}`);
       }
     }
     const before = this.#updatedAt.get(id) ?? 0;

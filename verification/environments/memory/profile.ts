@@ -190,8 +190,8 @@ export function drawProfile(seed: number, random: Random, { hasProcessor = false
   if (isStory || (!hasProcessor && new Random(seed, 61).chance(STORIES))) {
     const wishes = 5 + random.below(random.chance(0.25) ? 16 : 36);
     const calm = { processes: 1, cuts: 0, freezes: 0, deaths: 0, hurry: 0, delivers: false, expiries: 0, failing: 0 };
-    const told = { isStory: true, isPatient: false, throws: 0, processor: undefined };
-    return { ...calm, ...told, wishes, pace: random.pick([1, 100, 500]), subjects: EVERY_SUBJECT };
+    const story = { isStory: true, isPatient: false, throws: 0, processor: undefined };
+    return { ...calm, ...story, wishes, pace: random.pick([1, 100, 500]), subjects: EVERY_SUBJECT };
   }
   // With this series of random numbers, no seed of `verification/mutants/simulation/` gets a processor. A processor would change
   // the schedules of these seeds.

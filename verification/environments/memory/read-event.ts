@@ -40,7 +40,7 @@ export function showsProgram({ record }: ReadEvent, program: StoredRow, funds: r
 }
 
 /** Compares the limits of an event with the stored ones. Null and an empty set are equal. */
-function sameLimits(told: unknown, stored: unknown): boolean {
+function sameLimits(shown: unknown, stored: unknown): boolean {
   const plain = (limits: unknown): string =>
     JSON.stringify(
       Object.entries(limits ?? {})
@@ -48,7 +48,7 @@ function sameLimits(told: unknown, stored: unknown): boolean {
         .filter(([, value]) => value !== '[]')
         .sort(),
     );
-  return plain(told) === plain(stored);
+  return plain(shown) === plain(stored);
 }
 
 /** A value as text, with the members of objects sorted. */

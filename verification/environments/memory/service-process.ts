@@ -108,7 +108,7 @@ export function openService(
   listeners?: LaneListeners,
   processors: Processors = NO_PROCESSORS,
 ): Omit<AnyService, 'database'> {
-  const told = { connectorState: processors.stateOf, onProcessor: processors.noteTransfer };
-  const transfers = openTransferLane(databases, { ...listeners, ...told, compactsPayloads: true, bounds });
+  const processorParts = { connectorState: processors.stateOf, onProcessor: processors.noteTransfer };
+  const transfers = openTransferLane(databases, { ...listeners, ...processorParts, compactsPayloads: true, bounds });
   return { transfers, processors, webhooks: WEBHOOK_TOOLS, supportContact: '' } as Omit<AnyService, 'database'>;
 }
