@@ -13,7 +13,7 @@ export { MAX_SETTLEMENT_LINES };
 /** A line in a request. */
 export type SentLine = AddSettlementLinesBody['lines'][number];
 
-/** A field of a statement of a bank that cannot be read. */
+/** A field of a bank statement that cannot be read. */
 export class UnreadableField extends Error {
   readonly field: string;
 
@@ -40,7 +40,7 @@ export type CheckedFile = {
 
 export type ReadSettlementFile = {
   readonly checked: CheckedFile;
-  /** The lines after the first `skipped` ones, as many at a time as a request takes. */
+  /** The lines after the first `skipped` ones, in portions of at most as many lines as a request can have. */
   readonly portions: (skipped: number) => AsyncIterable<readonly SentLine[]>;
 };
 
@@ -53,7 +53,7 @@ const NUMBERS: ReadonlySet<string> = new Set(['amount', 'fee']);
 /** Longer than any line that the contract allows, so that a file without line breaks does not fill the memory. */
 export const MAX_LINE_CHARACTERS = 10_000;
 
-/** The service takes no longer reference. */
+/** Maximum length of a reference that the service accepts. */
 export const MAX_REFERENCE_CHARACTERS = 255;
 
 /** Reads a whole file once, with constant memory, and checks every line. Rejects if the file cannot be read. */

@@ -71,14 +71,14 @@ test.each<[string, Partial<ReplicationFacts>, string, RegExp]>([
 });
 
 test.each<[string, Partial<ReplicationFacts>, RegExp]>([
-  ['none', { standbyList: [] }, /^No synchronous standby is connected, so commits wait\./],
-  ['only an asynchronous standby', { standbyList: [{ syncState: 'async' }] }, /^No synchronous standby/],
+  ['no standby is connected', { standbyList: [] }, /^No synchronous standby is connected, so commits wait\./],
+  ['only an asynchronous standby is connected', { standbyList: [{ syncState: 'async' }] }, /^No synchronous standby/],
   [
-    'too few',
+    'too few synchronous standbys are connected',
     { standbyNames: 'FIRST 2 (a, b)', standbyList: [sync, { syncState: 'async' }] },
     /^Only 1 of 2 synchronous standbys are connected, so commits wait\./,
   ],
-])('cannot tell what survives if commits wait and there is %s', (_name, difference, reason) => {
+])('cannot tell whether a commit would survive if commits wait because %s', (_name, difference, reason) => {
   const found = survivalOf({ ...SAFE, ...difference }, false);
   expect(found).toEqual({ answer: 'unknown', reason: expect.stringMatching(reason), isWaiting: true });
 });

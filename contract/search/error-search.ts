@@ -52,12 +52,12 @@ const MIN_QUOTE = 9;
 /** Minimum length of the beginning of a message that finds its code. */
 const MIN_BEGINNING = 24;
 
-/** Minimum length of the beginning of a code that is listed before other codes. */
-const MIN_BEGUN = 5;
+/** Minimum length of a query that may be the beginning of a code. */
+const MIN_PREFIX = 5;
 
 let made: ErrorSearch | undefined;
 
-/** Finds only error codes, like the command line. The first search builds the index. */
+/** Finds only error codes. The command line uses it. The first search builds the index. */
 export function searchErrors(query: string): readonly ErrorHit[] {
   if (made === undefined) {
     const entries = errorEntries();
@@ -68,8 +68,8 @@ export function searchErrors(query: string): readonly ErrorHit[] {
 }
 
 /**
- * Finds the codes that match a code, a status, words, a message or a complete record, best first. A code or a message in the
- * query is looked up. The search for words, `find`, handles everything else.
+ * Finds the codes that match a query, best first. The query can be a code, a status, words, a message or a complete record. A code
+ * or a message in the query is looked up. The search for words, `find`, handles everything else.
  */
 export function errorSearch(
   entries: readonly ErrorEntry[],
@@ -106,7 +106,7 @@ export function errorSearch(
     });
     const others = scored.filter(({ score, entry }) => score > 0 && !entry.codes.some((code) => named.includes(code)));
     const all = [...own, ...others].toSorted((left, right) => right.score - left.score);
-    return begunFirst(nearest(all), entries, bare(text));
+    return matchingPrefixFirst(nearest(all), entries, bare(text));
   };
 }
 
@@ -114,11 +114,15 @@ export function errorSearch(
  * Moves the codes that begin with the query to the front, because someone who types `insufficient` is about to type a code.
  * Another name of an error, such as `incident`, is not the beginning of a code.
  */
-function begunFirst(hits: readonly ErrorHit[], entries: readonly ErrorEntry[], typed: string): readonly ErrorHit[] {
-  if (typed.length < MIN_BEGUN || entries.some(({ texts }) => texts.some(({ text }) => text === typed))) return hits;
-  const beginning = typed.replaceAll(/[\s-]+/g, '_');
-  const isBegun = ({ code, family }: ErrorHit) => family === undefined && code.startsWith(beginning);
-  return [...hits.filter(isBegun), ...hits.filter((hit) => !isBegun(hit))];
+function matchingPrefixFirst(
+  hits: readonly ErrorHit[],
+  entries: readonly ErrorEntry[],
+  typed: string,
+): readonly ErrorHit[] {
+  if (typed.length < MIN_PREFIX || entries.some(({ texts }) => texts.some(({ text }) => text === typed))) return hits;
+  const prefix = typed.replaceAll(/[\s-]+/g, '_');
+  const hasPrefix = ({ code, family }: ErrorHit) => family === undefined && code.startsWith(prefix);
+  return [...hits.filter(hasPrefix), ...hits.filter((hit) => !hasPrefix(hit))];
 }
 
 /** The id of a request in the query: people also search for the id that they are asked to quote. */
@@ -203,7 +207,7 @@ type ErrorEntry = SearchEntry & {
 
 const WEIGHTS = { called: 1, message: 1, meaning: 0.9, cause: 0.7, remedy: 0.35 } as const;
 
-/** What each family is, in a sentence. */
+/** Describes each family in a sentence. */
 export const FAMILY_MEANINGS: Readonly<Record<CodeFamily['kind'], string>> = {
   schema: 'The request does not have the fields that the operation requires: the message says what is wrong with it.',
   unknown: 'The operation failed because of an internal error.',

@@ -242,7 +242,7 @@ const CASES: readonly (readonly [name: string, facts: MoneyFacts, now: number, m
     { ...UNKNOWN, attempt: { ...LOST, status: 'reversing' } },
     NOW,
     'unknown',
-    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked to reverse it, again at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
+    "It has been unknown since 2026-01-31T09:00:00.000Z whether the processor 'bank' has moved the money: 10.00 USD is held on the program's funding for the card 'card_1' until that is known. The processor is asked to reverse it, next at 2026-02-01T09:00:00.000Z. Do not send the transfer again.",
   ],
   [
     'unknown to the processor, and sent again',

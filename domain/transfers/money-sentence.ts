@@ -237,7 +237,7 @@ function whatIsDone(attempt: ProcessorFacts | null, next: string): string {
     case 'attention':
       return 'An operator of the service must find out.';
     case 'reversing':
-      return `The processor is asked to reverse it, again${next}.`;
+      return `The processor is asked to reverse it${next === '' ? '' : `, next${next}`}.`;
     case 'ready':
       return `The processor does not know it yet, so the same order is sent again${next}.`;
     default:

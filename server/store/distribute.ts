@@ -11,8 +11,8 @@ import { DEFAULT_SCHEMA } from './connection/session-settings.ts';
 export type Node = { readonly host: string; readonly port: number };
 
 /** The reason why a ledger cannot be distributed or moved, as a sentence that says what to do. Nothing was changed. */
-export class PlaceProblem extends Error {
-  override readonly name = 'PlaceProblem';
+export class PlacementProblem extends Error {
+  override readonly name = 'PlacementProblem';
 }
 
 export type LocatedLedger = { readonly schema: string; readonly node: Node; readonly workers: readonly Node[] };
@@ -36,7 +36,7 @@ const OLDEST_CITUS = 12;
 
 /**
  * Distributes the schema of a ledger, from the coordinator of a Citus cluster, in one transaction. All of its tables go to one
- * node, which Citus chooses. The service must be stopped. Throws {@link PlaceProblem} if nothing can be distributed, and the error
+ * node, which Citus chooses. The service must be stopped. Throws {@link PlacementProblem} if nothing can be distributed, and the error
  * of `pg` if PostgreSQL refuses.
  */
 export function distribute(settings: ConnectionSettings): Promise<LocatedLedger> {
@@ -44,7 +44,7 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
     await requireCluster(client);
     const found = settings.schema ?? DEFAULT_SCHEMA;
     if ((await findNode(client, found)) !== undefined)
-      throw new PlaceProblem(`The schema ${found} is already distributed.`);
+      throw new PlacementProblem(`The schema ${found} is already distributed.`);
     const schema = found === DEFAULT_SCHEMA ? SCHEMA_OF_PLACEMENT : found;
     if (found !== schema) await requireMovableSchema(client, schema);
     await requireNoService(client);
@@ -69,18 +69,19 @@ export function distribute(settings: ConnectionSettings): Promise<LocatedLedger>
  * Moves a placement to another node while the service runs. Writes wait until the move has ended, for about a second, and then go
  * to the new node. Throws like {@link distribute}.
  */
-export function movePlace(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
+export function movePlacement(settings: ConnectionSettings, to: Node): Promise<LocatedLedger> {
   return administer(settings, async (client) => {
     await requireCluster(client);
     const schema = settings.schema ?? DEFAULT_SCHEMA;
     const from = await findNode(client, schema);
-    if (from === undefined) throw new PlaceProblem(`The schema ${schema} is not distributed.`);
+    if (from === undefined) throw new PlacementProblem(`The schema ${schema} is not distributed.`);
     const workers = await readWorkers(client);
     const isTo = ({ host, port }: Node): boolean => host === to.host && port === to.port;
-    if (isTo(from)) throw new PlaceProblem(`The tables of the schema ${schema} are already on ${to.host}:${to.port}.`);
+    if (isTo(from))
+      throw new PlacementProblem(`The tables of the schema ${schema} are already on ${to.host}:${to.port}.`);
     if (!workers.some(isTo)) {
       const known = workers.map(({ host, port }) => `${host}:${port}`).join(', ');
-      throw new PlaceProblem(`The Citus cluster has no worker ${to.host}:${to.port}, but ${known}.`);
+      throw new PlacementProblem(`The Citus cluster has no worker ${to.host}:${to.port}. Its workers are ${known}.`);
     }
     // Limits the wait for partitions that were just created. Transfers queue behind a request for a table's lock.
     await client.query(`set statement_timeout = ${LOCK_MILLISECONDS}`);
@@ -101,7 +102,7 @@ export function undistribute(settings: ConnectionSettings): Promise<LocatedLedge
     await requireCluster(client);
     const schema = settings.schema ?? DEFAULT_SCHEMA;
     if ((await findNode(client, schema)) === undefined)
-      throw new PlaceProblem(`The schema ${schema} is not distributed.`);
+      throw new PlacementProblem(`The schema ${schema} is not distributed.`);
     await requireNoService(client);
     await inTransaction(client, async () => {
       await withoutTriggers(client, () => client.query('select citus_schema_undistribute($1)', [schema]));
@@ -161,21 +162,21 @@ async function requireCluster(client: pg.ClientBase): Promise<void> {
   );
   const [citus] = rows;
   if (citus === undefined)
-    throw new PlaceProblem(
+    throw new PlacementProblem(
       'This database has no Citus: a ledger is distributed from the coordinator of a Citus cluster.',
     );
   if (citus.major < OLDEST_CITUS)
-    throw new PlaceProblem(`This is Citus ${citus.version}, and a ledger needs Citus ${OLDEST_CITUS} or later.`);
+    throw new PlacementProblem(`This is Citus ${citus.version}, and a ledger needs Citus ${OLDEST_CITUS} or later.`);
   const { rows: counted } = await client.query<{ local: boolean; workers: bigint }>(
     `select groupid = 0 as local, (select count(*) from pg_dist_node where groupid <> 0 and shouldhaveshards) as workers
       from pg_dist_local_group`,
   );
   if (counted[0]?.local !== true)
-    throw new PlaceProblem(
+    throw new PlacementProblem(
       'This is not the coordinator of the Citus cluster: set DATABASE_URL to it for this command.',
     );
   if (counted[0].workers === 0n)
-    throw new PlaceProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
+    throw new PlacementProblem('The Citus cluster has no worker: add one on the coordinator with citus_add_node.');
 }
 
 /** Checks that no service is connected to any node. Connections that were just closed remain visible for a moment. */
@@ -187,10 +188,10 @@ async function requireNoService(client: pg.ClientBase): Promise<void> {
           where datname = current_database() and application_name = 'transfer-service'$$)`,
     );
     const { count = 0n, areReached } = rows[0] ?? {};
-    if (areReached !== true) throw new PlaceProblem('A node of the Citus cluster does not respond.');
+    if (areReached !== true) throw new PlacementProblem('A node of the Citus cluster does not respond.');
     if (count === 0n) return;
     if (attempt === MAX_LOOKS)
-      throw new PlaceProblem(
+      throw new PlacementProblem(
         `A service has ${count} connections to this database: stop it, and run the command again.`,
       );
     await sleep(PAUSE_MILLISECONDS);
@@ -207,9 +208,9 @@ async function requireMovableSchema(client: pg.ClientBase, schema: string): Prom
   );
   const { taken, extensions = null } = rows[0] ?? {};
   if (taken === true)
-    throw new PlaceProblem(`Citus does not distribute public, and the schema ${schema} already exists.`);
+    throw new PlacementProblem(`Citus does not distribute public, and the schema ${schema} already exists.`);
   if (extensions === null) return;
-  throw new PlaceProblem(
+  throw new PlacementProblem(
     `Citus does not distribute public, which would be renamed with its extensions: ${extensions}. ` +
       'Move each with ALTER EXTENSION ... SET SCHEMA.',
   );
@@ -230,7 +231,9 @@ async function requireLogins(client: pg.ClientBase): Promise<void> {
   );
   if (rows.length === 0) return;
   const statements = rows.map(({ statement }) => statement).join(' ');
-  throw new PlaceProblem(`Citus connects from node to node as the roles of the service. As a superuser: ${statements}`);
+  throw new PlacementProblem(
+    `Citus connects from node to node as the roles of the service. As a superuser: ${statements}`,
+  );
 }
 
 /** Returns the node that has the tables of a schema. Undefined if the schema is not distributed. */
@@ -333,7 +336,7 @@ async function prepare(client: pg.ClientBase, schema: string): Promise<void> {
     end $$`);
 }
 
-/** Changes everything that {@link prepare} changed back to its form in the migrations. */
+/** Undoes {@link prepare}: everything has its form in the migrations again. */
 async function restore(client: pg.ClientBase): Promise<void> {
   await client.query(`drop function require_place(); drop function identify_rows();
     create or replace function own_programs() returns uuid[] language sql stable as $$

@@ -61,7 +61,7 @@ it('a request that is sent while its idle connection closes gets no response and
   expect([kept.received, calls, atServer.bytesRead]).toEqual(['', 1, 2 * TRANSFER.length]);
 });
 
-it('a client that honors the timeout opens a new connection instead', async () => {
+it('a client that honors the timeout closes an idle connection before the server does', async () => {
   const settings = { keepAliveTimeoutMilliseconds: 2_000, keepAliveBufferMilliseconds: 600_000 };
   const { server } = await serve(fakeGateway(), { settings });
   const url = `http://127.0.0.1:${server.address?.port}`;

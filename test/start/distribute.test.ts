@@ -167,7 +167,7 @@ describe('on a Citus cluster', () => {
     const unknown = await distribute('--move', 'worker9:5432');
     expect([unknown.exitCode, unknown.errors]).toEqual([
       1,
-      expect.stringContaining(`no worker worker9:5432, but ${places.toSorted().join(', ')}.`),
+      expect.stringContaining(`no worker worker9:5432. Its workers are ${places.toSorted().join(', ')}.`),
     ]);
     const nonsense = await distribute('--move', 'worker2');
     expect([nonsense.exitCode, nonsense.errors]).toEqual([1, expect.stringContaining('such as worker2:5432')]);

@@ -227,7 +227,7 @@ const OTHERS: readonly RegExp[] = [
   // Other companies' processors.
   /forget it after 30 seconds, 30 minutes or 24 hours/,
   // A pattern of the settings, and the last values in lists of pauses.
-  /up to 32 characters \||14, 20 and 24 hours, each about 20 %|2, 5 and up to 24 hours/,
+  /up to 32 characters \||14, 20 and 24 hours\. Each pause|2, 5 and up to 24 hours/,
 ];
 
 export function withFigures(text: string): string {

@@ -30,7 +30,7 @@ test.each([
   expect(titles(text).slice(0, 1)).toEqual(expected);
 });
 
-test('lists the best match first, and screens without parameters only', () => {
+test('lists the best match first, and only screens without parameters', () => {
   expect(titles('switch')[0]).toBe('Switch');
   expect(titles('open screen')).toEqual(['Overview', 'Switch', 'Keys and sessions', 'Cards', 'Programs and funding']);
 });
@@ -46,7 +46,7 @@ test('offers only what the caller may do', () => {
   expect(titles('deposit', { ...ALL, programId: undefined })).toEqual([]);
 });
 
-test('lists the actions without a text', () => {
+test('lists the actions if nothing is typed', () => {
   expect(titles('')).toContain('Stop all transfers');
   expect(titles('')).not.toContain('Overview');
 });

@@ -6,9 +6,9 @@ import { withHosts } from '../../store/connection/hosts/host-list.ts';
 import {
   distribute,
   type LocatedLedger,
-  movePlace,
+  movePlacement,
   type Node,
-  PlaceProblem,
+  PlacementProblem,
   undistribute,
 } from '../../store/distribute.ts';
 import { verifyAudit } from '../../subjects/audit/verify-audit.ts';
@@ -29,7 +29,7 @@ export async function changePlace({ databases, close }: CommandDatabase, change:
   // An open connection of this process would count as a running service.
   await close();
   const { schema, node, workers } = await carryOut(settings, change).catch((error: unknown) => {
-    throw error instanceof PlaceProblem ? refusal(`${error.message} Nothing was changed.`, error) : error;
+    throw error instanceof PlacementProblem ? refusal(`${error.message} Nothing was changed.`, error) : error;
   });
   const { connectionString } = settings;
   say(`The tables of the schema ${schema} are on ${node.host}:${node.port}.`);
@@ -48,7 +48,7 @@ function carryOut(
 ): Promise<LocatedLedger> {
   if (change === undefined) return distribute(settings);
   if (change === 'undo') return undistribute(settings);
-  return movePlace(settings, readNode(change));
+  return movePlacement(settings, readNode(change));
 }
 
 function readNode(text: string): Node {

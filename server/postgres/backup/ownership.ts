@@ -132,7 +132,7 @@ function describeEmptied(path: string, ownerFile: string): StartupProblem {
   return new StartupProblem(
     'backup-directory-unusable',
     `BACKUP_DIR, ${path}, has no backups, but this ledger has archived into it before. Mount its disk, or restore its ` +
-      `files. If the backups are gone, remove ${ownerFile}: the next start takes a first copy again.`,
+      `files. If the backups are gone, remove ${ownerFile}: the next start takes a new copy.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Resources } from '../../../bench/resources.ts';
-import { movePlace } from '../../../server/store/distribute.ts';
+import { movePlacement } from '../../../server/store/distribute.ts';
 import {
   asSuperuser,
   type CitusCluster,
@@ -72,7 +72,7 @@ export class PlacementCluster {
     const { coordinator, workers } = this.#cluster;
     const to = workers.find((worker) => worker !== this.#place);
     if (to === undefined) throw new Error('there is no other worker');
-    await movePlace({ ...coordinator.connection, schema: this.schema }, to.connection);
+    await movePlacement({ ...coordinator.connection, schema: this.schema }, to.connection);
     this.#place = to;
   }
 
