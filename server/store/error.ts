@@ -1,10 +1,10 @@
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Cause, Json } from '../foundation/redaction.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { REPORT_STORED } from './error-report.ts';
 import {
   columns,
   DATE,
+  INTEGER,
   json,
   many,
   NUMBER,
@@ -19,10 +19,11 @@ import {
   TIME,
   UUID,
   word,
+  wordList,
 } from './sql.ts';
 
 /** The columns of an error in a list. They do not include causes. */
-export const LISTED_ERROR = columns({
+const LISTED_ERROR = columns({
   /** Inner UUID (version 7) of the request. The time of the error is in this id. */
   requestId: UUID,
   programId: nullable(UUID),
@@ -67,6 +68,41 @@ export function timeOfId(uuid: string): Date {
 }
 
 const STORED = columns({ ...ERROR.columns, createdAt: DATE });
+
+// Invariant: error.recorded counts every stored Server and Process Error once
+// Kept by: the statement that stores errors
+// Tested by: `test/errors/reports.test.ts`
+
+/** Events report errors of these types. For other errors, the response already tells the caller everything. */
+export const REPORTED_TYPES: readonly string[] = ['Server Error', 'Process Error'];
+
+/** The time between two events for one code and program. Errors that are stored in between are only counted. */
+const INTERVAL = "interval '1 minute'";
+
+/**
+ * SQL: part of the statement that stores errors. It counts the rows of `stored` for the next event, in sorted order, so that two
+ * processes that count the same errors never deadlock.
+ */
+const REPORT_STORED = `reported as (
+      insert into error_report (program_id, code, count, since, last_at, request_id, status, type, message)
+      select program_id, code, count(*), min(created_at), max(created_at),
+        (array_agg(request_id order by created_at desc, request_id desc))[1],
+        (array_agg(status order by created_at desc, request_id desc))[1],
+        (array_agg(type order by created_at desc, request_id desc))[1],
+        (array_agg(message order by created_at desc, request_id desc))[1]
+      from stored where type in (${wordList(REPORTED_TYPES)})
+      group by program_id, code order by program_id, code
+      on conflict (program_id, code) do update set
+        count = error_report.count + excluded.count,
+        since = least(error_report.since, excluded.since),
+        (last_at, request_id, status, type, message) = (
+          select last_at, request_id, status, type, message from (values
+            (error_report.last_at, error_report.request_id, error_report.status, error_report.type, error_report.message),
+            (excluded.last_at, excluded.request_id, excluded.status, excluded.type, excluded.message)
+          ) as both_of (last_at, request_id, status, type, message)
+          order by last_at desc nulls last limit 1
+        )
+    )`;
 
 const INSERT_ERRORS = statement(
   'insert_errors',
@@ -214,4 +250,162 @@ const COUNT_DROPS = statement(
 /** Counts the errors that were dropped between two times, as `count`. Null means no bound. */
 export function countDrops(from: Date | null, to: Date | null): Statement {
   return COUNT_DROPS({ from, to });
+}
+
+const REPORT = columns({
+  programId: nullable(UUID),
+  code: TEXT,
+  count: NUMBER,
+  since: TIME,
+  requestId: UUID,
+  status: SMALLINT,
+  type: TEXT,
+  message: TEXT,
+});
+
+/** The errors of one code and program that no event has reported yet, with the message and the ids of the latest error. */
+export type ErrorReport = ReturnType<typeof REPORT.read>;
+
+/**
+ * SQL: whether an event is due. Uses the real clock, because a sandbox's clock can be moved. A report with a future time is from
+ * before the clock was set back.
+ */
+const IS_DUE = `count > 0 and (reported_at is null
+    or reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp())`;
+
+/** Reads, as `due`, whether an event must be written now. */
+export const READ_WHETHER_ERRORS_ARE_DUE: Statement = {
+  name: 'read_whether_errors_are_due',
+  text: `select exists (select from error_report where ${IS_DUE}) as due`,
+  values: [],
+};
+
+const LOCK_DUE_ERRORS = statement(
+  'lock_due_errors',
+  { count: INTEGER },
+  `select ${REPORT.names}, (extract(epoch from service_now()) * 1000)::bigint as now from error_report where ${IS_DUE}
+    order by program_id, code limit :count for no key update skip locked`,
+);
+
+/** Locks and reads the errors that an event must report now. Skips errors that another process is about to report. */
+export function lockDueErrors(count: number): Statement {
+  return LOCK_DUE_ERRORS({ count });
+}
+
+/** Returns the reports from the rows of {@link lockDueErrors}, and the service's time in milliseconds since 1970. */
+export function toErrorReports(found: readonly Row[]): {
+  readonly now: number;
+  readonly reports: readonly ErrorReport[];
+} {
+  return { now: Number(found[0]?.now), reports: found.map(REPORT.read) };
+}
+
+const MARK_ERRORS_REPORTED = statement(
+  'mark_errors_reported',
+  { reports: rows(REPORT.pick('programId', 'code')) },
+  `update error_report set count = 0, since = null, last_at = null, request_id = null, status = null, type = null,
+      message = null, reported_at = statement_timestamp()
+    from :reports
+    where error_report.program_id is not distinct from reports.program_id and error_report.code = reports.code`,
+);
+
+export function markErrorsReported(reports: readonly ErrorReport[]): Statement {
+  return MARK_ERRORS_REPORTED({ reports: reports.map(({ programId, code }) => ({ programId, code })) });
+}
+
+/**
+ * Deletes at most `count` reports that are no longer needed for the next error of their code. Returns their number as `forgotten`.
+ */
+export const forgetErrorReports = (count: number): Statement => FORGET_ERROR_REPORTS({ count });
+
+const FORGET_ERROR_REPORTS = statement(
+  'forget_error_reports',
+  { count: INTEGER },
+  `with forgotten as (
+      delete from error_report where ctid = any (array(
+        select ctid from error_report
+        where count = 0 and reported_at not between statement_timestamp() - ${INTERVAL} and statement_timestamp()
+        limit :count for update skip locked
+      )) and count = 0 returning 1
+    )
+    select count(*) as forgotten from forgotten`,
+);
+
+/** SQL: at most `maxExamined` errors from one end of an index, and whether each is about the transfer. */
+const examined = (from: string, where: string, order: 'asc' | 'desc'): string => `
+  select ${from}, request_id, created_at,
+    program_id = :programId and (transfer_id = :transferId or idempotency_key = :key::text) as matches
+  from (
+    select * from error where ${where} and created_at >= :since
+    order by created_at ${order}, request_id ${order} limit :maxExamined
+  ) as error`;
+
+const OF_CARD = 'card_name = :cardName';
+const OF_OPERATION = 'program_id = :programId and operation = wanted.operation';
+
+const READ_ERRORS_ABOUT = statement(
+  'read_errors_about_transfer',
+  {
+    programId: UUID,
+    transferId: UUID,
+    cardName: TEXT,
+    key: nullable(TEXT),
+    operations: many(TEXT),
+    since: DATE,
+    maxExamined: NUMBER,
+    count: NUMBER,
+  },
+  // Errors have no index by transfer or key, so this searches the errors near the transfer and the latest errors, which people
+  // usually ask about.
+  `with examined as materialized (
+      (${examined("'card, first' as part", OF_CARD, 'asc')})
+      union all (${examined("'card, last' as part", OF_CARD, 'desc')})
+      union all select found.* from unnest(:operations) as wanted (operation) cross join lateral (
+        (${examined("wanted.operation || ', first' as part", OF_OPERATION, 'asc')})
+        union all (${examined("wanted.operation || ', last'", OF_OPERATION, 'desc')})
+      ) as found
+    ), found as materialized (
+      select distinct created_at, request_id from examined where matches
+      order by created_at, request_id limit :count
+    )
+    select error.*, walk.examined
+    from (
+      select coalesce(max(count), 0) as examined from (select count(*) from examined group by part) as counted
+    ) as walk
+    left join found on true
+    left join lateral (
+      select ${LISTED_ERROR.names} from error
+      where error.request_id = found.request_id and error.created_at = found.created_at limit 1
+    ) as error on true
+    order by found.created_at, found.request_id`,
+);
+
+type ErrorsAbout = {
+  readonly programId: string;
+  /** Inner UUID. */
+  readonly transferId: string;
+  /** The wire id of the transfer's card. */
+  readonly cardName: string;
+  /** The idempotency key of the transfer's request, or null if it had none. */
+  readonly key: string | null;
+  /** Operations whose errors name only the transfer, and no card. */
+  readonly operations: readonly string[];
+  readonly since: Date;
+  /** Maximum number of errors that are compared from either end, for the card and for each operation. */
+  readonly maxExamined: number;
+  readonly count: number;
+};
+
+/** Reads errors that are about a transfer or have its idempotency key, oldest first. */
+export function readErrorsAbout(about: ErrorsAbout): Statement {
+  return READ_ERRORS_ABOUT(about);
+}
+
+/** Returns the errors from the rows of {@link readErrorsAbout}, and whether there were more errors than could be compared. */
+export function toErrorsAbout(
+  rows: readonly Row[],
+  { maxExamined }: Pick<ErrorsAbout, 'maxExamined'>,
+): { readonly errors: readonly LoggedError[]; readonly isCutShort: boolean } {
+  const errors = rows.filter((row) => row.request_id !== null).map(toLoggedError);
+  return { errors, isCutShort: Number(rows[0]?.examined) >= maxExamined };
 }

@@ -7,7 +7,7 @@ import type { Database, Row, Statement } from './connection/database.ts';
 import { LAST_VERIFICATION } from './ledger/books-verification.ts';
 import { BOOLEAN, columns, json, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID, word } from './sql.ts';
 import { isEnabled, settingsInForce } from './switch.ts';
-import { CONNECTOR_OF_TRANSFER } from './transfers/due.ts';
+import { CONNECTOR_OF_TRANSFER } from './transfers/transfer.ts';
 
 // Figures for operators, read from the database. Each statement reads one snapshot. Ages are in seconds by the database's
 // clock, and null if there is nothing to measure.

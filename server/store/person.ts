@@ -1,5 +1,22 @@
+import type { CountedMovement } from '../../domain/people/operator-limits.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { columns, DATE, insertRow, many, NUMBER, nullable, type RowOf, statement, TEXT, UUID, word } from './sql.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  DATE,
+  insertRow,
+  many,
+  NUMBER,
+  nullable,
+  type RowOf,
+  statement,
+  statementOfRows,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from './sql.ts';
 
 const PERSON = columns({
   personId: UUID,
@@ -130,3 +147,24 @@ export function listHolders(after: string | null, count: number): Statement {
 export function toHolder(row: Row): Holder {
   return HOLDER.read(row);
 }
+
+const COUNTED_MOVEMENT = columns({ actor: TEXT, currency: CURRENCY, dayStart: TIME, amount: BIGINT });
+
+/** Reads the totals of people. The transaction has locked their names (kind `operator`). */
+export const readCountedMovements = statement(
+  'read_counted_movements',
+  { actors: many(TEXT) },
+  `select ${COUNTED_MOVEMENT.names} from operator_movement where actor = any (:actors)`,
+);
+
+export function toCountedMovement(row: Row): CountedMovement {
+  return COUNTED_MOVEMENT.read(row);
+}
+
+/** Stores totals. The lock on the person's name ensures that the total is based on the latest stored one. */
+export const writeCountedMovements = statementOfRows(
+  'write_counted_movements',
+  COUNTED_MOVEMENT,
+  `insert into operator_movement (${COUNTED_MOVEMENT.names}) select ${COUNTED_MOVEMENT.names} from :sent
+    on conflict (actor, currency) do update set day_start = excluded.day_start, amount = excluded.amount`,
+);

@@ -33,7 +33,6 @@ import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { findKeys, listKeys } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
-import { readCardAt, readFundingAt } from '../../server/store/ledger/balances-at.ts';
 import { readAccountsOfDay, readDayBounds } from '../../server/store/ledger/day.ts';
 import {
   EVERY_MOVEMENT,
@@ -44,6 +43,7 @@ import {
 } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
+import { readCardAt, readFundingAt } from '../../server/store/ledger/trial-balance.ts';
 import { listProcesses } from '../../server/store/overview/service-process.ts';
 import { countOrders, countScheduled } from '../../server/store/overview/switch-preview.ts';
 import { readTransferCounts } from '../../server/store/overview/transfer-count.ts';
@@ -69,12 +69,14 @@ import {
   findTransfersById,
   findTransfersByReference,
 } from '../../server/store/search/find-transfers.ts';
-import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
-import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
 import {
   deleteHolds,
   deleteMetadata,
+  findDueTransfers,
+  findExpiredHolds,
+  listReversals,
   readReferences,
+  readReversal,
   readTransfer,
   readTransfersForChange,
   updateTransfers,

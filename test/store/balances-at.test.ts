@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Statement } from '../../server/store/connection/database.ts';
-import { readFundingAt, sumKindsAt, toBalancesAt, toKindSumsAt } from '../../server/store/ledger/balances-at.ts';
+import { readFundingAt, sumKindsAt, toBalancesAt, toKindSumsAt } from '../../server/store/ledger/trial-balance.ts';
 import { connect } from '../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 

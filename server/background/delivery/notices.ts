@@ -5,8 +5,13 @@ import { insertEvents } from '../../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { type HeldShard, lockShards, toHeldShards } from '../../store/webhooks/shard.ts';
 import { noteFailingTold, raiseRevision, readRevision } from '../../store/webhooks/state.ts';
-import { cancelReplay, disableWebhook } from '../../store/webhooks/status.ts';
-import { lockWebhook, readWebhook, toWebhookDetails } from '../../store/webhooks/webhook.ts';
+import {
+  cancelReplay,
+  disableWebhook,
+  lockWebhook,
+  readWebhook,
+  toWebhookDetails,
+} from '../../store/webhooks/webhook.ts';
 import { toWebhookRecord } from '../../subjects/webhooks/record.ts';
 import type { Notice } from './judge.ts';
 

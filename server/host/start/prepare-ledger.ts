@@ -9,7 +9,7 @@ import { openDatabases } from '../../store/connection/databases.ts';
 import { readSchema, type SchemaFacts } from '../../store/migrations/migrate.ts';
 import { COUNT_OPEN_ATTEMPTS } from '../../store/processors/connector-state.ts';
 import { COUNT_CARDS_REGISTERED_TWICE, toRegisteredTwice } from '../../store/processors/processor-card.ts';
-import { countScheduledElsewhere } from '../../store/transfers/due.ts';
+import { countScheduledElsewhere } from '../../store/transfers/transfer.ts';
 import { seedSandbox } from '../../subjects/sandbox/seed-sandbox.ts';
 import { openWebhookKeys, resealSecrets, type WebhookKeys } from '../../subjects/webhooks/vault.ts';
 import { type OpenDatabase, prepareSchema, waitForDatabase } from '../open-database.ts';

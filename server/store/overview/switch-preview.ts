@@ -14,7 +14,7 @@ import {
   UUID,
   word,
 } from '../sql.ts';
-import { CONNECTOR_OF_TRANSFER } from '../transfers/due.ts';
+import { CONNECTOR_OF_TRANSFER } from '../transfers/transfer.ts';
 import type { CountedScope } from './transfer-count.ts';
 
 /** Maximum number of scheduled transfers to count. Counting that many takes about ten milliseconds. */

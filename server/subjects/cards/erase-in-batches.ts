@@ -31,7 +31,7 @@ import {
 import type { Database, Statement, Steps } from '../../store/connection/database.ts';
 import { eventIdOf } from '../../store/events/read-events.ts';
 import { eraseNotesOfAttempts, eraseNotesOfBreaks } from '../../store/processors/notes.ts';
-import { eraseTextsOfCases, toLastCase } from '../../store/support/case-texts.ts';
+import { eraseTextsOfCases, toLastCase } from '../../store/support/case.ts';
 
 // Invariant: After the holder of a card is erased, no text about the holder is left or reappears
 // Kept by: this file, the trigger of `error`

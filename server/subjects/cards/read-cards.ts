@@ -16,8 +16,8 @@ import {
   listCards as listStatement,
   toCardChunk,
 } from '../../store/cards/card-list.ts';
-import { readCardAt, toBalancesAt, toClock } from '../../store/ledger/balances-at.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
+import { readCardAt, toBalancesAt, toClock } from '../../store/ledger/trial-balance.ts';
 
 export async function getCard(service: Service, call: Call<'get_card'>): Promise<Reply<'get_card'>> {
   const { card_id: name } = call.params;

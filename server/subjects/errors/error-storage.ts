@@ -2,8 +2,14 @@ import { databaseTime } from '../../foundation/database-clock.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Database, Statement } from '../../store/connection/database.ts';
 import { StoreFailure } from '../../store/connection/failure.ts';
-import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../../store/error.ts';
-import { REPORTED_TYPES } from '../../store/error-report.ts';
+import {
+  type Drop,
+  type DropReason,
+  insertDrops,
+  insertErrors,
+  type LoggedError,
+  REPORTED_TYPES,
+} from '../../store/error.ts';
 import { type ErrorSpool, openAbandonedSpools, openOwnSpool } from './error-spool.ts';
 
 /** Number of bytes in a spool that are reserved for the counts of dropped errors. */

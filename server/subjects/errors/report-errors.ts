@@ -11,7 +11,7 @@ import {
   markErrorsReported,
   READ_WHETHER_ERRORS_ARE_DUE,
   toErrorReports,
-} from '../../store/error-report.ts';
+} from '../../store/error.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 
 const MAX_REPORTS = 100;

@@ -32,7 +32,7 @@ import {
 } from '../../store/ledger/funding.ts';
 import type { Period } from '../../store/ledger/statement.ts';
 import { nameOfOperator } from '../../store/locks.ts';
-import { readCountedMovements, toCountedMovement, writeCountedMovements } from '../../store/operator-movement.ts';
+import { readCountedMovements, toCountedMovement, writeCountedMovements } from '../../store/person.ts';
 import { readFundingThreshold, toFundingThreshold } from '../../store/program.ts';
 import { actorOf, auditOf, withoutMetadata } from '../audit/audit.ts';
 

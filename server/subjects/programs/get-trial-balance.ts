@@ -4,14 +4,16 @@ import { type Call, OperationFailure, type Reply, type Service, schemaRefusal } 
 import { readAsOf, refuseUnsettled } from '../../calls/fields.ts';
 import { surveyRows } from '../../calls/read-rows.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { sumKindsAt, toClock, toKindSumsAt } from '../../store/ledger/balances-at.ts';
 import {
   COUNT_DIFFERING_HOLDS,
   FIND_DIFFERING_ACCOUNTS,
   type KindSum,
   SUM_KINDS,
+  sumKindsAt,
+  toClock,
   toDifferingAccount,
   toKindSum,
+  toKindSumsAt,
 } from '../../store/ledger/trial-balance.ts';
 
 /** Time limit for each of the three reads of a trial balance. Together they must fit in the time of a request. */

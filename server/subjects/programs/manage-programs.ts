@@ -27,8 +27,8 @@ import { StoreFailure } from '../../store/connection/failure.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { createFundingAccounts, lockAllFunding, raiseFundingVersions } from '../../store/ledger/account.ts';
-import { readFundingAt, toBalancesAt, toClock } from '../../store/ledger/balances-at.ts';
 import { fromLimits } from '../../store/ledger/limits.ts';
+import { readFundingAt, toBalancesAt, toClock } from '../../store/ledger/trial-balance.ts';
 import { HOLD_SWITCH } from '../../store/locks.ts';
 import {
   findProgram,

@@ -24,8 +24,7 @@ import {
   toCausedEvent,
   toCreated,
 } from '../../store/requests/find-request.ts';
-import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
-import { readTransfersForChange, toTransfer } from '../../store/transfers/transfer.ts';
+import { readReversal, readTransfersForChange, toReversal, toTransfer } from '../../store/transfers/transfer.ts';
 
 export type RequestTrace = {
   readonly receivedAt: Date;

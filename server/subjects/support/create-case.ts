@@ -21,8 +21,14 @@ import { withoutSecrets } from '../../foundation/redaction.ts';
 import { timeOfId } from '../../store/error.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
-import { insertCase, readCaseOfRequest, type SupportCase, shareCards, toCase } from '../../store/support/case.ts';
-import { readCardsOfTransfers } from '../../store/support/case-texts.ts';
+import {
+  insertCase,
+  readCardsOfTransfers,
+  readCaseOfRequest,
+  type SupportCase,
+  shareCards,
+  toCase,
+} from '../../store/support/case.ts';
 import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { replyWithinScopes, toCaseRecord } from './record.ts';

@@ -6,14 +6,12 @@ import type { Transfer } from '../../../domain/transfers/transfer.ts';
 import { readRows, toOperationFailure } from '../../calls/read-rows.ts';
 import { readInTurn, type TurnCall } from '../../calls/turns.ts';
 import type { Database, Row, Statement } from '../../store/connection/database.ts';
-import { type LoggedError, timeOfId } from '../../store/error.ts';
+import { type LoggedError, readErrorsAbout, timeOfId, toErrorsAbout } from '../../store/error.ts';
 import { type EventMoment, readEventsOfSubjects, type SubjectEvent } from '../../store/events/events-of-subjects.ts';
-import { type CausedPosting, readPostingsOfCauses, toCausedPostings } from '../../store/ledger/postings-of-causes.ts';
+import { type CausedPosting, readPostingsOfCauses, toCausedPostings } from '../../store/ledger/statement.ts';
 import { readAttemptsOfTransfer, toAttempt as toProcessorAttempt } from '../../store/processors/attempt.ts';
-import { readErrorsAbout, toErrorsAbout } from '../../store/transfers/errors-about.ts';
 import { readTransfersAlike, toTransfersAlike } from '../../store/transfers/likely-duplicates.ts';
-import { listReversals, toReversal } from '../../store/transfers/reversal.ts';
-import { readTransfers, toTransfer } from '../../store/transfers/transfer.ts';
+import { listReversals, readTransfers, toReversal, toTransfer } from '../../store/transfers/transfer.ts';
 import { type Attempt, readAttemptsOfEvents, toAttempt } from '../../store/webhooks/attempt.ts';
 import { readWaitsOfEvents, toWait, type Wait } from '../../store/webhooks/delivery.ts';
 

@@ -8,7 +8,7 @@ import { statusAt, type Transfer } from '../../../domain/transfers/transfer.ts';
 import { toReversalRecord } from '../../calls/records/transfer.ts';
 import { type LoggedError, timeOfId } from '../../store/error.ts';
 import type { SubjectEvent } from '../../store/events/events-of-subjects.ts';
-import type { CausedPosting } from '../../store/ledger/postings-of-causes.ts';
+import type { CausedPosting } from '../../store/ledger/statement.ts';
 import type { Attempt } from '../../store/webhooks/attempt.ts';
 import type { Wait } from '../../store/webhooks/delivery.ts';
 import { TIMELINE_LIMITS, type TimelineFacts } from './read-facts.ts';

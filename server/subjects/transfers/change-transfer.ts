@@ -6,7 +6,7 @@ import type { Processors } from '../../calls/processors.ts';
 import { creatorOf } from '../../calls/records/transfer.ts';
 import { newId } from '../../foundation/ids.ts';
 import type { Row, Statement } from '../../store/connection/database.ts';
-import { findDueTransfers, findExpiredHolds } from '../../store/transfers/due.ts';
+import { findDueTransfers, findExpiredHolds } from '../../store/transfers/transfer.ts';
 import type { TransferService } from './lane.ts';
 import { type DueRequest, toChange } from './request.ts';
 import { toReversalReply, toTransferReply } from './respond.ts';

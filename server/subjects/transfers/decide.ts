@@ -34,7 +34,7 @@ import type { Loaded, Statement } from '../../store/connection/database.ts';
 import { compactPayload } from '../../store/events/transfer-payload.ts';
 import { toStoredResponses } from '../../store/idempotency.ts';
 import { toAccount } from '../../store/ledger/account.ts';
-import { toCountedMovement } from '../../store/operator-movement.ts';
+import { toCountedMovement } from '../../store/person.ts';
 import { attemptAfter, type DecidedAttempt, toAttempt } from '../../store/processors/attempt.ts';
 import { type RulesNow, toRulesNow } from '../../store/program.ts';
 import { toTransferWithHold } from '../../store/transfers/transfer.ts';

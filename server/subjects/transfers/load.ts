@@ -6,7 +6,7 @@ import type { Statement } from '../../store/connection/database.ts';
 import { readStoredResponses } from '../../store/idempotency.ts';
 import { lockAccounts, type NamedCard, readAccounts } from '../../store/ledger/account.ts';
 import { hashOf, type LockedName, nameOfOperator, shareSwitchAndLockNames } from '../../store/locks.ts';
-import { readCountedMovements } from '../../store/operator-movement.ts';
+import { readCountedMovements } from '../../store/person.ts';
 import { readAttemptsForReport } from '../../store/processors/attempt.ts';
 import { readProgramRules } from '../../store/program.ts';
 import { readReferences, readTransfersForChange } from '../../store/transfers/transfer.ts';

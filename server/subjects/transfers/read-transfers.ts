@@ -14,8 +14,13 @@ import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer
 import { storedKeyOf } from '../../calls/responses/stored-key.ts';
 import { forEachPiece, readInTurn } from '../../calls/turns.ts';
 import { readCardDetails, toCardDetails } from '../../store/card.ts';
-import { listReversals as listReversalsOf, readReversal, toReversal } from '../../store/transfers/reversal.ts';
-import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+import {
+  listReversals as listReversalsOf,
+  readReversal,
+  readTransfer,
+  toReversal,
+  toTransfer,
+} from '../../store/transfers/transfer.ts';
 import {
   isFiltered,
   listTransfers as listStatement,

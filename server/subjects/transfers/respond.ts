@@ -11,8 +11,7 @@ import { toReversalRecord, toTransferRecord } from '../../calls/records/transfer
 import { storedRefusal } from '../../commit/under-key.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readLastAttempts, toAttempt } from '../../store/processors/attempt.ts';
-import { readReversal, toReversal } from '../../store/transfers/reversal.ts';
-import { readTransfer, toTransfer } from '../../store/transfers/transfer.ts';
+import { readReversal, readTransfer, toReversal, toTransfer } from '../../store/transfers/transfer.ts';
 
 export type Outcome = Decided | Replay | Refusal;
 

@@ -18,10 +18,9 @@ import {
   updateAccountsIfUnchanged,
 } from '../../store/ledger/account.ts';
 import { type CounterChangeOf, insertCounters, updateCounters } from '../../store/ledger/limits.ts';
-import { writeCountedMovements } from '../../store/operator-movement.ts';
+import { writeCountedMovements } from '../../store/person.ts';
 import { type DecidedAttempt, insertAttempts, updateReportedAttempts } from '../../store/processors/attempt.ts';
 import { mergeWrites } from '../../store/sql.ts';
-import { insertReversals } from '../../store/transfers/reversal.ts';
 import {
   deleteHolds,
   deleteMetadata,
@@ -29,6 +28,7 @@ import {
   insertHolds,
   insertMetadata,
   insertOpenTransfers,
+  insertReversals,
   updateTransfers,
   writeMetadata,
 } from '../../store/transfers/transfer.ts';

@@ -10,10 +10,14 @@ import type { Decision, Statement } from '../../store/connection/database.ts';
 import { insertEvents } from '../../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../../store/switch.ts';
 import { deleteOtherSecrets, expireSecrets, insertSecret } from '../../store/webhooks/secret.ts';
-import { cancelReplay, disableWebhook, enableWebhook, giveUpRetries, probeNow } from '../../store/webhooks/status.ts';
 import {
+  cancelReplay,
   deleteWebhook as deleteStatement,
+  disableWebhook,
+  enableWebhook,
+  giveUpRetries,
   lockWebhook,
+  probeNow,
   readWebhook,
   type StoredSecret,
   type Webhook,

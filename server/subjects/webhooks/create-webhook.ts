@@ -10,8 +10,13 @@ import { idAt } from '../../foundation/ids.ts';
 import { readHeads, readOldestPosition, toHeads } from '../../store/events/event-positions.ts';
 import { NO_PROGRAM } from '../../store/idempotency.ts';
 import { insertSecret, type WebhookSecret } from '../../store/webhooks/secret.ts';
-import { insertState } from '../../store/webhooks/status.ts';
-import { countWebhooks, insertWebhook, shardOf, type WebhookDetails } from '../../store/webhooks/webhook.ts';
+import {
+  countWebhooks,
+  insertState,
+  insertWebhook,
+  shardOf,
+  type WebhookDetails,
+} from '../../store/webhooks/webhook.ts';
 import { auditOf } from '../audit/audit.ts';
 import { keysOf } from './find-webhook.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';

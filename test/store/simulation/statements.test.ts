@@ -16,8 +16,7 @@ import {
   readRevisions,
   storeHealth,
 } from '../../../server/store/webhooks/state.ts';
-import { probeNow } from '../../../server/store/webhooks/status.ts';
-import { lockWebhook, readWebhook } from '../../../server/store/webhooks/webhook.ts';
+import { lockWebhook, probeNow, readWebhook } from '../../../server/store/webhooks/webhook.ts';
 import { settleDue } from '../../../server/subjects/transfers/change-transfer.ts';
 import { CallersKnow } from '../../../verification/environments/memory/callers.ts';
 import { drawWorkload, EVERY_SUBJECT } from '../../../verification/environments/memory/profile.ts';
