@@ -41,3 +41,23 @@ export function isDiskFull(problem: unknown): boolean {
 export function diskFullProblem(what: string, cause?: unknown): StartupProblem {
   return new StartupProblem('disk-full', `${what}: the disk is full. Free up space on it and try again.`, { cause });
 }
+
+const SAY_EVERY_MILLISECONDS = 5_000;
+
+/**
+ * Runs work that the startup or a command waits for, without a time limit. During the wait, calls `say` at intervals with the
+ * number of seconds so far, so that it can tell the operator the reason.
+ */
+export async function sayWhileWaiting<Result>(
+  say: (seconds: number) => void,
+  work: () => Promise<Result>,
+  everyMilliseconds: number = SAY_EVERY_MILLISECONDS,
+): Promise<Result> {
+  const begun = performance.now();
+  const timer = setInterval(() => say(Math.round((performance.now() - begun) / 1000)), everyMilliseconds);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

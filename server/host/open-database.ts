@@ -1,7 +1,6 @@
 import type { CommandConfiguration, Configuration } from '../foundation/configuration/configuration.ts';
 import type { RunbookPage } from '../foundation/runbook.ts';
-import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
-import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { codeOf, StartupProblem, sayWhileWaiting } from '../foundation/startup-problem.ts';
 import { shownDatabaseUrl } from '../foundation/url-credentials.ts';
 import { openLedgerForCommand } from '../postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../postgres/embedded-postgres.ts';

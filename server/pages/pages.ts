@@ -18,7 +18,6 @@ import { READINESS, type ReadinessReason } from '../../domain/service-status.ts'
 import { placeOf } from '../../installation.mjs';
 import { notReady, runbookOf } from '../calls/readiness.ts';
 import { maskedText } from '../foundation/redaction.ts';
-import { BestCompression } from './best-compression.ts';
 import { errorCodePage } from './catalogue/error-code-page.ts';
 import { errorListPage } from './catalogue/error-list-page.ts';
 import { eventListPage, eventTypePage } from './catalogue/event-pages.ts';
@@ -26,13 +25,12 @@ import { findGuide, guideData, guideListPage, guideMarkdown, guidePage } from '.
 import { homePage } from './home-page.ts';
 import { llmsText } from './markdown/llms-text.ts';
 import { markdownOf } from './markdown/page-markdown.ts';
-import { PageCache, storedBody } from './page-cache.ts';
+import { BestCompression, PageCache, storedBody } from './page-cache.ts';
 import { documentOf, PAGE_HEADERS, type Page, type PageContext } from './page-layout.ts';
 import { type PageResponse, prefersPage } from './page-response.ts';
 import { operationPage } from './reference/operation-page.ts';
 import { isServed, referencePage } from './reference/reference-page.ts';
-import { nearestOf, pageSearch } from './search/page-search.ts';
-import { searchData } from './search/search-data.ts';
+import { nearestOf, pageSearch, searchData } from './search/page-search.ts';
 import { type SearchSection, searchPage } from './search/search-page.ts';
 
 /** The logo of the service, for a browser's tab. `console/icon.svg` is the same. */

@@ -7,8 +7,7 @@ import {
   openDataDirectory,
   realPathOf,
 } from '../foundation/data-directory.ts';
-import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
-import { codeOf, StartupProblem } from '../foundation/startup-problem.ts';
+import { codeOf, StartupProblem, sayWhileWaiting } from '../foundation/startup-problem.ts';
 import { archiveSettings, type ClaimedArchive, openArchive } from './backup/open-archive.ts';
 import { findBinaries } from './binaries.ts';
 import {

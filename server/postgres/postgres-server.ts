@@ -7,8 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { flushDirectory } from '../foundation/data-directory.ts';
-import { sayWhileWaiting } from '../foundation/say-while-waiting.ts';
-import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../foundation/startup-problem.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem, sayWhileWaiting } from '../foundation/startup-problem.ts';
 import type { PostgresBinaries } from './binaries.ts';
 import type { ServerUser } from './ledger-location.ts';
 

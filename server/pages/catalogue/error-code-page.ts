@@ -18,8 +18,16 @@ import { curlOf } from '../../../contract/examples.ts';
 import { type ErrorHeader, headersOf } from '../../../contract/openapi/headers.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { type Html, html } from '../page-html.ts';
-import { anchorOf, breakable, listing, type Page, type PageContext } from '../page-layout.ts';
-import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
+import {
+  adjacentEntries,
+  anchorOf,
+  breakable,
+  factList,
+  listing,
+  type Page,
+  type PageContext,
+  sandboxOnly,
+} from '../page-layout.ts';
 
 export const TONES: Readonly<Record<ErrorType, string>> = {
   'Request Error': 'request',

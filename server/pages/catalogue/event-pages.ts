@@ -5,8 +5,17 @@ import { EventRecord } from '../../../contract/events.ts';
 import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
 import { type Html, html, joined } from '../page-html.ts';
-import { anchorOf, breakable, fields, listing, type Page, type PageContext } from '../page-layout.ts';
-import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
+import {
+  adjacentEntries,
+  anchorOf,
+  breakable,
+  factList,
+  fields,
+  listing,
+  type Page,
+  type PageContext,
+  sandboxOnly,
+} from '../page-layout.ts';
 
 export function eventListPage(): Page {
   return {

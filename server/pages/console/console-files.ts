@@ -4,8 +4,7 @@ import { constants } from 'node:zlib';
 import { parseJson } from '../../../domain/parse-json.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { placeOf } from '../../../installation.mjs';
-import { compressBest } from '../best-compression.ts';
-import { type StoredBody, storedBody } from '../page-cache.ts';
+import { compressBest, type StoredBody, storedBody } from '../page-cache.ts';
 
 export type ConsoleFile = Omit<StoredBody, 'compressed'> & {
   /** Undefined for a font, which is compressed by its format. */

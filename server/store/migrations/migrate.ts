@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { sayWhileWaiting } from '../../foundation/say-while-waiting.ts';
-import { StartupProblem } from '../../foundation/startup-problem.ts';
+import { StartupProblem, sayWhileWaiting } from '../../foundation/startup-problem.ts';
 import { administer, type ConnectionSettings } from '../connection/connections.ts';
 import { hasSchema } from '../connection/database-problem.ts';
 import { DEADLOCK_DETECTED, INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ErrorCode } from '../../../contract/operations.ts';
-import { Latencies } from '../../calls/responses/latencies.ts';
-import { type CountedResponse, ResponseCounter } from '../../calls/responses/response-counter.ts';
+import { type CountedResponse, Latencies, ResponseCounter } from '../../calls/responses/response-counter.ts';
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 import { figuresOf, RecentRequests } from './recent-requests.ts';
 

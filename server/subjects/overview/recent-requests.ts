@@ -1,6 +1,11 @@
 import type { RecentFigures, RequestFigures } from '../../../contract/service/overview.ts';
-import { Latencies } from '../../calls/responses/latencies.ts';
-import { OUTCOMES, type Outcomes, type ResponseCounter, type Series } from '../../calls/responses/response-counter.ts';
+import {
+  Latencies,
+  OUTCOMES,
+  type Outcomes,
+  type ResponseCounter,
+  type Series,
+} from '../../calls/responses/response-counter.ts';
 import type { StoredMinute } from '../../store/overview/service-process.ts';
 
 export type Gauges = { readonly transfers: number; readonly laneWaiting: number };

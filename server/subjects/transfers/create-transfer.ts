@@ -48,7 +48,7 @@ export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer
 }
 
 // Invariant: If anything fails while a caller waits for its transfer, the response says that the transfer exists
-// Kept by: this file, `server/http/watch.ts`
+// Kept by: this file, `server/http/pipeline.ts`
 // Tested by: `test/http/transfer-waits.test.ts`
 
 /** The longest wait for a processor, in seconds. A caller that asks for more gets the transfer's current state after this time. */

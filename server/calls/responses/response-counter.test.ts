@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Latencies } from './latencies.ts';
+import { Latencies } from './response-counter.ts';
 
 test('has no quantiles without requests', () => {
   expect(new Latencies().quantile(0.5)).toBeNull();
